@@ -7,6 +7,7 @@ import {
   operatorSays,
   type Part,
   startControlPlane,
+  startKubeVirt,
   startOperator,
 } from '@vmwright/testbed';
 
@@ -31,15 +32,17 @@ export interface Installed {
 
 /**
  * Starts a control plane, installs the operator and starts it. The stack disposes of all of them.
- * @param options backends, flags and variables of the operator; the caller disposes of the backends
+ * @param options backends, flags and variables of the operator; the caller disposes of the backends. KubeVirt is started here
  */
 export async function installed(
   stack: AsyncDisposableStack,
   options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'args' | 'env'>,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
-  const controlPlane = stack.use(await startControlPlane());
+  const { kubevirt = false } = options;
+  const controlPlane = stack.use(await startControlPlane({ scheduler: kubevirt }));
   const { cluster } = controlPlane;
+  if (kubevirt) stack.use(await startKubeVirt(controlPlane));
   const webhookPort = await freePort();
   await cluster.kubectl(['create', 'namespace', SYSTEM]);
   await installOperator(cluster, SYSTEM, webhookPort);

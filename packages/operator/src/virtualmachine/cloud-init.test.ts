@@ -86,7 +86,7 @@ test('passwords are hashed with a salt of UID and user name, and read from Secre
   const missing = [{ name: 'c', passwordSecretRef: { name: 'pw', key: 'other' } }];
   expect(await reader.read(vm({ users: missing }), client, new AbortController().signal)).toEqual({
     problem: {
-      reason: 'PasswordKeyNotFound',
+      reason: 'PasswordSecretMissing',
       message: 'The Secret work/pw has no key "other" with a password (users[].passwordSecretRef). Add it',
     },
   });

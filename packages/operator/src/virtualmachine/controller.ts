@@ -35,7 +35,7 @@ import {
 } from './snapshot-clones.ts';
 import { addWatchIndexes, watchesOf } from './watches.ts';
 
-export const FINALIZER = 'vmwright.dev/virtualmachine';
+const FINALIZER = 'vmwright.dev/virtualmachine';
 
 /** Maximum delay of a retry, so that machines are retried soon after a long outage. */
 const MAX_BACKOFF_MS = 60_000;

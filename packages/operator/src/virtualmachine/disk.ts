@@ -57,7 +57,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
   if (!isLost) return planClone(vm, observed, image, dataVolume, undefined);
   return planClone(vm, observed, image, nextVolumeName(vm, dataVolume), {
     type: 'Warning',
-    reason: 'DiskLost',
+    reason: 'VolumeLost',
     note: `The DataVolume ${where} of the root disk was deleted; cloning a new disk from the image. The data of the old disk is lost when the machine restarts`,
   });
 }

@@ -47,6 +47,13 @@ test.for<readonly [Action, Error, string, string, string]>([
     'CloneForbidden',
     'the operator needs the permission to create datavolumes/source in the namespace farm',
   ],
+  [
+    createVolume,
+    invalid('User a has insufficient permissions in clone source namespace farm'),
+    'Provisioning',
+    'CloneForbidden',
+    'datavolumes/source in the namespace farm',
+  ],
   [createVolume, forbidden('exceeded quota: q'), 'Provisioning', 'QuotaExceeded', 'exceeded quota: q'],
   [createVolume, invalid('bad size'), 'Provisioning', 'VolumeRejected', 'bad size'],
   [

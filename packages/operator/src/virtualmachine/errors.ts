@@ -94,7 +94,9 @@ function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
 function volumeProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
   const { namespace } = imageRefOf(vm);
   const part = 'VolumeReady';
-  if (error instanceof ForbiddenError)
+  // CDI rejects a clone across namespaces with this text and the HTTP status 422.
+  const isUnauthorized = error.message.includes('insufficient permissions in clone source namespace');
+  if (error instanceof ForbiddenError || isUnauthorized)
     return {
       phase: 'Provisioning',
       reason: 'CloneForbidden',

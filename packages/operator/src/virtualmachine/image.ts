@@ -57,7 +57,7 @@ export function planImage(vm: VirtualMachine, { image }: Pick<Observed, 'image'>
         : 'the operator creates it again when it is gone';
     return blocked({
       phase: 'Provisioning',
-      reason: 'ImageDeleting',
+      reason: 'ImageNotReady',
       message: `The VMDiskImage ${where} is being deleted; ${then}`,
     });
   }
@@ -89,8 +89,8 @@ function planMissing(vm: VirtualMachine, where: string): ImagePlan {
     events: [
       {
         type: 'Normal',
-        reason: 'CreatingImage',
-        note: `Creating VMDiskImage ${where} from vmDiskImageTemplate`,
+        reason: 'ImageCreated',
+        note: `Created VMDiskImage ${where} from vmDiskImageTemplate`,
       },
     ],
   };

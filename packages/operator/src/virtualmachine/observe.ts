@@ -58,7 +58,7 @@ export interface Observed {
 }
 
 /** StorageClass of the root disk. */
-export interface ObservedStorageClass {
+interface ObservedStorageClass {
   readonly name: string;
   readonly exists: boolean;
   readonly allowsExpansion: boolean;

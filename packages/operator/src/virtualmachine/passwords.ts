@@ -55,11 +55,11 @@ export class PasswordReader {
       const value = data?.[key];
       if (value !== undefined && value !== '') return Buffer.from(value, 'base64').toString();
       const message = `The Secret ${where} has no key "${key}" with a password (users[].passwordSecretRef). Add it`;
-      return { reason: 'PasswordKeyNotFound', message };
+      return { reason: 'PasswordSecretMissing', message };
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
       const message = `The Secret ${where} with a password does not exist (users[].passwordSecretRef). Create it`;
-      return { reason: 'PasswordSecretNotFound', message };
+      return { reason: 'PasswordSecretMissing', message };
     }
   }
 

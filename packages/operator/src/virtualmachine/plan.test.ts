@@ -139,7 +139,7 @@ describe('the image', () => {
     ['Queued', 'Provisioning', 'ImageNotReady', 'is Queued'],
     ['Syncing', 'Provisioning', 'ImageNotReady', 'is Syncing'],
     ['RetryableFailure', 'Provisioning', 'ImageNotReady', 'is retried: no route'],
-    ['Deleting', 'Provisioning', 'ImageDeleting', 'is being deleted'],
+    ['Deleting', 'Provisioning', 'ImageNotReady', 'is being deleted'],
     ['Failed', 'Failed', 'ImageFailed', 'has failed: no route'],
   ] as const)('in the phase %s leaves the machine %s', ([phase, expected, reason, text]) => {
     const planned = next(vm(), { image: image({ phase, message: 'no route' }) });
@@ -269,7 +269,7 @@ describe('the root disk', () => {
     const planned = next(object, observed);
     expect(planned.status).toMatchObject({ snapshot: 'snap-1', dataVolume: `${DISK}-2` });
     expect(types(planned)).toEqual(['createVolume', 'applyMachine']);
-    expect(reasons(planned)).toEqual(['DiskLost']);
+    expect(reasons(planned)).toEqual(['VolumeLost']);
     // The creation failed: the next reconcile keeps the name and does not warn again.
     const again = next({ ...object, status: planned.status }, observed);
     expect(again.status.dataVolume).toBe(`${DISK}-2`);
@@ -489,7 +489,7 @@ describe('the Secret', () => {
   });
 
   test('is not created without its passwords, and no machine either', () => {
-    const problem = { reason: 'PasswordSecretNotFound', message: 'The Secret work/pw does not exist' };
+    const problem = { reason: 'PasswordSecretMissing', message: 'The Secret work/pw does not exist' };
     const planned = next(object, {
       image: image(),
       volumes: [volume(object, 'Pending')],

@@ -1,4 +1,4 @@
-import { conditionOf, type EventInput } from '@vmwright/runtime';
+import { conditionOf, type EventInput, type KubeObject } from '@vmwright/runtime';
 import { isPaused } from '../annotations.ts';
 import type { Action } from './actions.ts';
 import { conflictMessage } from './addresses.ts';
@@ -102,13 +102,27 @@ function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan): C
   if (!('problem' in passwords)) {
     const wanted = secretDraft(vm, cloudInitOf(vm, passwords.hashes));
     if (secret === undefined || differs(secret, wanted))
-      actions.secret.push({ type: 'applySecret', secret: wanted, isNew: secret === undefined });
+      actions.secret.push({
+        type: 'applySecret',
+        secret: withUidOf(secret, wanted),
+        isNew: secret === undefined,
+      });
   }
   const wanted = machineDraft(vm, dataVolume);
   const isTerminating = machine?.metadata.deletionTimestamp !== undefined;
   if (!isTerminating && (machine === undefined || differs(machine, wanted)))
-    actions.machine.push({ type: 'applyMachine', machine: wanted, isNew: machine === undefined });
+    actions.machine.push({
+      type: 'applyMachine',
+      machine: withUidOf(machine, wanted),
+      isNew: machine === undefined,
+    });
   return actions;
+}
+
+/** Returns the draft with the UID of the existing object, so that another object of the same name is not changed. */
+function withUidOf<T extends KubeObject>(existing: T | undefined, wanted: T): T {
+  const { uid } = existing?.metadata ?? {};
+  return uid === undefined ? wanted : { ...wanted, metadata: { ...wanted.metadata, uid } };
 }
 
 /** Returns the state to report. A machine that is ready stays so, whatever becomes of its image or its former causes. */

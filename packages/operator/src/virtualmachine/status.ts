@@ -47,8 +47,8 @@ export function statusOf(
   set('DiskImageReady', image?.condition);
   set('VolumeReady', disk?.condition);
   setIf('ImageDiffers', 'TemplateIgnored', image?.difference);
-  setIf('UserNamesChanged', 'NotAllowedByLinux', changedNames);
-  setIf('RestartRequired', 'ChangeNeedsRestart', restartRequired);
+  setIf('UserNamesChanged', 'IllegalNames', changedNames);
+  setIf('RestartRequired', 'RestartRequired', restartRequired);
   const status: VirtualMachineStatus = {
     ...(snapshot !== undefined && { snapshot }),
     ...(dataVolume !== undefined && { dataVolume }),

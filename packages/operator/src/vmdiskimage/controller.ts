@@ -24,8 +24,9 @@ import { imagesWithPrefix, indexChildren } from './observe.ts';
 import { ImageReconciler } from './reconciler.ts';
 import { indexUsers } from './references.ts';
 import { VMDiskImage } from './resource.ts';
+import { SLOTS_NAME } from './slot-store.ts';
 import { SyncQueue } from './sync-queue.ts';
-import { SLOTS_NAME, SyncSlots } from './sync-slots.ts';
+import { SyncSlots } from './sync-slots.ts';
 
 const FINALIZER = 'vmwright.dev/vmdiskimage';
 
@@ -81,22 +82,22 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
     if (queue.update(event)) enqueueNext();
   });
   const slots = new SyncSlots({
-    namespace,
     limit: syncs.concurrency,
     queue: () => queue.images,
     isCached: (key, uid) => images.get(key)?.metadata.uid === uid,
     onReleased: enqueueNext,
   });
   const metrics = imageMetrics(manager.registry, queue);
-  const executor = new Executor({ caches, slots, metrics });
+  const executor = new Executor({ caches, slots, namespace, metrics });
   const { reconcile } = new ImageReconciler({
     caches,
     slots,
+    namespace,
     metrics,
     executor,
     limits: { syncs, pruneAfterMs },
   });
-  const { reconcileDelete } = new ImageFinalizer({ caches, slots, reconcile });
+  const { reconcileDelete } = new ImageFinalizer({ caches, slots, namespace, reconcile });
   manager.control({
     for: VMDiskImage,
     predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status

@@ -17,8 +17,9 @@ import { isOwnedBy } from './identity.ts';
 import { childrenOf, claimsOf } from './observe.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
+import { ignoreNotFound, slotStore } from './slot-store.ts';
 import { deleting, withReferences } from './status.ts';
-import { ignoreNotFound, type SyncSlots } from './sync-slots.ts';
+import type { SyncSlots } from './sync-slots.ts';
 
 /** Requeue interval of a deletion that a user has to unblock, as a safety net: the change enqueues the image at once. */
 const HELD_MS = 10 * 60_000;
@@ -33,6 +34,8 @@ const FOREGROUND = 'foregroundDeletion';
 export interface ImageFinalizerOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
+  /** Namespace of the ConfigMap with the sync slots. */
+  readonly namespace: string;
   /** Reconciles an image that is being deleted and still referenced, so that its VMs can use it. */
   readonly reconcile: Reconcile<VMDiskImage>;
 }
@@ -107,7 +110,7 @@ export class ImageFinalizer {
   }
 
   async #remove(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const { caches, slots } = this.#options;
+    const { caches, slots, namespace } = this.#options;
     const { client, now, setStatus } = context;
     const children = () => {
       const { volumes, snapshots } = childrenOf(image, caches);
@@ -122,17 +125,17 @@ export class ImageFinalizer {
       await setStatus(image, deleting(image, { state: 'progressing', message }, now()).status);
       return requeueAfter(REMAINING_MS);
     }
-    await slots.release(image.metadata.uid ?? '', client);
+    await slots.release(image.metadata.uid ?? '', slotStore(client, namespace));
     return undefined;
   }
 
   /** Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. */
   async #orphan(image: VMDiskImage, { client }: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const { caches, slots } = this.#options;
+    const { caches, slots, namespace } = this.#options;
     const { volumes, snapshots } = childrenOf(image, caches);
     for (const volume of volumes) await disown(DataVolume, volume, image, client);
     for (const snapshot of snapshots) await disown(VolumeSnapshot, snapshot, image, client);
-    await slots.release(image.metadata.uid ?? '', client);
+    await slots.release(image.metadata.uid ?? '', slotStore(client, namespace));
     return undefined;
   }
 

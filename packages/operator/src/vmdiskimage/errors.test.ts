@@ -27,6 +27,14 @@ test.each([
   ['SourceForbidden', 'expected status code 200, got 403. Status: 403 Forbidden'],
   ['SourceForbidden', 'expected status code 200, got 401. Status: 401 Unauthorized'],
   ['SourceForbidden', 'AccessDenied: Access Denied\n\tstatus code: 403, request id: 7'],
+  [
+    'SourceForbidden',
+    'https response error StatusCode: 403, RequestID: 4404, HostID: , api error Forbidden: Forbidden',
+  ],
+  [
+    'SourceMissing',
+    'https response error StatusCode: 404, RequestID: 4404, HostID: , api error NotFound: Not Found',
+  ],
   ['SourceForbidden', 'Failed to read registry image: unauthorized: authentication required'],
   ['ChecksumMismatch', 'Unable to process data: checksum mismatch: expected sha256:a, got sha256:b'],
 ])('%s is recognized in: %s', (reason, message) => {

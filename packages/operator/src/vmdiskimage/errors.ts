@@ -16,7 +16,7 @@ export const FAILURE_REASONS = [
   'DataVolumeRejected',
   'ClaimLost',
   'SnapshotFailed',
-  'VolumeSnapshotRejected',
+  'SnapshotRejected',
 ] as const;
 
 export type FailureReason = (typeof FAILURE_REASONS)[number];
@@ -36,9 +36,9 @@ export interface Failure {
  */
 const PATTERNS: readonly (readonly [FailureReason, RegExp])[] = [
   ['ChecksumMismatch', /\bchecksum (mismatch|does not match|verification failed)\b/i],
-  ['SourceMissing', /\bgot (404|410)\b|\bstatus( code)?:? (404|410)\b|\breturned error: (404|410)\b/i],
+  ['SourceMissing', /\bgot (404|410)\b|\bstatus ?(code)?:? (404|410)\b|\breturned error: (404|410)\b/i],
   ['SourceMissing', /\b(NoSuchKey|NoSuchBucket|NoSuchVersion)\b|\bmanifest unknown\b|\bname unknown\b/],
-  ['SourceForbidden', /\bgot (401|403)\b|\bstatus( code)?:? (401|403)\b|\breturned error: (401|403)\b/i],
+  ['SourceForbidden', /\bgot (401|403)\b|\bstatus ?(code)?:? (401|403)\b|\breturned error: (401|403)\b/i],
   [
     'SourceForbidden',
     /\b(AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch)\b|\bunauthorized(:|$)|\brequested access to the resource is denied\b/im,

@@ -5,22 +5,26 @@ import {
   type Client,
   ForbiddenError,
   InvalidError,
+  type KubeObject,
   messageOf,
   type ReconcileContext,
 } from '@vmwright/runtime';
 import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { Child } from './cleanup.ts';
-import type { Failure } from './errors.ts';
+import type { FailureReason } from './errors.ts';
 import type { ImageMetrics } from './metrics.ts';
 import type { Observed } from './observe.ts';
 import type { Action } from './plan.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { ignoreNotFound, type SyncSlots } from './sync-slots.ts';
+import { ignoreNotFound, slotStore } from './slot-store.ts';
+import type { SyncSlots } from './sync-slots.ts';
 
 export interface ExecutorOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
+  /** Namespace of the ConfigMap with the sync slots. */
+  readonly namespace: string;
   readonly metrics: ImageMetrics;
 }
 
@@ -37,18 +41,19 @@ export class Executor {
 
   async execute(action: Action, image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { client } = context;
-    const { slots } = this.#options;
+    const { slots, namespace } = this.#options;
+    const store = slotStore(client, namespace);
     const { uid = '' } = image.metadata;
     switch (action.type) {
       case 'acquireSlot':
-        return { slot: (await slots.acquire(uid, client)) ? 'held' : 'waiting' };
+        return { slot: (await slots.acquire(uid, store)) ? 'held' : 'waiting' };
       case 'releaseSlot':
-        await slots.release(uid, client);
+        await slots.release(uid, store);
         return { slot: 'none' };
       case 'createVolume':
-        return created('DataVolume', client.create(DataVolume, action.volume));
+        return created('DataVolumeRejected', client.create(DataVolume, action.volume));
       case 'createSnapshot':
-        return created('VolumeSnapshot', client.create(VolumeSnapshot, action.snapshot));
+        return created('SnapshotRejected', client.create(VolumeSnapshot, action.snapshot));
       case 'delete':
         await deleteChild(action.child, client);
         return {};
@@ -89,7 +94,7 @@ export async function deleteChild(
 }
 
 /** Waits for the creation of a child. A child that the API server rejects fails the attempt. */
-async function created(kind: 'DataVolume' | 'VolumeSnapshot', creation: Promise<unknown>): Promise<Result> {
+async function created(reason: FailureReason, creation: Promise<KubeObject>): Promise<Result> {
   try {
     await creation;
     return {};
@@ -98,8 +103,8 @@ async function created(kind: 'DataVolume' | 'VolumeSnapshot', creation: Promise<
     if (error instanceof AlreadyExistsError) return 'wait';
     const isRejected = [InvalidError, BadRequestError, ForbiddenError].some((each) => error instanceof each);
     if (!isRejected) throw error;
-    const message = `The API server rejected the ${kind}: ${messageOf(error)}`;
-    const rejection: Failure = { reason: `${kind}Rejected`, message, isTerminal: false };
-    return { rejection };
+    const child = reason === 'SnapshotRejected' ? 'VolumeSnapshot' : 'DataVolume';
+    const message = `The API server rejected the ${child}: ${messageOf(error)}`;
+    return { rejection: { reason, message, isTerminal: false } };
   }
 }

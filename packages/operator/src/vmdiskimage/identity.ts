@@ -17,7 +17,7 @@ const UID_DIGITS = 8;
  * Returns the beginning of the names of all children of an image. It contains a part of the UID, so that an image that is
  * created again under the same name does not collide with the children of the old one, which may be terminating.
  */
-export function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
+function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
   // A part of a name between two dots must not end with a hyphen or begin with one.
   return `${name.slice(0, MAX_NAME).replace(/[-.]+$/, '')}-${uid.slice(0, UID_DIGITS)}`;
 }

@@ -15,7 +15,7 @@ export function imageMetrics(registry: Registry, queue: Pick<SyncQueue, 'count'>
     help: 'VMDiskImages that are being synced. Every replica counts all images',
   });
   const queued = registry.gauge({
-    name: 'vmwright_image_sync_queue_length',
+    name: 'vmwright_image_sync_queue',
     help: 'VMDiskImages that wait for a sync slot. Every replica counts all images',
   });
   const pruned = registry.counter({

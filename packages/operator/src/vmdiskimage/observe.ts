@@ -13,8 +13,8 @@ import {
 } from './identity.ts';
 import { type Users, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
+import { ignoreNotFound } from './slot-store.ts';
 import { isReadyToUse } from './snapshots.ts';
-import { ignoreNotFound } from './sync-slots.ts';
 
 /** Settings that decide about an image. */
 export type ImageLimits = Pick<KubevirtSettings, 'syncs' | 'pruneAfterMs'>;

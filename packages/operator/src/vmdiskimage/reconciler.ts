@@ -10,6 +10,7 @@ import type { Executor, ExecutorOptions } from './executor.ts';
 import { type ImageLimits, type Observed, observe } from './observe.ts';
 import { plan } from './plan.ts';
 import type { VMDiskImage } from './resource.ts';
+import { slotStore } from './slot-store.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 /** Maximum number of plans in one reconcile. A sync needs five: queued, started, created, and two to remove an attempt. */
@@ -20,6 +21,8 @@ const RETRY_MS = 1_000;
 export interface ImageReconcilerOptions extends Pick<ExecutorOptions, 'metrics'> {
   readonly caches: Caches;
   readonly slots: SyncSlots;
+  /** Namespace of the ConfigMap with the sync slots. */
+  readonly namespace: string;
   readonly limits: ImageLimits;
   readonly executor: Executor;
 }
@@ -59,8 +62,8 @@ export class ImageReconciler {
     { metadata: { uid = '' } }: VMDiskImage,
     client: Client,
   ): Promise<Pick<Observed, 'limits' | 'slot' | 'rejection'>> {
-    const { slots, limits } = this.#options;
-    return { limits, slot: (await slots.holds(uid, client)) ? 'held' : 'none' };
+    const { slots, namespace, limits } = this.#options;
+    return { limits, slot: (await slots.holds(uid, slotStore(client, namespace))) ? 'held' : 'none' };
   }
 
   #observe(

@@ -1,26 +1,12 @@
-import {
-  AlreadyExistsError,
-  type Client,
-  ConfigMap,
-  ConflictError,
-  NotFoundError,
-  refOf,
-} from '@vmwright/runtime';
-import { VMDiskImage } from './resource.ts';
+import { AlreadyExistsError, ConflictError, NotFoundError } from '@vmwright/runtime';
+import type { HeldSlots, SlotStore } from './slot-store.ts';
 import type { QueuedImage } from './sync-queue.ts';
-
-/** ConfigMap in the operator's namespace that lists the images that hold a sync slot: UID → `namespace/name`. */
-export const SLOTS_NAME = 'vmwright-image-syncs';
 
 /** Number of conflicting writes after which an operation fails. The controller retries it with a back-off. */
 const MAX_CONFLICTS = 10;
-
-/** Calls of the client that the slots need. */
-export type SlotClient = Pick<Client, 'get' | 'create' | 'mergePatch'>;
+const CONFLICTS = [ConflictError, AlreadyExistsError, NotFoundError];
 
 export interface SyncSlotsOptions {
-  /** Namespace of the ConfigMap. */
-  readonly namespace: string;
   /** Maximum number of images that hold a slot. */
   readonly limit: number;
   /** Returns the images that need a slot or hold one, in the order in which they get slots. */
@@ -31,17 +17,9 @@ export interface SyncSlotsOptions {
   readonly onReleased: () => void;
 }
 
-/** Holders of slots in one version of the ConfigMap. */
-interface Held {
-  /** Undefined if the ConfigMap does not exist. */
-  readonly resourceVersion: string | undefined;
-  /** UID → key */
-  readonly holders: ReadonlyMap<string, string>;
-}
-
 /** Returns the images that get the free slots: the first ones in the queue that hold none. */
 export function grant(
-  holders: Pick<Held['holders'], 'has' | 'size'>,
+  holders: Pick<HeldSlots['holders'], 'has' | 'size'>,
   queue: readonly QueuedImage[],
   limit: number,
 ): readonly QueuedImage[] {
@@ -60,7 +38,7 @@ export function grant(
  */
 export class SyncSlots {
   readonly #options: SyncSlotsOptions;
-  #known: Held | undefined;
+  #known: HeldSlots | undefined;
   /** Operations run one after the other: concurrent ones of this replica would only conflict. */
   #last: Promise<unknown> = Promise.resolve();
 
@@ -74,117 +52,78 @@ export class SyncSlots {
   }
 
   /** Whether an image holds a slot. */
-  async holds(uid: string, client: SlotClient): Promise<boolean> {
-    const { holders } = this.#known ?? (await this.#exclusively(() => this.#read(client)));
+  async holds(uid: string, store: SlotStore): Promise<boolean> {
+    const { holders } = this.#known ?? (await this.#exclusively(() => this.#read(store)));
     return holders.has(uid);
   }
 
   /** Takes a slot for an image if it is next. @returns whether the image holds a slot now */
-  acquire(uid: string, client: SlotClient): Promise<boolean> {
-    return this.#exclusively(() => this.#decide(client, (held) => this.#tryAcquire(uid, held, client)));
+  acquire(uid: string, store: SlotStore): Promise<boolean> {
+    return this.#exclusively(() => this.#decide(store, (held) => this.#tryAcquire(uid, held, store)));
   }
 
   /** Releases the slot of an image, if it holds one. */
-  release(uid: string, client: SlotClient): Promise<void> {
+  release(uid: string, store: SlotStore): Promise<void> {
     return this.#exclusively(() =>
-      this.#decide(client, async (held) => {
-        if (held.holders.has(uid)) await this.#remove([uid], held, client);
+      this.#decide(store, async (held) => {
+        if (held.holders.has(uid)) await this.#remove([uid], held, store);
       }),
     );
   }
 
-  async #tryAcquire(uid: string, held: Held, client: SlotClient): Promise<boolean> {
+  async #tryAcquire(uid: string, held: HeldSlots, store: SlotStore): Promise<boolean> {
     const { limit, queue } = this.#options;
     if (held.holders.has(uid)) return true;
     const next = grant(held.holders, queue(), limit).find((image) => image.uid === uid);
     if (next !== undefined) {
-      await this.#write(held, { [uid]: next.key }, client);
+      this.#known = await store.write(held, { [uid]: next.key });
       return true;
     }
     // Only images that would be next look for abandoned slots, so that a long queue causes few requests.
     const waiting = queue().filter((image) => !held.holders.has(image.uid));
     if (!waiting.slice(0, limit).some((image) => image.uid === uid)) return false;
-    const abandoned = await this.#findAbandoned(held, client);
+    const abandoned = await this.#findAbandoned(held, store);
     if (abandoned.length === 0) return false;
-    await this.#remove(abandoned, held, client);
-    return this.#tryAcquire(uid, this.#known ?? (await this.#read(client)), client);
+    return this.#tryAcquire(uid, await this.#remove(abandoned, held, store), store);
   }
 
   /** Returns the UIDs of holders that do not exist any more. The cache alone does not prove that: its watch may be late. */
-  async #findAbandoned({ holders }: Held, client: SlotClient): Promise<readonly string[]> {
+  async #findAbandoned({ holders }: HeldSlots, store: SlotStore): Promise<readonly string[]> {
     const abandoned: string[] = [];
-    for (const [uid, key] of holders) {
-      if (this.#options.isCached(key, uid)) continue;
-      const ref = refOf(key);
-      const found =
-        ref.namespace === undefined ? undefined : await ignoreNotFound(client.get(VMDiskImage, ref));
-      if (found?.metadata.uid !== uid) abandoned.push(uid);
-    }
+    for (const [uid, key] of holders)
+      if (!this.#options.isCached(key, uid) && !(await store.exists(key, uid))) abandoned.push(uid);
     return abandoned;
   }
 
-  async #remove(uids: readonly string[], held: Held, client: SlotClient): Promise<void> {
-    await this.#write(held, Object.fromEntries(uids.map((uid) => [uid, null])), client);
+  async #remove(uids: readonly string[], held: HeldSlots, store: SlotStore): Promise<HeldSlots> {
+    const left = await store.write(held, Object.fromEntries(uids.map((uid) => [uid, null])));
+    this.#known = left;
     this.#options.onReleased();
-  }
-
-  /** @throws ConflictError, AlreadyExistsError or NotFoundError if the ConfigMap has changed since it was read */
-  async #write(
-    { resourceVersion }: Held,
-    change: Readonly<Record<string, string | null>>,
-    client: SlotClient,
-  ): Promise<void> {
-    const ref = { namespace: this.#options.namespace, name: SLOTS_NAME };
-    const added = Object.entries(change).filter((entry): entry is [string, string] => entry[1] !== null);
-    this.#known = heldIn(
-      resourceVersion === undefined
-        ? await client.create(ConfigMap, { metadata: ref, data: Object.fromEntries(added) })
-        : await client.mergePatch(ConfigMap, ref, { metadata: { resourceVersion }, data: change }),
-    );
+    return left;
   }
 
   /** Calls `act` with the known holders, and again with the current ones while its writes conflict. */
-  async #decide<R>(client: SlotClient, act: (held: Held) => Promise<R>): Promise<R> {
+  async #decide<R>(store: SlotStore, act: (held: HeldSlots) => Promise<R>): Promise<R> {
     for (let conflicts = 0; ; conflicts++) {
       try {
-        return await act(this.#known ?? (await this.#read(client)));
+        return await act(this.#known ?? (await this.#read(store)));
       } catch (error) {
-        // After any other error, such as a lost response, the write may have been executed.
-        this.#known = undefined;
+        this.#known = undefined; // also after other errors: the write may have been executed
         const isConflict = CONFLICTS.some((conflict) => error instanceof conflict);
         if (!isConflict || conflicts >= MAX_CONFLICTS) throw error;
       }
     }
   }
 
-  async #read(client: SlotClient): Promise<Held> {
-    const ref = { namespace: this.#options.namespace, name: SLOTS_NAME };
-    this.#known = heldIn(await ignoreNotFound(client.get(ConfigMap, ref)));
-    return this.#known;
+  async #read(store: SlotStore): Promise<HeldSlots> {
+    const held = await store.read();
+    this.#known = held;
+    return held;
   }
 
   #exclusively<R>(operation: () => Promise<R>): Promise<R> {
     const result = this.#last.then(operation);
     this.#last = result.catch(() => undefined);
     return result;
-  }
-}
-
-const CONFLICTS = [ConflictError, AlreadyExistsError, NotFoundError];
-
-function heldIn(stored: ConfigMap | undefined): Held {
-  return {
-    resourceVersion: stored?.metadata.resourceVersion,
-    holders: new Map(Object.entries(stored?.data ?? {})),
-  };
-}
-
-/** Resolves to undefined instead of failing if the object does not exist. */
-export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
   }
 }

@@ -1,0 +1,194 @@
+import {
+  type KubeObject,
+  keyOf,
+  Manager,
+  noCredentials,
+  nodeWorld,
+  type ObjectCache,
+  silentLogger,
+} from '@vmwright/runtime';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { DataVolume } from '../kubevirt/kinds.ts';
+import { VirtualMachine } from '../virtualmachine/resource.ts';
+import { snapshotName } from './identity.ts';
+import { countReferences, indexUsers, usersOf } from './references.ts';
+import type { VMDiskImage } from './resource.ts';
+import { chooseSnapshot, countClones } from './snapshots.ts';
+
+const NAMESPACES = ['a', 'b'];
+const LONG = 'x'.repeat(50);
+
+/** Images with the same names in two namespaces, and with names that have the same beginning after the cut. */
+const IMAGES: readonly VMDiskImage[] = NAMESPACES.flatMap((namespace, place) =>
+  ['win', 'win-1', `${LONG}1`, `${LONG}2`].map((name, index) => ({
+    metadata: { namespace, name, uid: `${place}${index}345678-aaaa` },
+    spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
+  })),
+);
+
+const ref = fc.record({ namespace: fc.constantFrom(...NAMESPACES), name: fc.constantFrom('p', 'q', 'r') });
+const index = fc.nat(IMAGES.length - 1);
+
+const step = fc.oneof(
+  fc.record({ type: fc.constant('machine'), ref, image: index, explicit: fc.boolean() }),
+  fc.record({
+    type: fc.constant('clone'),
+    ref,
+    image: index,
+    owner: fc.option(ref),
+    source: fc.constantFrom('snapshot', 'pvc'),
+  }),
+  fc.record({ type: fc.constant('import'), ref }),
+  fc.record({ type: fc.constant('delete'), ref, kind: fc.constantFrom('machine', 'volume') }),
+);
+
+type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
+
+interface State {
+  readonly machines: Map<string, VirtualMachine>;
+  readonly volumes: Map<string, DataVolume>;
+}
+
+test('the references by index equal a recount of all objects, after any history', () => {
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+      const { caches } = new Manager({
+        ...{ world: nodeWorld, name: 'test', log: silentLogger },
+        access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
+      });
+      indexUsers(caches);
+      const state: State = { machines: new Map(), volumes: new Map() };
+      let version = 0;
+      for (const each of steps) {
+        version++;
+        apply(each, state, version);
+        show(caches.get(VirtualMachine), state.machines);
+        show(caches.get(DataVolume), state.volumes);
+        for (const image of IMAGES)
+          expect(countReferences(usersOf(image, caches)).referrers).toEqual(recount(image, state));
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+/** Makes a cache contain these objects. */
+function show<T extends KubeObject>(cache: ObjectCache<T>, objects: ReadonlyMap<string, T>): void {
+  for (const { metadata } of [...cache.list()])
+    if (!objects.has(keyOf(metadata))) cache.onDelete(metadata, metadata.uid ?? '');
+  for (const object of objects.values()) cache.onWrite(object);
+}
+
+/** Counts from all objects, without indexes and without the functions under test. */
+function recount(image: VMDiskImage, { machines, volumes }: State): readonly string[] {
+  const { namespace, name, uid = '' } = image.metadata;
+  const used = [...machines].filter(
+    ([, { metadata, spec }]) =>
+      spec.vmDiskImageRef.name === name &&
+      (spec.vmDiskImageRef.namespace ?? metadata.namespace) === namespace,
+  );
+  const owners = used.map(([, { metadata }]) => metadata.uid);
+  const cloned = [...volumes].filter(([, { metadata, spec }]) => {
+    const source = spec?.source?.snapshot ?? spec?.source?.pvc;
+    const owner = metadata.ownerReferences?.[0]?.uid;
+    const isOfImage =
+      source?.namespace === namespace && source?.name.includes(`-${uid.slice(0, 8)}-`) === true;
+    return isOfImage && !(owner !== undefined && owners.includes(owner));
+  });
+  return [
+    ...used.map(([key]) => `VirtualMachine ${key}`),
+    ...cloned.map(([key]) => `DataVolume ${key}`),
+  ].toSorted();
+}
+
+function apply(each: Step, { machines, volumes }: State, version: number): void {
+  const key = `${each.ref.namespace}/${each.ref.name}`;
+  const metadata = { ...each.ref, uid: `${each.type}-${version}`, resourceVersion: String(version) };
+  const image = 'image' in each ? IMAGES[each.image] : undefined;
+  if (each.type === 'delete') (each.kind === 'machine' ? machines : volumes).delete(key);
+  else if (each.type === 'import')
+    volumes.set(key, { metadata, spec: { source: { http: { url: 'http://x/win-00345678-1' } } } });
+  else if (image !== undefined && each.type === 'machine') {
+    const { namespace = '', name } = image.metadata;
+    // Without a namespace, the reference is to an image in the machine's own namespace.
+    const target = each.explicit ? { namespace, name } : { name };
+    const resources = { cpu: '1', memory: '1Gi', diskSize: '1Gi' };
+    machines.set(key, { metadata, spec: { resources, vmDiskImageRef: target } });
+  } else if (image !== undefined && each.type === 'clone') {
+    const { namespace = '' } = image.metadata;
+    const owner =
+      each.owner === null ? undefined : machines.get(`${each.owner.namespace}/${each.owner.name}`);
+    const name = snapshotName(image, 3, 1);
+    const ownerReferences = owner && [
+      {
+        apiVersion: 'pelotech.ot/v1alpha1',
+        kind: 'VirtualMachine',
+        name: owner.metadata.name,
+        uid: owner.metadata.uid ?? '',
+        controller: true,
+      },
+    ];
+    const source =
+      each.source === 'snapshot'
+        ? { snapshot: { namespace, name } }
+        : { pvc: { namespace, name: name.slice(0, -2) } };
+    volumes.set(key, {
+      metadata: { ...metadata, ...(ownerReferences && { ownerReferences }) },
+      spec: { source },
+    });
+  }
+}
+
+test('a machine and its disk are one clone of a snapshot, from the moment it is chosen', () => {
+  const machine = (uid: string, snapshot?: string): VirtualMachine => ({
+    metadata: { namespace: 'lab', name: uid, uid },
+    spec: { resources: { cpu: 1, memory: '1Gi', diskSize: '1Gi' }, vmDiskImageRef: { name: 'win' } },
+    ...(snapshot !== undefined && { status: { snapshot } }),
+  });
+  const clone = (uid: string, owner?: string): DataVolume => ({
+    metadata: {
+      ...{ namespace: 'lab', name: uid, uid },
+      ...(owner !== undefined && {
+        ownerReferences: [
+          {
+            apiVersion: 'pelotech.ot/v1alpha1',
+            kind: 'VirtualMachine',
+            name: owner,
+            uid: owner,
+            controller: true,
+          },
+        ],
+      }),
+    },
+    spec: { source: { snapshot: { namespace: 'farm', name: 's-1' } } },
+  });
+  const machines = [
+    machine('planned', 's-1'),
+    machine('cloned', 's-1'),
+    machine('lost-status'),
+    machine('other', 's-2'),
+  ];
+  const clones = [clone('disk-1', 'cloned'), clone('disk-2', 'lost-status'), clone('foreign')];
+  expect(countClones('s-1', { machines, clones })).toBe(4);
+  expect(countClones('s-2', { machines, clones })).toBe(1);
+});
+
+test('the oldest snapshot with a free clone is chosen, only while the image is Ready', () => {
+  const [image] = IMAGES;
+  if (image === undefined) throw new Error('no image');
+  const snapshots = [
+    { name: 's-1', clones: 2 },
+    { name: 's-2', clones: 1 },
+  ];
+  const { spec } = image;
+  expect(chooseSnapshot({ spec, status: { phase: 'Ready', snapshots } })).toBe('s-1');
+  expect(chooseSnapshot({ spec: { ...spec, maxClones: 2 }, status: { phase: 'Ready', snapshots } })).toBe(
+    's-2',
+  );
+  expect(
+    chooseSnapshot({ spec: { ...spec, maxClones: 1 }, status: { phase: 'Ready', snapshots } }),
+  ).toBeUndefined();
+  expect(chooseSnapshot({ spec, status: { phase: 'Syncing', snapshots } })).toBeUndefined();
+  expect(chooseSnapshot({ spec })).toBeUndefined();
+});

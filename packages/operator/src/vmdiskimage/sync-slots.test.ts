@@ -1,0 +1,212 @@
+import { apiError } from '@vmwright/runtime';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { VMDiskImage } from './resource.ts';
+import type { HeldSlots, SlotStore } from './slot-store.ts';
+import { type QueuedImage, SyncQueue } from './sync-queue.ts';
+import { grant, SyncSlots } from './sync-slots.ts';
+
+const queuedImage = (uid: string, queuedAt = uid): QueuedImage => ({
+  uid,
+  key: `farm/${uid}`,
+  phase: 'Queued',
+  queuedAt,
+});
+
+test('free slots go to the first images that hold none', () => {
+  const queue = ['a', 'b', 'c', 'd'].map((uid) => queuedImage(uid));
+  const granted = (holders: readonly string[], limit: number) =>
+    grant(new Set(holders), queue, limit).map(({ uid }) => uid);
+  expect(granted([], 2)).toEqual(['a', 'b']);
+  expect(granted(['a'], 2)).toEqual(['b']);
+  expect(granted(['x', 'y'], 2)).toEqual([]);
+  expect(granted(['x', 'y', 'z'], 2), 'the limit was lowered').toEqual([]);
+});
+
+describe('the queue', () => {
+  const image = (name: string, status: VMDiskImage['status'], annotations = {}): VMDiskImage => ({
+    metadata: { namespace: 'farm', name, uid: name, annotations },
+    spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
+    ...(status && { status }),
+  });
+  const put = (queue: SyncQueue, object: VMDiskImage) =>
+    queue.update({ type: 'changed', key: `farm/${object.metadata.name}`, object });
+
+  test('orders images by queuedAt and key, after those that already sync', () => {
+    const queue = new SyncQueue();
+    put(queue, image('b', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
+    put(queue, image('a', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
+    put(queue, image('c', { phase: 'Queued', queuedAt: '2026-01-01T00:00:00.500Z' }));
+    put(
+      queue,
+      image('d', {
+        phase: 'Syncing',
+        attempt: { number: 1, startedAt: '2026-01-01T00:00:09.000Z', source: '' },
+      }),
+    );
+    expect(queue.images.map(({ uid }) => uid)).toEqual(['d', 'c', 'a', 'b']);
+    expect([queue.count('Queued'), queue.count('Syncing')]).toEqual([3, 1]);
+  });
+
+  test('leaves out images that cannot be synced now, and reports that another one may be next', () => {
+    const queue = new SyncQueue();
+    const queued = { phase: 'Queued', queuedAt: '2026-01-01T00:00:00.000Z' } as const;
+    expect(put(queue, image('a', queued))).toBe(false);
+    expect(put(queue, image('a', queued, { 'vmwright.dev/paused': 'true' }))).toBe(true);
+    expect(put(queue, image('a', queued))).toBe(false);
+    expect(put(queue, image('a', { phase: 'Queued' })), 'the last attempt is being removed').toBe(true);
+    put(queue, image('a', queued));
+    expect(queue.update({ type: 'removed', key: 'farm/a', object: image('a', queued) })).toBe(true);
+    expect(put(queue, image('b', { phase: 'Ready' }))).toBe(false);
+    expect(queue.images).toEqual([]);
+  });
+});
+
+/** API server with the ConfigMap and the images. Each call takes some turns, so that the calls of replicas interleave. */
+class Server {
+  held: HeldSlots = { resourceVersion: undefined, holders: new Map() };
+  readonly images = new Set<string>();
+  /** Largest number of slots that were held at any moment. */
+  most = 0;
+  writes = 0;
+  reads = 0;
+  readonly #turns: () => number;
+
+  constructor(turns: () => number = () => 1) {
+    this.#turns = turns;
+  }
+
+  readonly store: SlotStore = {
+    read: async () => {
+      await this.#wait();
+      this.reads++;
+      return this.held;
+    },
+    write: async ({ resourceVersion }, change) => {
+      await this.#wait();
+      this.writes++;
+      if (resourceVersion !== this.held.resourceVersion)
+        throw apiError('the object has been modified', { status: 409 });
+      const holders = new Map(this.held.holders);
+      for (const [uid, key] of Object.entries(change))
+        if (key === null) holders.delete(uid);
+        else holders.set(uid, key);
+      this.held = { resourceVersion: String(Number(resourceVersion ?? 0) + 1), holders };
+      this.most = Math.max(this.most, holders.size);
+      return this.held;
+    },
+    exists: async (_, uid) => this.images.has(uid),
+  };
+
+  async #wait(): Promise<void> {
+    for (let turn = this.#turns(); turn > 0; turn--) await Promise.resolve();
+  }
+}
+
+function replica(queue: readonly QueuedImage[], limit: number, onReleased = () => {}): SyncSlots {
+  // A replica whose cache lacks all images decides correctly too.
+  return new SyncSlots({ limit, queue: () => queue, isCached: () => false, onReleased });
+}
+
+const queueOf = (...uids: readonly string[]) => uids.map((uid) => queuedImage(uid));
+
+describe('sync slots', () => {
+  test('are taken in order, with one write each, and survive a restart', async () => {
+    const server = new Server();
+    for (const uid of ['a', 'b', 'c']) server.images.add(uid);
+    const queue = queueOf('a', 'b', 'c');
+    const slots = replica(queue, 2);
+    expect(await slots.acquire('c', server.store), 'two images are before it').toBe(false);
+    expect(await Promise.all(['b', 'a'].map((uid) => slots.acquire(uid, server.store)))).toEqual([
+      true,
+      true,
+    ]);
+    expect(await slots.acquire('c', server.store)).toBe(false);
+    expect(server).toMatchObject({ writes: 2, reads: 1 });
+    const next = replica(queue, 2);
+    expect(await next.acquire('a', server.store), 'it holds its slot already').toBe(true);
+    expect(await next.acquire('c', server.store)).toBe(false);
+    await next.release('a', server.store);
+    queue.shift();
+    expect(await next.acquire('c', server.store)).toBe(true);
+    expect(await next.holds('a', server.store)).toBe(false);
+  });
+
+  test('are re-read when another replica has written since', async () => {
+    const server = new Server();
+    for (const uid of ['a', 'b']) server.images.add(uid);
+    const [old, current] = [replica(queueOf('a', 'b'), 1), replica(queueOf('b'), 1)];
+    expect(await old.acquire('a', server.store)).toBe(true);
+    expect(await current.acquire('b', server.store)).toBe(false);
+    await old.release('a', server.store);
+    await current.release('a', server.store); // the known version still lists a
+    expect(await current.acquire('b', server.store)).toBe(true);
+    expect(server.most).toBe(1);
+  });
+
+  test('of images that do not exist any more are released when another image needs one', async () => {
+    const server = new Server();
+    server.images.add('alive');
+    let released = 0;
+    const slots = replica(queueOf('alive', 'gone', 'next'), 2, () => released++);
+    expect(await slots.acquire('alive', server.store)).toBe(true);
+    expect(await slots.acquire('gone', server.store)).toBe(true);
+    const other = replica(queueOf('next'), 2, () => released++);
+    expect(await other.acquire('next', server.store)).toBe(true);
+    expect([...server.held.holders.keys()]).toEqual(['alive', 'next']);
+    expect(released).toBe(1);
+  });
+
+  test('are given back to images that sync if the ConfigMap was deleted', async () => {
+    const server = new Server();
+    const syncing = { ...queuedImage('z'), phase: 'Syncing' } as const;
+    const slots = replica([syncing, ...queueOf('a')], 1);
+    expect(await slots.acquire('a', server.store)).toBe(false);
+    expect(await slots.acquire('z', server.store)).toBe(true);
+  });
+
+  test('fail after an error that is no conflict, and are read again afterwards', async () => {
+    const server = new Server();
+    const slots = replica(queueOf('a'), 1);
+    const lost: SlotStore = {
+      ...server.store,
+      write: async (held, change) => {
+        await server.store.write(held, change);
+        throw apiError('no answer', { status: 500 });
+      },
+    };
+    await expect(slots.acquire('a', lost)).rejects.toThrow('no answer');
+    expect(await slots.acquire('a', server.store), 'the lost write was executed').toBe(true);
+    expect(server.writes).toBe(1);
+  });
+
+  test('never exceed the limit, whichever replicas act in whichever order', async () => {
+    const uids = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const action = fc.record({
+      replica: fc.nat(2),
+      uid: fc.constantFrom(...uids),
+      type: fc.constantFrom('acquire', 'acquire', 'release', 'restart'),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(action, { maxLength: 60 }),
+        fc.infiniteStream(fc.nat(6)),
+        fc.integer({ min: 1, max: 3 }),
+        async (actions, turns, limit) => {
+          const server = new Server(() => turns.next().value ?? 0);
+          for (const uid of uids) server.images.add(uid);
+          const replicas = [0, 1, 2].map(() => replica(queueOf(...uids), limit));
+          await Promise.all(
+            actions.map(async ({ replica: index, uid, type }) => {
+              const slots = replicas[index];
+              if (type === 'restart') slots?.reset();
+              else await slots?.[type](uid, server.store);
+            }),
+          );
+          expect(server.most).toBeLessThanOrEqual(limit);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

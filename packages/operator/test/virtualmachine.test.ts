@@ -1,0 +1,396 @@
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { condition, field, type KubeObject } from '@vmwright/testbed';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { conditionIn, FARM, install, PATHS, reasonOf, type WithKubevirt, WORK } from './with-kubevirt.ts';
+
+/** The manifest of the design proposal, unchanged. */
+const SEED = fileURLToPath(new URL('../../../config/samples/virtualmachine.yaml', import.meta.url));
+
+let env: WithKubevirt;
+beforeAll(async () => {
+  // Without an election, an idle operator writes nothing at all.
+  env = await install(['--leader-elect=false', '--image-namespaces=vmdi-farm']);
+  const { api } = env.controlPlane.cluster;
+  await api.create(`/api/v1/namespaces/${FARM}/secrets`, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'foo-bar' },
+    stringData: { accessKeyId: 'id', secretKey: 'key' },
+  });
+  await env.image('base');
+}, 180_000);
+afterAll(() => env?.[Symbol.asyncDispose]());
+
+const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
+const isReady = (vm: KubeObject) =>
+  status(vm, 'phase') === 'Ready' && status(vm, 'observedGeneration') === field(vm, 'metadata', 'generation');
+const isReason = (reason: string) => (vm: KubeObject) => reasonOf(vm) === reason;
+const message = (vm: KubeObject) => String(status(vm, 'message'));
+const cluster = () => env.controlPlane.cluster;
+const get = (path: string) => cluster().api.get(path);
+const uidOf = async (path: string) => (await get(path)).metadata.uid;
+
+/** Deletes an object and waits until another one of the same name satisfies the predicate. */
+async function replaced(path: string, is: (object: KubeObject) => boolean = () => true): Promise<KubeObject> {
+  const uid = await uidOf(path);
+  await cluster().api.delete(path);
+  return cluster().waitFor(path, (object) => object.metadata.uid !== uid && is(object));
+}
+
+/** Waits for an event about a VirtualMachine. @returns its note */
+async function eventOf(name: string, reason: string): Promise<string> {
+  const isWanted = (event: KubeObject) =>
+    field(event, 'regarding', 'name') === name && field(event, 'reason') === reason;
+  for await (const { object } of cluster().api.watch(PATHS.events, AbortSignal.timeout(30_000)))
+    if (isWanted(object)) return String(field(object, 'note'));
+  throw new Error(`no event ${reason} about ${name}`);
+}
+
+describe('the manifest of the design proposal', () => {
+  test('waits for what is missing, creates its image, and becomes Ready', async () => {
+    const manifest = await readFile(SEED, 'utf8');
+    const { stderr } = await cluster().kubectl(['apply', '-n', WORK, '-f', '-'], { input: manifest });
+    expect(stderr).toContain('"demo user" to "demo-user"');
+    expect(stderr).toContain('plain_text_passwd is readable by everyone');
+    const waiting = await env.until('demo-workspace-1', isReason('NetworkNotFound'));
+    expect(message(waiting)).toContain('The NetworkAttachmentDefinition work/control-net (and 2 more)');
+    for (const name of ['control-net', 'bridge-inet', 'bridge-edge']) await env.network(name);
+    const ready = await env.until('demo-workspace-1', isReady);
+    expect(reasonOf(ready)).toBe('IgnoredOnDeploy');
+    expect(condition(ready, 'DiskImageReady')).toBe('True');
+    expect(condition(ready, 'VolumeReady')).toBe('True');
+    expect(status(ready, 'printableStatus')).toBe('Stopped');
+
+    const image = await get(`${PATHS.images}/demo-vmdi`);
+    expect(field(image, 'metadata', 'annotations', 'vmwright.dev/created-for')).toBe('work/demo-workspace-1');
+    expect(field(image, 'metadata', 'ownerReferences')).toBeUndefined();
+    const volume = await get(`${PATHS.volumes}/${status(ready, 'dataVolume')}`);
+    expect(field(volume, 'spec')).toMatchObject({
+      source: { snapshot: { namespace: FARM, name: status(ready, 'snapshot') } },
+      storage: { storageClassName: 'gp3', resources: { requests: { storage: '24Gi' } } },
+    });
+    const machine = await get(`${PATHS.kubevirt}/demo-workspace-1`);
+    expect(field(machine, 'spec', 'runStrategy')).toBe('Halted');
+    const labels = { 'vmwright.dev/base-vm': 'ubuntu_2004_lts_en-us_x64', 'vmwright.dev/version': '2.1.0' };
+    expect(machine.metadata).toMatchObject({ labels, annotations: labels });
+    expect(await eventOf('demo-workspace-1', 'UserNamesChanged')).toContain('"demo user" to "demo-user"');
+    expect(await eventOf('demo-workspace-1', 'ImageCreated')).toContain('vmdi-farm/demo-vmdi');
+    const table = await env.kubectl('get', '-n', WORK, 'otvm');
+    expect(table).toMatch(
+      /^NAME +PHASE +IMAGE +STATUS +IP +AGE\ndemo-workspace-1 +Ready +demo-vmdi +Stopped/,
+    );
+  });
+
+  test('keeps its password out of every other object, event and log', async () => {
+    const secret = await get(`${PATHS.secrets}/demo-workspace-1-cloudinit`);
+    const userdata = Buffer.from(String(field(secret, 'data', 'userdata')), 'base64').toString();
+    expect(userdata).toContain('name: "demo-user"');
+    expect(userdata).toMatch(/passwd: "\$6\$[./0-9A-Za-z]{16}\$[./0-9A-Za-z]{86}"/);
+    const kinds =
+      'secrets,configmaps,pvc,dv,vmdi,virtualmachines.kubevirt.io,vmi,events,events.events.k8s.io,pods';
+    const dump = await env.kubectl('get', '-A', '-o', 'json', kinds);
+    const encoded = Buffer.from('demo-pwd').toString('base64').replace(/=+$/, '');
+    for (const text of [dump, userdata, await readFile(env.operator.log, 'utf8')]) {
+      expect(text).not.toContain('demo-pwd');
+      expect(text).not.toContain(encoded);
+    }
+    const vm = await get(`${PATHS.machines}/demo-workspace-1`);
+    expect(JSON.stringify(vm.status)).not.toContain('demo-pwd');
+  });
+});
+
+describe('a running machine', () => {
+  test('becomes Ready with its address, with a bounded number of writes', async () => {
+    await env.network('net-a');
+    const before = await env.writes();
+    await env.machine('runner', { interfaces: [{ network: 'net-a', ipAddress: '10.1.0.5/24' }] });
+    const ready = await env.until('runner', isReady);
+    expect(ready.status).toMatchObject({ ip: '10.1.0.5', printableStatus: 'Running' });
+    expect(status(ready, 'node')).toMatch(/^kubevirt-\d$/);
+    // The image's status counts the new reference, too.
+    expect((await env.writes()) - before).toBeLessThanOrEqual(16);
+  });
+
+  test('causes no write when it is reconciled and nothing has changed', async () => {
+    const settled = await env.until('runner', isReady);
+    const before = await env.writes();
+    await env.touch('runner');
+    const marker = await env.machine('marker', { vmDiskImageRef: { name: 'none' } });
+    await env.until('marker', isReason('ImageNotFound'));
+    const after = await env.until('runner', isReady);
+    expect(after.status).toEqual(settled.status);
+    expect((await env.writes()) - before).toBe(2); // finalizer and status of the marker
+    await cluster().api.delete(`${PATHS.machines}/${marker.metadata.name}`);
+  });
+
+  test('is repaired when its Secret, its KubeVirt VirtualMachine or its instance is deleted', async () => {
+    const isLabelled = ({ metadata }: KubeObject) => metadata.labels?.['vmwright.dev/uid'] !== undefined;
+    await replaced(`${PATHS.secrets}/runner-cloudinit`, isLabelled);
+    await replaced(`${PATHS.kubevirt}/runner`, isLabelled);
+    await env.until('runner', isReady);
+    await replaced(`${PATHS.instances}/runner`);
+    await env.until('runner', isReady);
+  });
+
+  test('is repaired when its children are changed by hand', async () => {
+    const { api } = cluster();
+    await api.merge(`${PATHS.kubevirt}/runner`, {
+      metadata: { labels: { team: 'a', 'app.kubernetes.io/managed-by': null } },
+      spec: { runStrategy: 'Halted' },
+    });
+    const repaired = await cluster().waitFor(
+      `${PATHS.kubevirt}/runner`,
+      (machine) =>
+        field(machine, 'spec', 'runStrategy') === 'Always' &&
+        machine.metadata.labels?.['app.kubernetes.io/managed-by'] === 'vmwright',
+    );
+    expect(repaired.metadata.labels).toMatchObject({ team: 'a' });
+    const secret = `${PATHS.secrets}/runner-cloudinit`;
+    const userdata = field(await get(secret), 'data', 'userdata');
+    await api.merge(secret, { data: { userdata: 'Zm9v' } });
+    await cluster().waitFor(secret, (object) => field(object, 'data', 'userdata') === userdata);
+    await env.until('runner', isReady);
+  });
+
+  test('reports a change that needs a restart, or restarts once, by policy', async () => {
+    const resources = { cpu: 2, memory: '1Gi', diskSize: '2Gi' };
+    await env.patch('runner', { spec: { resources } });
+    await env.until('runner', (vm) => condition(vm, 'RestartRequired') === 'True' && isReady(vm));
+    const instance = await uidOf(`${PATHS.instances}/runner`);
+    await env.patch('runner', { spec: { updatePolicy: 'Restart' } });
+    await cluster().waitFor(`${PATHS.instances}/runner`, ({ metadata }) => metadata.uid !== instance);
+    const restarted = await uidOf(`${PATHS.instances}/runner`);
+    await env.until('runner', (vm) => condition(vm, 'RestartRequired') === undefined && isReady(vm));
+    expect(field(await get(`${PATHS.instances}/runner`), 'spec', 'domain', 'cpu', 'cores')).toBe(2);
+    expect(await uidOf(`${PATHS.instances}/runner`)).toBe(restarted);
+    await env.patch('runner', { spec: { updatePolicy: 'Report' } });
+  });
+
+  test('gets a new disk when its DataVolume is deleted, and uses it after a restart', async () => {
+    const old = String(status(await env.until('runner', isReady), 'dataVolume'));
+    await cluster().api.delete(`${PATHS.volumes}/${old}`);
+    const isCloned = (vm: KubeObject) =>
+      status(vm, 'dataVolume') === `${old}-2` && condition(vm, 'VolumeReady') === 'True';
+    await env.until('runner', (vm) => isCloned(vm) && condition(vm, 'RestartRequired') === 'True');
+    expect(await eventOf('runner', 'VolumeLost')).toContain(old);
+    await replaced(`${PATHS.instances}/runner`);
+    await env.until('runner', (vm) => isReady(vm) && condition(vm, 'RestartRequired') === undefined);
+    await cluster().waitForGone(`${PATHS.claims}/${old}`);
+  });
+
+  test('that is stuck although its disk is ready is restarted with an event', async () => {
+    const { api } = cluster();
+    const boot = (value: string | null) =>
+      api.merge(`${PATHS.kubevirt}/runner`, {
+        spec: { template: { metadata: { annotations: { 'testbed.vmwright.dev/boot': value } } } },
+      });
+    await boot('hang');
+    const stuck = await replaced(
+      `${PATHS.instances}/runner`,
+      (instance) => field(instance, 'status', 'phase') === 'Scheduled',
+    );
+    await boot(null);
+    const conditions = field(stuck, 'status', 'conditions');
+    const lost = { type: 'Synchronized', status: 'False', reason: 'FailedPvcNotFound', message: 'no claim' };
+    const patch = { status: { conditions: [...(Array.isArray(conditions) ? conditions : []), lost] } };
+    await cluster().kubectl([
+      ...['patch', '-n', WORK, 'vmi', 'runner', '--type=merge', `--patch=${JSON.stringify(patch)}`],
+      '--as=system:serviceaccount:kubevirt:kubevirt-handler',
+    ]);
+    const reported = await env.until('runner', isReason('ErrorPvcNotFound'));
+    expect(message(reported)).toContain('the operator restarts it');
+    await cluster().waitFor(
+      `${PATHS.instances}/runner`,
+      ({ metadata }) => metadata.uid !== stuck.metadata.uid,
+    );
+    expect(await eventOf('runner', 'Restarted')).toContain('KubeVirt reports ErrorPvcNotFound');
+    const ready = await env.until('runner', isReady);
+    expect(status(ready, 'restartedAt')).toBeDefined();
+    expect(status(ready, 'restarts')).toBeUndefined();
+  });
+
+  test('is deleted in order: the machine, then its disk and Secret, then the object', async () => {
+    const vm = await env.until('runner', isReady);
+    const stop = new AbortController();
+    const deleted = new Map<string, number>();
+    const watches = [PATHS.kubevirt, PATHS.instances, PATHS.volumes, PATHS.secrets, PATHS.machines].map(
+      async (path) => {
+        for await (const { type, object } of cluster().api.watch(path, stop.signal)) {
+          const isOurs = object.metadata.name === 'runner' || object.metadata.name.startsWith('runner-');
+          if (type === 'DELETED' && isOurs) deleted.set(path, Number(object.metadata.resourceVersion));
+        }
+      },
+    );
+    await env.kubectl('delete', '-n', WORK, 'otvm', 'runner');
+    await expect.poll(() => deleted.size).toBe(5);
+    stop.abort();
+    await Promise.allSettled(watches);
+    const at = (path: string) => deleted.get(path) ?? 0;
+    expect(at(PATHS.instances)).toBeLessThan(at(PATHS.volumes));
+    expect(at(PATHS.kubevirt)).toBeLessThan(at(PATHS.volumes));
+    expect(at(PATHS.kubevirt)).toBeLessThan(at(PATHS.secrets));
+    expect(Math.max(at(PATHS.volumes), at(PATHS.secrets))).toBeLessThan(at(PATHS.machines));
+    await cluster().waitForGone(`${PATHS.claims}/${status(vm, 'dataVolume')}`);
+  });
+});
+
+describe('a problem is reported with the object and the remedy', () => {
+  test('an image that does not exist, in a namespace that does not exist', async () => {
+    const vmDiskImageTemplate = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' };
+    await env.machine('no-image', { vmDiskImageRef: { name: 'none' } });
+    expect(message(await env.until('no-image', isReason('ImageNotFound')))).toContain(
+      'VMDiskImage work/none',
+    );
+    const elsewhere = { vmDiskImageRef: { name: 'x', namespace: 'kube-public' }, vmDiskImageTemplate };
+    await env.machine('not-allowed', elsewhere);
+    const rejected = await env.until('not-allowed', isReason('ImageNamespaceNotAllowed'));
+    expect([status(rejected, 'phase'), condition(rejected, 'Stalled')]).toEqual(['Failed', 'True']);
+  });
+
+  test('an image that differs from the template', async () => {
+    await env.machine('differs', {
+      vmDiskImageTemplate: { secretRef: '', sourceType: 'blank', diskSize: '3Gi' },
+      ignoreOnDeploy: true,
+    });
+    const vm = await env.until('differs', (each) => condition(each, 'ImageDiffers') === 'True');
+    expect(field(conditionIn(vm, 'ImageDiffers'), 'message')).toContain(
+      'in diskSize; the template is ignored',
+    );
+    await env.until('differs', isReady);
+  });
+
+  test('a clone that CDI forbids', async () => {
+    const { api } = cluster();
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/vmwright';
+    const { rules } = await get(path);
+    const all = Array.isArray(rules) ? rules : [];
+    const isClone = (rule: unknown) => JSON.stringify(rule).includes('datavolumes/source');
+    await api.merge(path, { rules: all.filter((rule) => !isClone(rule)) });
+    await env.machine('forbidden');
+    const vm = await env.until('forbidden', isReason('CloneForbidden'));
+    expect(message(vm)).toContain('create datavolumes/source in the namespace vmdi-farm');
+    expect(field(conditionIn(vm, 'VolumeReady'), 'reason')).toBe('CloneForbidden');
+    await api.merge(path, { rules: all });
+    await expect
+      .poll(async () => {
+        await env.touch('forbidden');
+        return condition(await get(`${PATHS.machines}/forbidden`), 'VolumeReady');
+      })
+      .toBe('True');
+    await env.until('forbidden', isReady);
+  });
+
+  test('a foreign object with the name of a child, which is not touched', async () => {
+    const foreign = await cluster().api.create(PATHS.kubevirt, {
+      apiVersion: 'kubevirt.io/v1',
+      kind: 'VirtualMachine',
+      metadata: { name: 'taken' },
+      spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } },
+    });
+    await env.machine('taken');
+    const vm = await env.until('taken', isReason('NameConflict'));
+    expect(message(vm)).toContain(
+      'The KubeVirt VirtualMachine work/taken exists and was not created for this',
+    );
+    await env.kubectl('delete', '-n', WORK, 'otvm', 'taken');
+    const after = await get(`${PATHS.kubevirt}/taken`);
+    expect([after.metadata.uid, after.spec]).toEqual([foreign.metadata.uid, foreign.spec]);
+  });
+
+  test('a password whose Secret is missing', async () => {
+    const users = [{ name: 'a', passwordSecretRef: { name: 'pw' }, lock_passwd: false }];
+    await env.machine('secretive', { users, ignoreOnDeploy: true });
+    expect(message(await env.until('secretive', isReason('PasswordSecretMissing')))).toContain(
+      'Secret work/pw',
+    );
+    await cluster().api.create(PATHS.secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'pw' },
+      stringData: { password: 'hunter2-plain' },
+    });
+    await env.touch('secretive');
+    await env.until('secretive', isReady);
+    const data = field(await get(`${PATHS.secrets}/secretive-cloudinit`), 'data', 'userdata');
+    expect(Buffer.from(String(data), 'base64').toString()).toMatch(/\$6\$/);
+    expect(await readFile(env.operator.log, 'utf8')).not.toContain('hunter2-plain');
+  });
+});
+
+test('the address of another machine is rejected; of two accepted ones, the older keeps it', async () => {
+  const { api } = cluster();
+  await env.network('net-b');
+  const spec = { interfaces: [{ network: 'net-b', ipAddress: '10.2.0.5/24' }], ignoreOnDeploy: true };
+  await env.machine('first', spec);
+  await env.until('first', isReady);
+  await expect(env.machine('second', spec)).rejects.toThrow(
+    'The address 10.2.0.5 on the network work/net-b is used by the VirtualMachine "first" in this namespace',
+  );
+  const path = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+  const { webhooks } = await get(`${path}/vmwright`);
+  await api.merge(`${path}/vmwright`, { webhooks: [] });
+  await expect
+    .poll(() =>
+      env.machine('second', spec).then(
+        () => true,
+        () => false,
+      ),
+    )
+    .toBe(true);
+  await api.merge(`${path}/vmwright`, { webhooks });
+  const loser = await env.until('second', isReason('AddressConflict'));
+  expect(status(loser, 'phase')).toBe('Failed');
+  await env.kubectl('delete', '-n', WORK, 'otvm', 'first');
+  await env.until('second', isReady);
+});
+
+test('the root disk grows if its storage class allows it, and VolumeReady says if it does not', async () => {
+  await env.image('growing', { storageClass: 'gp3' });
+  const resources = (diskSize: string) => ({ resources: { cpu: 1, memory: '1Gi', diskSize } });
+  await env.machine('grower', { vmDiskImageRef: { name: 'growing', namespace: FARM }, ...resources('2Gi') });
+  await env.machine('fixed', { ignoreOnDeploy: true });
+  const { dataVolume } = { dataVolume: status(await env.until('grower', isReady), 'dataVolume') };
+  await env.until('fixed', isReady);
+  for (const name of ['grower', 'fixed']) await env.patch(name, { spec: resources('5Gi') });
+  await cluster().waitFor(
+    `${PATHS.claims}/${dataVolume}`,
+    (claim) => field(claim, 'status', 'capacity', 'storage') === '5Gi',
+  );
+  const reasonIs = (reason: string) => (vm: KubeObject) =>
+    field(conditionIn(vm, 'VolumeReady'), 'reason') === reason;
+  await env.until('grower', reasonIs('Cloned'));
+  const fixed = await env.until('fixed', reasonIs('ExpansionNotSupported'));
+  expect(isReady(fixed)).toBe(true);
+});
+
+test('with the deletion policy Orphan, the children stay and lose owner reference and labels', async () => {
+  await env.machine('orphan', { ignoreOnDeploy: true }, { 'vmwright.dev/deletion-policy': 'Orphan' });
+  const vm = await env.until('orphan', isReady);
+  await env.kubectl('delete', '-n', WORK, 'otvm', 'orphan');
+  const children = [
+    `${PATHS.kubevirt}/orphan`,
+    `${PATHS.secrets}/orphan-cloudinit`,
+    `${PATHS.volumes}/${status(vm, 'dataVolume')}`,
+  ];
+  for (const path of children) {
+    const { metadata } = await get(path);
+    expect(field(metadata, 'ownerReferences')).toBeUndefined();
+    expect(metadata.deletionTimestamp).toBeUndefined();
+    expect(metadata.labels ?? {}).not.toHaveProperty(['app.kubernetes.io/managed-by']);
+  }
+});
+
+test('a paused machine is observed, is not repaired, and is deleted only after it is resumed', async () => {
+  await env.machine('paused', { ignoreOnDeploy: true });
+  await env.until('paused', isReady);
+  await env.patch('paused', { metadata: { annotations: { 'vmwright.dev/paused': 'true' } } });
+  await env.until('paused', (vm) => condition(vm, 'Paused') === 'True');
+  await cluster().api.delete(`${PATHS.kubevirt}/paused`);
+  await env.until('paused', isReason('CreatingMachine'));
+  await env.kubectl('delete', '-n', WORK, '--wait=false', 'otvm', 'paused');
+  const held = await env.until('paused', (vm) => status(vm, 'phase') === 'Deleting');
+  expect(message(held)).toContain('remove the annotation vmwright.dev/paused');
+  await env.patch('paused', { metadata: { annotations: { 'vmwright.dev/paused': null } } });
+  await cluster().waitForGone(`${PATHS.machines}/paused`);
+});

@@ -1,0 +1,100 @@
+import { field, type KubeObject } from '@vmwright/testbed';
+import { type Installed, installed } from './installed.ts';
+
+/** Namespace of the VirtualMachines in tests. */
+export const WORK = 'work';
+/** Namespace of the images in tests. */
+export const FARM = 'vmdi-farm';
+
+/** Paths of the collections that tests read and write. */
+export const PATHS = {
+  machines: `/apis/pelotech.ot/v1alpha1/namespaces/${WORK}/virtualmachines`,
+  images: `/apis/crd.pelotech.ot/v1alpha1/namespaces/${FARM}/vmdiskimages`,
+  kubevirt: `/apis/kubevirt.io/v1/namespaces/${WORK}/virtualmachines`,
+  instances: `/apis/kubevirt.io/v1/namespaces/${WORK}/virtualmachineinstances`,
+  volumes: `/apis/cdi.kubevirt.io/v1beta1/namespaces/${WORK}/datavolumes`,
+  claims: `/api/v1/namespaces/${WORK}/persistentvolumeclaims`,
+  secrets: `/api/v1/namespaces/${WORK}/secrets`,
+  networks: `/apis/k8s.cni.cncf.io/v1/namespaces/${WORK}/network-attachment-definitions`,
+  events: `/apis/events.k8s.io/v1/namespaces/${WORK}/events`,
+} as const;
+
+/** An installed operator on a private cluster with KubeVirt. */
+export interface WithKubevirt extends Installed, AsyncDisposable {
+  /** Creates a VirtualMachine that refers to the image `base`, without interfaces. */
+  machine(name: string, spec?: object, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
+  /** Waits until the VirtualMachine satisfies the predicate. */
+  until(name: string, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
+  /** Merges a patch into the VirtualMachine. */
+  patch(name: string, patch: object): Promise<KubeObject>;
+  /** Creates an image in the namespace of images. */
+  image(name: string, spec?: object): Promise<KubeObject>;
+  network(name: string): Promise<KubeObject>;
+  /** Enqueues the VirtualMachine through a change of an annotation that has no meaning. */
+  touch(name: string): Promise<void>;
+  /** Returns the number of requests of the operator that changed something. */
+  writes(): Promise<number>;
+}
+
+export async function install(args: readonly string[] = []): Promise<WithKubevirt> {
+  await using stack = new AsyncDisposableStack();
+  const base = await installed(stack, { kubevirt: true, args });
+  const { cluster } = base.controlPlane;
+  for (const namespace of [WORK, FARM]) await cluster.kubectl(['create', 'namespace', namespace]);
+  const patch = (name: string, body: object) => cluster.api.merge(`${PATHS.machines}/${name}`, body);
+  let touches = 0;
+  const owned = stack.move();
+  return {
+    ...base,
+    machine: (name, spec, annotations) =>
+      cluster.api.create(PATHS.machines, {
+        apiVersion: 'pelotech.ot/v1alpha1',
+        kind: 'VirtualMachine',
+        metadata: { name, ...(annotations && { annotations }) },
+        spec: {
+          resources: { cpu: 1, memory: '1Gi', diskSize: '2Gi' },
+          vmDiskImageRef: { name: 'base', namespace: FARM },
+          ...spec,
+        },
+      }),
+    until: (name, is) => cluster.waitFor(`${PATHS.machines}/${name}`, is),
+    patch,
+    image: (name, spec) =>
+      cluster.api.create(PATHS.images, {
+        apiVersion: 'crd.pelotech.ot/v1alpha1',
+        kind: 'VMDiskImage',
+        metadata: { name },
+        spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi', ...spec },
+      }),
+    network: (name) =>
+      cluster.api.create(PATHS.networks, {
+        apiVersion: 'k8s.cni.cncf.io/v1',
+        kind: 'NetworkAttachmentDefinition',
+        metadata: { name },
+        spec: { config: '{"cniVersion":"0.3.1","type":"bridge"}' },
+      }),
+    touch: async (name) => {
+      await patch(name, { metadata: { annotations: { 'example.com/touched': String(++touches) } } });
+    },
+    writes: async () => {
+      let count = 0;
+      for (const [, value] of (await base.metrics(base.operator)).matchAll(WRITES)) count += Number(value);
+      return count;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/** Requests that are not reads. The Lease is renewed all the time with PUT or PATCH, so tests run without an election. */
+const WRITES = /^rest_client_requests_total\{[^}]*method="(?:POST|PUT|PATCH|DELETE)"[^}]*\} (\d+)$/gm;
+
+/** Returns the reason of the condition Ready of a VirtualMachine. */
+export function reasonOf(vm: KubeObject): unknown {
+  return field(conditionIn(vm, 'Ready'), 'reason');
+}
+
+/** Returns a condition of an object. */
+export function conditionIn(object: KubeObject, type: string): unknown {
+  const conditions = field(object, 'status', 'conditions');
+  return Array.isArray(conditions) ? conditions.find((each) => field(each, 'type') === type) : undefined;
+}
