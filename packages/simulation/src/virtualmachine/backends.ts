@@ -33,7 +33,8 @@ export const SOURCES = {
 } as const;
 
 const IMPORTS: readonly [ImportBehaviour, ...ImportBehaviour[]] = [
-  ...(['ok', 'ok', 'ok', 'slow', 'hang', 'fail', 'restart', 'restarts'] as const),
+  ...(['ok', 'ok', 'ok', 'ok', 'ok'] as const),
+  ...(['slow', 'hang', 'fail', 'restart', 'restarts'] as const),
 ];
 const COUNTED: Readonly<Partial<Record<ImportBehaviour, BackendFault>>> = {
   slow: 'an import was slow',
@@ -42,9 +43,9 @@ const COUNTED: Readonly<Partial<Record<ImportBehaviour, BackendFault>>> = {
   restart: 'an importer restarted once',
   restarts: 'an importer restarted too often',
 };
-const CLONE_FAILS_ONE_IN = 16;
+const CLONE_FAILS_ONE_IN = 12;
 const SNAPSHOT_FAULT_ONE_IN = 8;
-const START_FAILS_ONE_IN = 8;
+const START_FAILS_ONE_IN = 6;
 const MAX_RESTARTS = 3;
 const MAX_DOWN_MS = 15_000;
 

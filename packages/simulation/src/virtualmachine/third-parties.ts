@@ -32,7 +32,7 @@ export const THIRD_PARTY_ACTIONS = [
 ] as const;
 
 /** Maximum number of actions of a run. */
-const MAX_ACTIONS = 6;
+const MAX_ACTIONS = 10;
 const FOREIGN_NAME_ONE_IN = 5;
 
 function deletionOf({ kind, group }: Kind): string {
