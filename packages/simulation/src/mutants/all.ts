@@ -1,4 +1,5 @@
 import { MIRROR_MUTANTS } from '../mirror/mutants.ts';
+import { VIRTUAL_MACHINE_MUTANTS } from '../virtualmachine/mutants.ts';
 import { VM_MUTANTS } from '../vm/mutants.ts';
 import { VMGROUP_MUTANTS } from '../vmgroup/mutants.ts';
 import { ELECTION_MUTANTS } from './election-mutants.ts';
@@ -16,6 +17,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...VM_MUTANTS,
   ...VMGROUP_MUTANTS,
   ...MIRROR_MUTANTS,
+  ...VIRTUAL_MACHINE_MUTANTS,
 ];
 
 /** Returns the mutant with this name. @throws when there is none */

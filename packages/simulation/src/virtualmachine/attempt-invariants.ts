@@ -4,12 +4,25 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { restartsOf } from '../kubevirt/cdi.ts';
 import { Claim, controllerOf, isOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { EPOCH_MS } from '../world/world.ts';
 import { clockError } from './image-invariants.ts';
-import { byUid, isTerminating, keyOf, numberAt, onChange, phaseIn, RETRY } from './objects.ts';
+import {
+  byUid,
+  isSlots,
+  isTerminating,
+  keyOf,
+  numberAt,
+  onChange,
+  phaseIn,
+  RETRY,
+  slotsIn,
+  textAt,
+} from './objects.ts';
 import { SYNCS } from './program.ts';
 
 /** What is known about the current attempt of an image. */
 interface Attempt {
+  /** Time in the status, in virtual milliseconds. */
   readonly startedAt: number;
   /** First thing that went wrong. */
   problem: string | undefined;
@@ -29,6 +42,13 @@ export const attemptsFailForAReason: Invariant = {
     const { schedule, counts } = simulation;
     const attempts = new Map<string, Attempt>();
     const firstAt = new Map<string, number>();
+    const slotAt = new Map<string, number>();
+    server.listen((change) => {
+      if (!isSlots(change)) return;
+      const held = slotsIn(server);
+      for (const uid of slotAt.keys()) if (!held.includes(uid)) slotAt.delete(uid);
+      for (const uid of held) if (!slotAt.has(uid)) slotAt.set(uid, schedule.now);
+    });
     server.listen(({ resource, before, after }) => {
       const object = (after ?? before)?.object;
       if (object === undefined) return;
@@ -46,8 +66,11 @@ export const attemptsFailForAReason: Invariant = {
       if (attempt !== undefined && isChanged) attempt.problem ??= 'the image was changed';
       const [was, is] = [phaseIn(before), phaseIn(after)];
       if (is === 'Syncing' && (was !== 'Syncing' || numberOf(before) !== numberOf(after))) {
-        attempts.set(uid, { startedAt: schedule.now, problem: undefined });
-        if (!firstAt.has(uid)) firstAt.set(uid, schedule.now);
+        const startedAt = Date.parse(textAt(after, 'status', 'attempt', 'startedAt') ?? '') - EPOCH_MS;
+        attempts.set(uid, { startedAt, problem: undefined });
+        if (!firstAt.has(uid)) firstAt.set(uid, startedAt);
+        if (!(startedAt >= (slotAt.get(uid) ?? 0) - clockError(truth) - ROUNDING_MS))
+          violated(`the attempt of ${keyOf(after)} starts at ${startedAt} ms, before it got a slot`);
       }
       if (is === 'Ready') firstAt.delete(uid);
       if (was !== 'Syncing' || (is !== 'RetryableFailure' && is !== 'Failed') || attempt === undefined)

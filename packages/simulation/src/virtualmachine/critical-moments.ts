@@ -19,6 +19,8 @@ import { onOperatorCreate } from './operator-writes.ts';
 
 /** Critical moments that must occur over many seeds; the second part is counted by invariants. */
 export const CRITICAL_MOMENTS = [
+  'an image became Ready during the faults',
+  'a machine became Ready during the faults',
   'leadership moved while an image was syncing',
   'leadership moved while a slot was in transit',
   'a slot write was rejected',
@@ -78,10 +80,12 @@ function countLeaders({ server, traffic }: Truth, add: Add): void {
   });
 }
 
-function countImages({ server, traffic }: Truth, add: Add): void {
+function countImages({ server, traffic, simulation }: Truth, add: Add): void {
   onChange(server, VMDiskImage, (before, after) => {
     if (after === undefined) return;
     const [was, is] = [phaseIn(before), phaseIn(after)];
+    if (is === 'Ready' && was !== 'Ready' && simulation.network.faulty)
+      add('an image became Ready during the faults');
     if (is === 'Queued' && was === 'Queued') add('an image waited for a slot');
     if (was === 'Ready' && (is === 'Queued' || is === 'Syncing')) add('an image was synced again');
     if (snapshotsIn(after).length > 1) add('an image had two snapshots');
@@ -109,6 +113,8 @@ function countMachines(truth: Truth, add: Add): void {
           add('a machine was created for an image whose data was being deleted');
       }
     }
+    if (phaseIn(after) === 'Ready' && phaseIn(before) !== 'Ready' && truth.simulation.network.faulty)
+      add('a machine became Ready during the faults');
     const reason = conditionOf(after, 'Ready')?.reason;
     if (reason === 'NameConflict') add('a name conflict was reported');
     if (reason === 'AddressConflict') add('an address conflict was reported');

@@ -20,7 +20,7 @@ import { LiveLists, onOperatorCreate, onOperatorDelete } from './operator-writes
 import { machinesNaming, type References } from './references.ts';
 
 /** Maximum clock skew of a replica. */
-export const SKEW_MS = 10_000;
+export const SKEW_MS = 5_000;
 
 /** Returns how far the clocks of two replicas can differ. */
 export function clockError({ simulation: { counts } }: Truth): number {

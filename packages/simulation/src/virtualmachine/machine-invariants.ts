@@ -69,19 +69,6 @@ export const choiceStoredFirst: Invariant = {
     }),
 };
 
-/** Children are deleted in order: the disk stays until KubeVirt has removed the machine. */
-export const machineDeletedFirst: Invariant = {
-  name: 'the machine is deleted before its disk',
-  watch: (truth, violated) =>
-    onOperatorDelete(truth, Volume, (volume) => {
-      const machine = byUid(truth.server, VirtualMachine, controllerOf(volume));
-      if (machine === undefined || !isTerminating(machine)) return;
-      for (const each of truth.server.objects(Machine))
-        if (controllerOf(each) === machine.metadata.uid)
-          violated(`${keyOf(volume)} is deleted while the KubeVirt VirtualMachine ${keyOf(each)} exists`);
-    }),
-};
-
 /** Shortest time between two restarts of a machine that was not ready in between. */
 const RESTART_MS = 10_000;
 /** A timer of the operator, and a time in seconds in the status, make a restart at most this much earlier. */

@@ -9,11 +9,11 @@ const DAY_MS = 86_400_000;
 
 /** Limits of imports. Far shorter than the operator's defaults, so that each is reached within a short run. */
 export const SYNCS = {
-  maxBackoffMs: 8_000,
-  maxTotalMs: 180_000,
-  maxAttemptMs: 45_000,
+  maxBackoffMs: 5_000,
+  maxTotalMs: 120_000,
+  maxAttemptMs: 25_000,
   maxRestarts: 2,
-  stalledAfterMs: 15_000,
+  stalledAfterMs: 8_000,
 } as const;
 
 export interface KubevirtProgramOptions extends ManagerListeners {

@@ -7,6 +7,7 @@ import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
 import { finalizerStaysWhileWanted, observedGenerationNeverGoesBack } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
 import { serveKubevirt } from '../kubevirt/kinds.ts';
+import { calmAtFirst } from '../scenario/calm-start.ts';
 import { FaultInjector } from '../scenario/fault-injector.ts';
 import { isSettled, runHistory } from '../scenario/history.ts';
 import { COMPACTED, commonFaults } from '../scenario/must-happen.ts';
@@ -19,6 +20,7 @@ import type { Simulation } from '../world/simulation.ts';
 import { attemptsFailForAReason } from './attempt-invariants.ts';
 import { BACKEND_FAULTS, Backends } from './backends.ts';
 import { CRITICAL_MOMENTS, countCriticalMoments } from './critical-moments.ts';
+import { childrenDeletedFirst, machineDeletedFirst } from './deletion-invariants.ts';
 import { Foreign } from './foreign.ts';
 import {
   dataKeptWhileReferenced,
@@ -32,7 +34,6 @@ import {
 } from './image-invariants.ts';
 import {
   choiceStoredFirst,
-  machineDeletedFirst,
   oneOfEach,
   passwordStaysSecret,
   restartsBackOff,
@@ -53,6 +54,9 @@ const USER_SETTLED_MS = 46_000;
 const MAX_TRANSIT_MS = 13_000;
 /** Maximum time until convergence: several attempts with their back-offs, one image after another. */
 const BOUND_MS = 1_200_000;
+
+/** Duration of the initial phase without network faults; shorter than the fault phase. */
+const CALM_MS = { least: 8_000, most: 22_000 };
 
 /**
  * Fault rates on the connections to the API server. Lower than usual: the operator watches ten kinds, and a watch that has
@@ -119,6 +123,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   user.plan(faultMs);
   thirdParties.plan(faultMs);
   backends.plan(faultMs);
+  // Starts most runs without faults of the network: a leader that has created nothing yet has nothing to lose.
+  if (!choices.oneIn(4)) calmAtFirst(simulation, CALM_MS.least, CALM_MS.most);
   let healedAt = Number.POSITIVE_INFINITY;
   const heal = () => {
     healedAt = schedule.now;
@@ -159,6 +165,7 @@ function invariantsOf(limit: number, foreign: Foreign, references: References): 
     rootDiskKept,
     choiceStoredFirst,
     machineDeletedFirst,
+    childrenDeletedFirst,
     restartsBackOff,
     foreign.invariant,
     observedGenerationNeverGoesBack,

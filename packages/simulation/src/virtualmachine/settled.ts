@@ -144,7 +144,8 @@ function readyProblem(server: ApiServer, machine: StoredObject): string | undefi
   if (printed !== (shouldRun ? 'Running' : 'Stopped')) return `its machine is ${printed}`;
   if (textAt(child, 'spec', 'runStrategy') !== (shouldRun ? 'Always' : 'Halted'))
     return 'its runStrategy was changed';
-  if (textAt(child, 'spec', 'template', 'spec', 'hostname') === 'changed') return 'its template was changed';
+  const cores = numberAt(child, 'spec', 'template', 'spec', 'domain', 'cpu', 'cores');
+  if (cores !== numberAt(machine, 'spec', 'resources', 'cpu')) return `its template has ${cores} cores`;
   const disk = find(server, Volume, namespace, textAt(machine, 'status', 'dataVolume') ?? '');
   if (disk === undefined || controllerOf(disk) !== uid || phaseIn(disk) !== 'Succeeded')
     return 'its root disk is missing';

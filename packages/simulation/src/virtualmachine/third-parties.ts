@@ -32,7 +32,7 @@ export const THIRD_PARTY_ACTIONS = [
 ] as const;
 
 /** Maximum number of actions of a run. */
-const MAX_ACTIONS = 6;
+const MAX_ACTIONS = 10;
 const FOREIGN_NAME_ONE_IN = 5;
 
 function deletionOf({ kind, group }: Kind): string {
@@ -109,7 +109,7 @@ export class ThirdParties {
     const { choices, counts } = this.#simulation;
     const [kind, patch] = choices.one<readonly [Child, object]>([
       [Machine, { spec: { runStrategy: 'Manual' } }],
-      [Machine, { spec: { template: { spec: { hostname: 'changed' } } } }],
+      [Machine, { spec: { template: { spec: { domain: { cpu: { cores: 7 } } } } } }],
       [Secret, { data: { userdata: 'Y2hhbmdlZA==' } }],
     ]);
     const child = this.#oneOf(kind, (object) => this.#foreign.isOurs(object));

@@ -106,7 +106,7 @@ export class User {
 
   #times(ms: number): { readonly first: number; readonly later: () => number } {
     const { choices } = this.#simulation;
-    const first = choices.pick(ms / 3);
+    const first = choices.pick(ms / 4);
     let at = first;
     const later = () => {
       at += choices.oneIn(2) ? choices.pick(5_000) : choices.pick(ms / 3);

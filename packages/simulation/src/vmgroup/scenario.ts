@@ -11,6 +11,7 @@ import {
   noStuckFinalizer,
 } from '../invariants/objects.ts';
 import { emptyQueue } from '../invariants/queues.ts';
+import { calmAtFirst } from '../scenario/calm-start.ts';
 import { FaultInjector } from '../scenario/fault-injector.ts';
 import { isSettled, runHistory } from '../scenario/history.ts';
 import { COMPACTED, commonFaults } from '../scenario/must-happen.ts';
@@ -62,9 +63,8 @@ const MAX_TRANSIT_MS = 13_000;
  */
 const BOUND_MS = 1_200_000;
 
-/** Minimum duration of the initial phase without faults, and the maximum that a run adds to it. */
-const MIN_CALM_MS = 4_000;
-const CALM_MS = 16_000;
+/** Duration of the initial phase without network faults; shorter than the fault phase. */
+const CALM_MS = { least: 4_000, most: 16_000 };
 
 /** Two replicas of the operator over a vCenter, under faults. */
 export const vmgroup: Scenario = {
@@ -131,7 +131,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   thirdParties.plan(faultMs);
   planRestore(truth, faultMs);
   // Starts most runs without faults: a leader that has not connected to vCenter yet has no state to lose.
-  if (!choices.oneIn(4)) calmAtFirst(simulation);
+  if (!choices.oneIn(4)) calmAtFirst(simulation, CALM_MS.least, CALM_MS.most);
   const hasFresh = () => [...server.objects(VmGroup)].some(({ metadata }) => metadata.name === FRESH.name);
   const heal = () => {
     healedAt = schedule.now;
@@ -148,16 +148,6 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     boundMs: BOUND_MS,
     onHealed: heal,
     isConverged: () => isReady() && hasFresh() && isSettled(truth, invariants),
-  });
-}
-
-/** Suppresses faults at the beginning of a run, usually until machines exist. */
-function calmAtFirst({ schedule, network, choices }: Simulation): void {
-  schedule.after(0, () => {
-    network.faulty = false;
-  });
-  schedule.after(MIN_CALM_MS + choices.pick(CALM_MS), () => {
-    network.faulty = true;
   });
 }
 

@@ -1,0 +1,49 @@
+import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
+import type { StoredObject } from '../apiserver/object.ts';
+import type { Invariant, Truth } from '../invariants/invariant.ts';
+import { Claim, controllerOf, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { byUid, isOrphaned, isTerminating, keyOf, onChange } from './objects.ts';
+import { onOperatorDelete } from './operator-writes.ts';
+
+/** Children are deleted in order: the disk stays until KubeVirt has removed the machine. */
+export const machineDeletedFirst: Invariant = {
+  name: 'the machine is deleted before its disk',
+  watch: (truth, violated) =>
+    onOperatorDelete(truth, Volume, (volume) => {
+      const machine = byUid(truth.server, VirtualMachine, controllerOf(volume));
+      if (machine === undefined || !isTerminating(machine)) return;
+      for (const each of truth.server.objects(Machine))
+        if (controllerOf(each) === machine.metadata.uid && !isLate(each, machine))
+          violated(`${keyOf(volume)} is deleted while the KubeVirt VirtualMachine ${keyOf(each)} exists`);
+    }),
+};
+
+/**
+ * An image or a machine is removed only when its children, and their children, are gone. A child that was created after the
+ * deletion was requested came with a late request; the garbage collector removes it.
+ */
+export const childrenDeletedFirst: Invariant = {
+  name: 'children are deleted before their object',
+  watch: (truth, violated) => {
+    for (const kind of [VirtualMachine, VMDiskImage])
+      onChange(truth.server, kind, (before, after) => {
+        if (before === undefined || after !== undefined || isOrphaned(before)) return;
+        for (const child of descendantsOf(truth, before.metadata.uid))
+          if (!isLate(child, before))
+            violated(`${keyOf(before)} is gone, but ${child.kind} ${keyOf(child)} exists`);
+      });
+  },
+};
+
+function* descendantsOf({ server }: Truth, uid: string | undefined): Generator<StoredObject> {
+  for (const kind of [Machine, Instance, Volume, Claim, Snapshot, Secret])
+    for (const object of server.objects(kind)) {
+      const owner = controllerOf(object);
+      const parent = byUid(server, Machine, owner) ?? byUid(server, Volume, owner);
+      if (owner === uid || (parent !== undefined && controllerOf(parent) === uid)) yield object;
+    }
+}
+
+function isLate({ metadata }: StoredObject, { metadata: { deletionTimestamp = '' } }: StoredObject): boolean {
+  return (metadata.creationTimestamp ?? '') >= deletionTimestamp;
+}
