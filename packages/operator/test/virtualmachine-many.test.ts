@@ -1,13 +1,13 @@
-import { type Cluster, field, type KubeObject, type Part } from '@vmwright/testbed';
+import { budget, type Cluster, field, type KubeObject, type Part } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { installed, SYSTEM } from './installed.ts';
 import { audit, createMachine, IMAGES, imageSpec } from './kubevirt-world.ts';
 
-const MACHINES_AT_ONCE = 300;
-const IMAGES_AT_ONCE = 20;
-const LIMIT = 4;
+const MACHINES_AT_ONCE = budget(60, 300);
+const IMAGES_AT_ONCE = budget(6, 20);
+const LIMIT = budget(3, 10);
 /** Number of machines that run. Each takes a second of both cores to start; the others are prepared and stay stopped. */
-const RUNNING = 20;
+const RUNNING = 10;
 /**
  * Maximum writes of the operator per VirtualMachine: finalizer, four status writes, the disk, the Secret, the machine, a part of
  * its image's writes, and a retry after a conflict.
