@@ -7,6 +7,7 @@ import {
   operatorSays,
   type Part,
   startControlPlane,
+  startKubeVirt,
   startOperator,
 } from '@vmwright/testbed';
 
@@ -30,7 +31,8 @@ export interface Installed {
 }
 
 /**
- * Starts a control plane, installs the operator and starts it. The stack disposes of all of them.
+ * Starts a control plane, with KubeVirt if the operator uses it, installs the operator and starts it. The stack disposes of all of
+ * them.
  * @param options backends, flags and variables of the operator; the caller disposes of the backends
  */
 export async function installed(
@@ -38,7 +40,8 @@ export async function installed(
   options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'args' | 'env'>,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
-  const controlPlane = stack.use(await startControlPlane());
+  const controlPlane = stack.use(await startControlPlane({ scheduler: options.kubevirt ?? false }));
+  if (options.kubevirt) stack.use(await startKubeVirt(controlPlane));
   const { cluster } = controlPlane;
   const webhookPort = await freePort();
   await cluster.kubectl(['create', 'namespace', SYSTEM]);
