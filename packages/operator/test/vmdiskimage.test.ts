@@ -42,7 +42,9 @@ test('at most two of six images are synced at any moment, first come, first serv
   stop.abort();
   await watching;
   expect(most).toBe(2);
-  expect(started).toEqual(names);
+  // Two slots that become free at the same time are taken in either order.
+  for (const [place, name] of names.entries())
+    expect(Math.abs(started.indexOf(name) - place), name).toBeLessThanOrEqual(1);
   for (const image of images) {
     const [volume] = await env.children(image, 'volumes');
     expect(await env.children(image, 'snapshots')).toHaveLength(1);
@@ -110,22 +112,6 @@ test('a failed import is repeated with a back-off, and each attempt has a new Da
   await env.remove('failing');
 });
 
-test('an import that hangs is reported with the importer, and ends with its attempt', async () => {
-  await env.create('hanging', 'hang');
-  const stalled = await env.until(
-    'hanging',
-    (image) => conditionIn(image, 'Progressing')?.status === 'False',
-  );
-  expect(conditionIn(stalled, 'Progressing')).toMatchObject({ reason: 'NoProgress' });
-  expect(String(conditionIn(stalled, 'Progressing')?.message)).toMatch(
-    /the importer of the DataVolume default\/hanging-[0-9a-f]{8}-1 is in phase ImportInProgress/,
-  );
-  const image = await env.untilPhase('hanging', 'RetryableFailure');
-  expect(conditionIn(image, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
-  await env.remove('hanging');
-  await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
-});
-
 test('an import without a storage class is reported with the class', async () => {
   await env.create('classless', 'ok', { storageClass: 'absent' });
   const image = await env.until('classless', (each) => conditionIn(each, 'Progressing')?.status === 'False');
@@ -133,20 +119,39 @@ test('an import without a storage class is reported with the class', async () =>
   await env.remove('classless');
 });
 
-test('a snapshot that never becomes ready is taken again, without another import', async () => {
-  await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
-  const stalled = await env.until(
-    'unready',
-    (image) => conditionIn(image, 'Progressing')?.status === 'False',
-  );
-  expect(conditionIn(stalled, 'Progressing')?.message).toContain('the VolumeSnapshot default/unready-');
-  expect(status(stalled, 'phase')).toBe('Syncing');
-  const failed = await env.untilPhase('unready', 'RetryableFailure');
-  expect(conditionIn(failed, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
-  await env.patch('unready', { spec: { snapshotClass: 'testbed' } });
-  const image = await env.untilPhase('unready', 'Ready');
-  expect(status(image, 'attempt', 'number')).toBe(1);
-  expect(await env.children(image, 'snapshots')).toHaveLength(1);
+// Both wait for the end of an attempt, and there are two slots.
+describe.concurrent('an attempt that takes too long', () => {
+  test('because the import hangs is reported with the importer, and repeated', async () => {
+    await env.create('hanging', 'hang');
+    const stalled = await env.until(
+      'hanging',
+      (image) => conditionIn(image, 'Progressing')?.status === 'False',
+    );
+    expect(conditionIn(stalled, 'Progressing')).toMatchObject({ reason: 'NoProgress' });
+    expect(String(conditionIn(stalled, 'Progressing')?.message)).toMatch(
+      /the importer of the DataVolume default\/hanging-[0-9a-f]{8}-1 is in phase ImportInProgress/,
+    );
+    const image = await env.untilPhase('hanging', 'RetryableFailure');
+    expect(conditionIn(image, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
+    await env.remove('hanging');
+    await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
+  });
+
+  test('because the snapshot is never ready takes another snapshot, without another import', async () => {
+    await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
+    const stalled = await env.until(
+      'unready',
+      (image) => conditionIn(image, 'Progressing')?.status === 'False',
+    );
+    expect(conditionIn(stalled, 'Progressing')?.message).toContain('the VolumeSnapshot default/unready-');
+    expect(status(stalled, 'phase')).toBe('Syncing');
+    const failed = await env.untilPhase('unready', 'RetryableFailure');
+    expect(conditionIn(failed, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
+    await env.patch('unready', { spec: { snapshotClass: 'testbed' } });
+    const image = await env.untilPhase('unready', 'Ready');
+    expect(status(image, 'attempt', 'number')).toBe(1);
+    expect(await env.children(image, 'snapshots')).toHaveLength(1);
+  });
 });
 
 describe('a referenced image', () => {
@@ -222,14 +227,14 @@ describe('a referenced image', () => {
 });
 
 describe('pruning', () => {
-  const retention = { retention: { pruneAfter: '3s' } };
+  const retention = { retention: { pruneAfter: '2s' } };
 
   test('is announced by an event and a time, and then done', async () => {
     await env.create('unused', 'ok', retention);
     const image = await env.until('unused', (each) => status(each, 'pruneAt') !== undefined);
     expect(status(image, 'phase')).toBe('Ready');
     const pruneAt = Date.parse(String(status(image, 'pruneAt')));
-    expect(pruneAt - Date.parse(String(status(image, 'unreferencedSince')))).toBe(3_000);
+    expect(pruneAt - Date.parse(String(status(image, 'unreferencedSince')))).toBe(2_000);
     await env.gone('unused');
     expect(Date.now()).toBeGreaterThanOrEqual(pruneAt);
     await expect
@@ -293,7 +298,7 @@ test('images of the same name in two namespaces do not disturb each other', asyn
 });
 
 test('an operator that is killed during an import converges to one DataVolume and one snapshot', async () => {
-  for (const [round, progress] of [0, 25, 90].entries()) {
+  for (const [round, progress] of [0, 60].entries()) {
     const name = `killed-${round}`;
     await env.create(name, 'ok');
     await env.until(name, (image) => Number(status(image, 'progress') ?? -1) >= progress);
