@@ -105,6 +105,7 @@ function next(object: VMDiskImage, seen: Partial<Observed> = {}, now = NOW): Pla
   const nothing: Observed = {
     limits,
     ...{ isNameTaken: false, isUnverified: false, snapshots: [], lastAttempt: 0, slot: 'none' },
+    snapshotNames: new Set(seen.snapshots?.map(({ metadata }) => metadata.name)),
     obsolete: { volumes: [], snapshots: [] },
     users: { machines: [], clones: [] },
   };
@@ -227,6 +228,17 @@ describe('an attempt', () => {
 
   test('creates its DataVolume again after a crash, under the same name', () => {
     expect(shown(next(image(SYNCING), held))).toEqual(['create win-12345678-1']);
+  });
+
+  test('ends an unfinished import of an earlier attempt, which the previous leader created late', () => {
+    const obsolete = { volumes: [volume(undefined, { name: 'win-12345678-0' })], snapshots: [] };
+    const seen = { ...held, volume: volume({ phase: 'ImportInProgress' }), obsolete };
+    expect(shown(next(image(SYNCING), seen))).toEqual(['delete DataVolume farm/win-12345678-0']);
+  });
+
+  test('chooses another name for its snapshot if the first one is taken', () => {
+    const seen = { ...held, ...IMPORTED, snapshotNames: new Set(['win-12345678-1-1']) };
+    expect(shown(next(image(SYNCING), seen))).toEqual(['create win-12345678-1-2']);
   });
 
   test('reports progress in steps of 5, and writes nothing in between', () => {
@@ -419,12 +431,8 @@ describe('a Ready image', () => {
   });
 
   test.each<[string, Partial<Observed>, readonly string[]]>([
-    ['its DataVolume', { snapshots: COMPLETE.snapshots }, ['delete VolumeSnapshot farm/win-12345678-1-1']],
-    [
-      'its claim',
-      { ...COMPLETE, claim: undefined },
-      ['delete VolumeSnapshot farm/win-12345678-1-1', 'delete DataVolume farm/win-12345678-1'],
-    ],
+    ['its DataVolume', { snapshots: COMPLETE.snapshots }, ['acquireSlot']],
+    ['its claim', { ...COMPLETE, claim: undefined }, ['delete DataVolume farm/win-12345678-1']],
     ['its volume', { ...COMPLETE, claim: { ...CLAIM, status: { phase: 'Lost' } } }, expect.any(Array)],
     ['its snapshot', IMPORTED, ['acquireSlot']],
   ])('is synced again when %s vanished', (_, seen, actions) => {

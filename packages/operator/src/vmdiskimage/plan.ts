@@ -9,6 +9,7 @@ import {
   nameOf,
   obsoleteChildren,
   snapshotChild,
+  unfinishedImports,
 } from './cleanup.ts';
 import type { Failure, FailureReason } from './errors.ts';
 import { attemptEndsAt, backoffMs, failureOf, syncEndsAt, syncTimeout } from './failures.ts';
@@ -39,7 +40,10 @@ import {
 export interface Plan {
   /** Status to store before the actions are executed. */
   readonly status: VMDiskImageStatus;
-  /** Actions to execute once the status is stored. Then the image is observed and planned again. Empty: the reconcile ends. */
+  /**
+   * Actions to execute once the status is stored, or, if it does not change, once the image is known to be current. Then the
+   * image is observed and planned again. Empty: the reconcile ends.
+   */
   readonly actions: readonly Action[];
   /** Events to record once the status is stored. @default none */
   readonly events?: readonly EventInput[];
@@ -135,10 +139,13 @@ function planSyncing(image: Reported, observed: Observed, now: number): Plan {
   const current = withProgress(image, observed, now);
   const stallsAt = progressedAt(current) + limits.syncs.stalledAfterMs;
   const { status } = syncing(current, now >= stallsAt ? blockerOf(image, observed) : undefined, now);
-  if (volume === undefined) {
-    const create = dataVolumeFor(image, status.attempt?.number ?? 0);
-    return { status, actions: [{ type: 'createVolume', volume: create }] };
-  }
+  const unfinished = removing(image, unfinishedImports(observed));
+  if (unfinished.actions.length > 0) return { ...unfinished, status };
+  if (volume === undefined)
+    return {
+      status,
+      actions: [{ type: 'createVolume', volume: dataVolumeFor(image, status.attempt?.number ?? 0) }],
+    };
   if (hasImportedDisk(observed) && snapshots.every(isTerminating))
     return { status, actions: [takeSnapshot(current, observed)] };
   const deadlines = [attemptEndsAt(image, observed), syncEndsAt(image, observed), stallsAt];
@@ -212,10 +219,10 @@ function needsSnapshot({ spec: { maxClones } }: VMDiskImage, { snapshots, users 
     .every((snapshot) => isReadyToUse(snapshot) && countClones(snapshot.metadata.name, users) >= maxClones);
 }
 
-function takeSnapshot(image: Reported, { volume, snapshots }: Observed): Action {
+function takeSnapshot(image: Reported, { volume, snapshotNames }: Observed): Action {
   const number = image.status.attempt?.number ?? 0;
   const claim = volume?.status?.claimName ?? dataVolumeName(image, number);
-  const name = freeSnapshotName(image, number, snapshots);
+  const name = freeSnapshotName(image, number, snapshotNames);
   return { type: 'createSnapshot', snapshot: snapshotFor(image, name, claim) };
 }
 
