@@ -156,7 +156,15 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
   expect(await shell(up, 'echo $DATABASE_URL')).toMatch(
     /^postgres:\/\/vmwright:\w+@127\.0\.0\.1:\d+\/postgres\n$/,
   );
+  const samples =
+    'kubectl wait --for=condition=Ready otvm/demo-workspace-1 otvm/demo-workspace-2 --timeout=60s';
+  expect(await shell(up, samples)).toContain('virtualmachine.pelotech.ot/demo-workspace-2 condition met');
+  const reason =
+    'kubectl get otvm demo-workspace-1 -o jsonpath=\'{.status.conditions[?(@.type=="Ready")].reason}\'';
+  expect(await shell(up, reason)).toBe('IgnoredOnDeploy');
   for (const line of [
+    'VMDiskImage vmdi-farm/demo-vmdi: Ready (',
+    'VirtualMachine default/demo-workspace-1: Ready (',
     'VirtualMachineInstance default/sample: Started',
     'VM default/sample: Running (',
     'VmGroup myoperator-vms/vmgroup-sample: RUNNING (successfully reconciled VmGroup)',
@@ -198,8 +206,8 @@ test('every documented command prints what its page shows', async () => {
     env: { PATH: SYSTEM_PATH },
   });
   expect(stdout).toMatch(/^v24\.[\s\S]*^vmwright: [\s\S]*^vmwright-cloud serve /m);
-  for (const page of ['docs/mirror.md', 'docs/vm.md', 'docs/vmgroup.md', 'docs/tour.md'])
-    await runPage(up, page);
+  for (const name of ['mirror', 'vm', 'vmgroup', 'vmdiskimage', 'virtualmachine', 'tour'])
+    await runPage(up, `docs/${name}.md`);
   // A resource name takes precedence over a short name, which is why the pages use `cvm`.
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
 }, 600_000);
