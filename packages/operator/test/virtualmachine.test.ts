@@ -191,6 +191,16 @@ describe('a running machine', () => {
       (instance) => field(instance, 'status', 'phase') === 'Scheduled',
     );
     await boot(null);
+    // kubectl reads the object before it patches it, which virt-handler may not do itself.
+    await env.kubectl('create', 'clusterrole', 'read-instances', '--verb=get', '--resource=vmi');
+    const account = '--serviceaccount=kubevirt:kubevirt-handler';
+    await env.kubectl(
+      'create',
+      'clusterrolebinding',
+      'read-instances',
+      '--clusterrole=read-instances',
+      account,
+    );
     const conditions = field(stuck, 'status', 'conditions');
     const lost = { type: 'Synchronized', status: 'False', reason: 'FailedPvcNotFound', message: 'no claim' };
     const patch = { status: { conditions: [...(Array.isArray(conditions) ? conditions : []), lost] } };

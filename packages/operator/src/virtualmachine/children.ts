@@ -76,12 +76,12 @@ export function volumeDraft(
 
 /** Returns the KubeVirt VirtualMachine. @param volume name of the DataVolume of the root disk */
 export function machineDraft(vm: VirtualMachine, volume: string): KubevirtMachine {
-  const { labels, annotations } = machineMetadata(vm);
+  const metadata = machineMetadata(vm);
   return {
-    metadata: { ...childMetadata(vm), labels, annotations },
+    metadata: { ...childMetadata(vm), ...metadata },
     spec: {
       runStrategy: shouldRun(vm) ? 'Always' : 'Halted',
-      template: { metadata: { labels, annotations }, spec: templateSpec(vm, volume) },
+      template: { metadata, spec: templateSpec(vm, volume) },
     },
   };
 }

@@ -148,7 +148,7 @@ function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {
 /** Reasons of a DataVolume's conditions that report an error rather than progress. */
 const ERRORS: ReadonlySet<string> = new Set([
   ...['Error', 'ErrClaimNotValid', 'ErrExceededQuota', 'CloneValidationFailed', 'CloneWithoutSource'],
-  ...['ImagePullFailed', 'ClaimLost', 'NotFound', 'ErrUnableToClone', 'IncompatibleVolumeModes'],
+  ...['ImagePullFailed', 'ClaimLost', 'ErrUnableToClone', 'IncompatibleVolumeModes'],
 ]);
 
 /** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */

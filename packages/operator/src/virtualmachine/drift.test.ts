@@ -42,6 +42,13 @@ test.for<readonly [string, (spec: Template) => Template]>([
   expect(differs(stored(change), draft)).toBe(true);
 });
 
+test('a machine without descriptions is stored without annotations, which is no difference', () => {
+  const { baseVm: _, version: __, ...spec } = vm.spec;
+  const plain = machineDraft({ ...vm, spec }, 'disk');
+  expect(plain.metadata.annotations).toBeUndefined();
+  expect(differs(plain, plain)).toBe(false);
+});
+
 test('labels and annotations of the operator are exact, those of others are ignored', () => {
   const { metadata } = draft;
   const labels = { ...metadata.labels };

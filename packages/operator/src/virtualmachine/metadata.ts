@@ -7,7 +7,8 @@ const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 
 interface Metadata {
   readonly labels: Readonly<Record<string, string>>;
-  readonly annotations: Readonly<Record<string, string>>;
+  /** Undefined without any: KubeVirt does not store an empty record, which would look like a difference. */
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -26,6 +27,6 @@ export function machineMetadata(vm: VirtualMachine): Metadata {
   const legal = described.filter(([, value]) => LABEL_VALUE.test(value));
   return {
     labels: { ...childLabels(vm), ...Object.fromEntries(legal) },
-    annotations: Object.fromEntries(described),
+    ...(described.length > 0 && { annotations: Object.fromEntries(described) }),
   };
 }

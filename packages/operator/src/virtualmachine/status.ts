@@ -120,19 +120,21 @@ function withReport(
   return withOutcome(vm, paused, { state, reason, message }, now);
 }
 
-/** Returns what KubeVirt reports about the machine. The static address is reported once the machine runs. */
+/** Statuses of KubeVirt in which the guest has a node and an address. */
+const ON_NODE: ReadonlySet<string> = new Set(['Running', 'Migrating', 'Paused']);
+
+/**
+ * Returns what KubeVirt reports about the machine. Node and address are reported once it runs, together with the status, so
+ * that they need no write of their own.
+ */
 function machineFields(vm: VirtualMachine, { machine, instance }: Observed): Partial<VirtualMachineStatus> {
   const { printableStatus = '' } = machine?.status ?? {};
-  const { nodeName, interfaces = [], phase } = instance?.status ?? {};
+  if (!ON_NODE.has(printableStatus)) return printableStatus === '' ? {} : { printableStatus };
+  const { nodeName = '', interfaces = [] } = instance?.status ?? {};
   const [first] = vm.spec.interfaces ?? [];
   const reported = interfaces.find(({ ipAddress }) => (ipAddress ?? '') !== '')?.ipAddress;
-  const configured = phase === 'Running' && first !== undefined ? plainAddress(first.ipAddress) : undefined;
-  const ip = reported ?? configured;
-  return {
-    ...(printableStatus !== '' && { printableStatus }),
-    ...(ip !== undefined && { ip }),
-    ...(nodeName !== undefined && nodeName !== '' && { node: nodeName }),
-  };
+  const ip = reported ?? (first && plainAddress(first.ipAddress));
+  return { printableStatus, ...(ip !== undefined && { ip }), ...(nodeName !== '' && { node: nodeName }) };
 }
 
 function generationOf({ metadata: { generation } }: VirtualMachine) {

@@ -37,8 +37,8 @@ export function hasImportedDisk({ volume, claim, isUnverified }: Observed): bool
  * again, because another download costs money. It is also kept if VMs may be being cloned from it.
  */
 export function leftovers(image: Reported, observed: Observed): readonly Child[] {
-  const { volume, snapshots, obsolete } = observed;
-  const unfinished = obsolete.volumes.filter(({ status }) => status?.phase !== 'Succeeded').map(volumeChild);
+  const { volume, snapshots } = observed;
+  const unfinished = unfinishedImports(observed);
   const isWanted = image.status.attempt?.source === sourceDigest(image.spec);
   if (hasImportedDisk(observed) && (isWanted || snapshots.some(isReadyToUse))) {
     const unusable = isWanted ? snapshots.filter((snapshot) => !isReadyToUse(snapshot)) : [];
@@ -48,8 +48,13 @@ export function leftovers(image: Reported, observed: Observed): readonly Child[]
   return [...snapshots.map(snapshotChild), ...volumes, ...unfinished];
 }
 
+/** Returns the imports of earlier attempts that are not finished. */
+export function unfinishedImports({ obsolete }: Observed): readonly Child[] {
+  return obsolete.volumes.filter(({ status }) => status?.phase !== 'Succeeded').map(volumeChild);
+}
+
 /**
- * Returns the children of other attempts that can be deleted once the current one is Ready. A snapshot that a disk is being
+ * Returns the children of earlier attempts that can be deleted once the current one is Ready. A snapshot that a disk is being
  * cloned from stays until the clone is finished, and its DataVolume with it.
  */
 export function obsoleteChildren({ obsolete: { volumes, snapshots }, users }: Observed): readonly Child[] {

@@ -1,4 +1,4 @@
-import { type Caches, type Client, type Kind, type KubeObject, keyOf } from '@vmwright/runtime';
+import { type Caches, type Client, type Kind, type KubeObject, keyOf, refOf } from '@vmwright/runtime';
 import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
 import type { Failure } from './errors.ts';
@@ -32,7 +32,12 @@ export interface Observed {
   readonly claim?: PersistentVolumeClaim | undefined;
   /** Snapshots of the current attempt that belong to the image, oldest first. */
   readonly snapshots: readonly VolumeSnapshot[];
-  /** Children of other attempts. */
+  /** Names in use that begin with the name of the DataVolume, also of snapshots that do not belong to the image. */
+  readonly snapshotNames: ReadonlySet<string>;
+  /**
+   * Children of earlier attempts. Those of later attempts mean that the cached image is older than its children, so they are
+   * not touched.
+   */
   readonly obsolete: Children;
   /** Highest number of an attempt that has children. */
   readonly lastAttempt: number;
@@ -107,6 +112,10 @@ export async function observe(
   const { volumes, snapshots: cached } = childrenOf(image, caches);
   const number = attempt?.number ?? 0;
   const name = dataVolumeName(image, number);
+  const isEarlier = (child: KubeObject) => {
+    const ofChild = attemptOf(image, child);
+    return ofChild > 0 && ofChild < number;
+  };
   let volume = volumes.find(({ metadata }) => metadata.name === name);
   if (volume === undefined && dataVolume === name) volume = await read(DataVolume, name);
   const namesake = caches.get(DataVolume).get({ namespace, name });
@@ -123,14 +132,19 @@ export async function observe(
     isUnverified: volume !== undefined && lacksChecksum(image, volume),
     claim: volume && (await observeClaim(volume, caches, client)),
     snapshots,
-    obsolete: {
-      volumes: volumes.filter(({ metadata }) => metadata.name !== name),
-      snapshots: cached.filter((snapshot) => attemptOf(image, snapshot) !== number),
-    },
+    snapshotNames: namesIn(caches.get(VolumeSnapshot).keys(), keyOf({ namespace, name })),
+    obsolete: { volumes: volumes.filter(isEarlier), snapshots: cached.filter(isEarlier) },
     lastAttempt: Math.max(number, ...[...volumes, ...cached].map((child) => attemptOf(image, child))),
     users: usersOf(image, caches),
     storageClass: storageClassProblem(image, caches),
   };
+}
+
+/** Returns the names of objects whose key begins with this prefix. */
+function namesIn(keys: Iterable<string>, prefix: string): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const key of keys) if (key.startsWith(prefix)) names.add(refOf(key).name);
+  return names;
 }
 
 /** The API server drops fields that the CRD does not declare. A DataVolume for an earlier spec may have another checksum. */

@@ -105,6 +105,7 @@ function next(object: VMDiskImage, seen: Partial<Observed> = {}, now = NOW): Pla
   const nothing: Observed = {
     limits,
     ...{ isNameTaken: false, isUnverified: false, snapshots: [], lastAttempt: 0, slot: 'none' },
+    snapshotNames: new Set(seen.snapshots?.map(({ metadata }) => metadata.name)),
     obsolete: { volumes: [], snapshots: [] },
     users: { machines: [], clones: [] },
   };
@@ -225,8 +226,21 @@ describe('the DataVolume of an image', () => {
 describe('an attempt', () => {
   const held = { slot: 'held' } as const;
 
-  test('creates its DataVolume again after a crash, under the same name', () => {
-    expect(shown(next(image(SYNCING), held))).toEqual(['create win-12345678-1']);
+  test('creates its DataVolume again after a crash, under the same name, after a write of the status', () => {
+    const planned = next(image(SYNCING), held);
+    expect(shown(planned)).toEqual(['create win-12345678-1']);
+    expect(planned.status.attempt).toEqual({ ...ATTEMPT, progressedAt: ago(0) });
+  });
+
+  test('ends an unfinished import of an earlier attempt, which the previous leader created late', () => {
+    const obsolete = { volumes: [volume(undefined, { name: 'win-12345678-0' })], snapshots: [] };
+    const seen = { ...held, volume: volume({ phase: 'ImportInProgress' }), obsolete };
+    expect(shown(next(image(SYNCING), seen))).toEqual(['delete DataVolume farm/win-12345678-0']);
+  });
+
+  test('chooses another name for its snapshot if the first one is taken', () => {
+    const seen = { ...held, ...IMPORTED, snapshotNames: new Set(['win-12345678-1-1']) };
+    expect(shown(next(image(SYNCING), seen))).toEqual(['create win-12345678-1-2']);
   });
 
   test('reports progress in steps of 5, and writes nothing in between', () => {

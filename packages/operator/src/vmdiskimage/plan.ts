@@ -9,12 +9,13 @@ import {
   nameOf,
   obsoleteChildren,
   snapshotChild,
+  unfinishedImports,
 } from './cleanup.ts';
 import type { Failure, FailureReason } from './errors.ts';
 import { attemptEndsAt, backoffMs, failureOf, syncEndsAt, syncTimeout } from './failures.ts';
 import { dataVolumeName, sourceDigest } from './identity.ts';
 import type { Observed } from './observe.ts';
-import { blockerOf, progressedAt, withProgress } from './progress.ts';
+import { blockerOf, progressed, progressedAt, withProgress } from './progress.ts';
 import type { VMDiskImage, VMDiskImageStatus } from './resource.ts';
 import { withRetention } from './retention.ts';
 import { countClones, freeSnapshotName, isReadyToUse } from './snapshots.ts';
@@ -135,15 +136,24 @@ function planSyncing(image: Reported, observed: Observed, now: number): Plan {
   const current = withProgress(image, observed, now);
   const stallsAt = progressedAt(current) + limits.syncs.stalledAfterMs;
   const { status } = syncing(current, now >= stallsAt ? blockerOf(image, observed) : undefined, now);
-  if (volume === undefined) {
-    const create = dataVolumeFor(image, status.attempt?.number ?? 0);
-    return { status, actions: [{ type: 'createVolume', volume: create }] };
-  }
+  const unfinished = removing(image, unfinishedImports(observed));
+  if (unfinished.actions.length > 0) return { ...unfinished, status };
+  if (volume === undefined) return planCreateAgain(image, now);
   if (hasImportedDisk(observed) && snapshots.every(isTerminating))
     return { status, actions: [takeSnapshot(current, observed)] };
   const deadlines = [attemptEndsAt(image, observed), syncEndsAt(image, observed), stallsAt];
   const next = Math.min(...deadlines.filter((time) => time > now));
   return { status, actions: [], requeueAfterMs: Math.min(next - now, SAFETY_MS) };
+}
+
+/**
+ * Plans to create the DataVolume of an attempt that a crash interrupted. The status changes, so that it is written with a
+ * precondition: a replica that has begun to lead must not create it if the attempt is over.
+ */
+function planCreateAgain(image: Reported, now: number): Plan {
+  const again = progressed(image, now);
+  const volume = dataVolumeFor(again, again.status.attempt?.number ?? 0);
+  return { status: syncing(again, undefined, now).status, actions: [{ type: 'createVolume', volume }] };
 }
 
 function planFailure(image: Reported, failure: Failure, observed: Observed, now: number): Plan {
@@ -212,10 +222,10 @@ function needsSnapshot({ spec: { maxClones } }: VMDiskImage, { snapshots, users 
     .every((snapshot) => isReadyToUse(snapshot) && countClones(snapshot.metadata.name, users) >= maxClones);
 }
 
-function takeSnapshot(image: Reported, { volume, snapshots }: Observed): Action {
+function takeSnapshot(image: Reported, { volume, snapshotNames }: Observed): Action {
   const number = image.status.attempt?.number ?? 0;
   const claim = volume?.status?.claimName ?? dataVolumeName(image, number);
-  const name = freeSnapshotName(image, number, snapshots);
+  const name = freeSnapshotName(image, number, snapshotNames);
   return { type: 'createSnapshot', snapshot: snapshotFor(image, name, claim) };
 }
 

@@ -38,12 +38,7 @@ export function isBeingCloned(snapshot: string, { clones }: Users): boolean {
 }
 
 /** Returns the first name for a snapshot of an attempt that is not in use. */
-export function freeSnapshotName(
-  image: VMDiskImage,
-  attempt: number,
-  snapshots: readonly VolumeSnapshot[],
-): string {
-  const used = new Set(snapshots.map(({ metadata }) => metadata.name));
+export function freeSnapshotName(image: VMDiskImage, attempt: number, used: ReadonlySet<string>): string {
   let number = 1;
   while (used.has(snapshotName(image, attempt, number))) number++;
   return snapshotName(image, attempt, number);

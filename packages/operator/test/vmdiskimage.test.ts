@@ -1,0 +1,313 @@
+import { field, type KubeObject } from '@vmwright/testbed';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SYSTEM } from './installed.ts';
+import { conditionIn, IMAGES, type WithImages, withImages } from './with-images.ts';
+
+let env: WithImages;
+beforeAll(async () => {
+  env = await withImages();
+}, 180_000);
+afterAll(() => env?.[Symbol.asyncDispose]());
+
+const status = (image: KubeObject, ...path: readonly string[]) => field(image, 'status', ...path);
+const slots = async () => {
+  const path = `/api/v1/namespaces/${SYSTEM}/configmaps/vmwright-image-syncs`;
+  return Object.keys(field(await env.controlPlane.cluster.api.get(path), 'data') ?? {});
+};
+
+test('at most two of six images are synced at any moment, first come, first served', async () => {
+  const { api } = env.controlPlane.cluster;
+  const names = ['one', 'two', 'three', 'four', 'five', 'six'].map((name) => `limit-${name}`);
+  const stop = new AbortController();
+  const active = new Set<string>();
+  const started: string[] = [];
+  let most = 0;
+  const watching = (async () => {
+    for await (const { type, object } of api.watch(
+      '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes',
+      stop.signal,
+    )) {
+      const { name } = object.metadata;
+      if (type === 'ADDED') started.push(name.replace(/-[0-9a-f]{8}-\d+$/, ''));
+      if (type === 'DELETED' || status(object, 'phase') === 'Succeeded') active.delete(name);
+      else active.add(name);
+      most = Math.max(most, active.size);
+    }
+  })().catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+  for (const name of names) await env.create(name, 'ok');
+  await env.until('limit-three', (image) => conditionIn(image, 'Ready')?.reason === 'Queued');
+  const images = await Promise.all(names.map((name) => env.untilPhase(name, 'Ready')));
+  stop.abort();
+  await watching;
+  expect(most).toBe(2);
+  // Two slots that become free at the same time are taken in either order.
+  for (const [place, name] of names.entries())
+    expect(Math.abs(started.indexOf(name) - place), name).toBeLessThanOrEqual(1);
+  for (const image of images) {
+    const [volume] = await env.children(image, 'volumes');
+    expect(await env.children(image, 'snapshots')).toHaveLength(1);
+    expect(volume?.metadata.name).toBe(status(image, 'dataVolume'));
+    expect(conditionIn(image, 'Ready')).toMatchObject({ status: 'True', observedGeneration: 1 });
+    expect(status(image, 'progress')).toBe(100);
+  }
+  await expect.poll(slots).toEqual([]);
+  expect(await env.events('limit-one')).toContain('Synced');
+  const metrics = await env.metrics(env.operator);
+  expect(metrics).toMatch(/^vmwright_image_syncs 0$/m);
+  expect(metrics).toMatch(/^vmwright_image_sync_queue 0$/m);
+  expect(await env.kubectl('get', 'vmdi', 'limit-one')).toMatch(/limit-one +Ready +100 +0 +1Gi/);
+});
+
+describe('an import stops at once, and its DataVolume is deleted,', () => {
+  test.each([
+    ['missing', 'SourceMissing', {}],
+    ['forbidden', 'SourceForbidden', {}],
+    ['checksum', 'ChecksumMismatch', { checksum: `sha256:${'0'.repeat(64)}` }],
+  ])('if the source is %s', async (behaviour, reason, spec) => {
+    const name = `stop-${behaviour}`;
+    await env.create(name, behaviour, spec);
+    const image = await env.untilPhase(name, 'Failed');
+    expect(status(image, 'failureCount')).toBe(1);
+    expect(conditionIn(image, 'Stalled')).toMatchObject({ status: 'True', reason });
+    await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
+    await expect.poll(slots).toEqual([]);
+    expect(await env.events(name)).toEqual([reason]);
+  });
+
+  test('and begins again when the source is corrected', async () => {
+    await env.patch('stop-missing', { spec: { url: 'http://images.example/ok/found.qcow2' } });
+    const image = await env.untilPhase('stop-missing', 'Ready');
+    expect(status(image, 'failureCount')).toBeUndefined();
+    expect(status(image, 'attempt', 'number')).toBe(2);
+  });
+
+  test('and is tried again when the annotation asks for it', async () => {
+    await env.patch('stop-forbidden', { metadata: { annotations: { 'vmwright.dev/retry': 'now' } } });
+    await env.until('stop-forbidden', (image) => status(image, 'retryRequest') === 'now');
+    const image = await env.until('stop-forbidden', (each) => status(each, 'attempt', 'number') === 2);
+    expect(status(image, 'phase')).toBe('Syncing');
+    await env.untilPhase('stop-forbidden', 'Failed');
+  });
+});
+
+test('an image and a URL with "404" in their names are synced', async () => {
+  await env.create('404', 'ok', { url: 'http://images.example/404/got-404/status-404.qcow2' });
+  await env.untilPhase('404', 'Ready');
+});
+
+test('an importer that fails three times, and then succeeds, is one attempt', async () => {
+  await env.create('flaky', 'fail-3-times');
+  const image = await env.untilPhase('flaky', 'Ready');
+  expect(status(image, 'attempt', 'number')).toBe(1);
+});
+
+test('a failed import is repeated with a back-off, and each attempt has a new DataVolume', async () => {
+  await env.create('failing', 'fail');
+  const image = await env.until('failing', (each) => status(each, 'failureCount') === 2);
+  expect(status(image, 'phase')).toBe('RetryableFailure');
+  expect(conditionIn(image, 'Ready')).toMatchObject({ status: 'False', reason: 'ImportFailed' });
+  expect(Number(status(image, 'attempt', 'number'))).toBe(2);
+  await env.remove('failing');
+});
+
+test('an import without a storage class is reported with the class', async () => {
+  await env.create('classless', 'ok', { storageClass: 'absent' });
+  const image = await env.until('classless', (each) => conditionIn(each, 'Progressing')?.status === 'False');
+  expect(conditionIn(image, 'Progressing')?.message).toContain('the StorageClass absent does not exist');
+  await env.remove('classless');
+});
+
+// Both wait for the end of an attempt, and there are two slots.
+describe.concurrent('an attempt that takes too long', () => {
+  test('because the import hangs is reported with the importer, and repeated', async () => {
+    await env.create('hanging', 'hang');
+    const stalled = await env.until(
+      'hanging',
+      (image) => conditionIn(image, 'Progressing')?.status === 'False',
+    );
+    expect(conditionIn(stalled, 'Progressing')).toMatchObject({ reason: 'NoProgress' });
+    expect(String(conditionIn(stalled, 'Progressing')?.message)).toMatch(
+      /the importer of the DataVolume default\/hanging-[0-9a-f]{8}-1 is in phase ImportInProgress/,
+    );
+    const image = await env.untilPhase('hanging', 'RetryableFailure');
+    expect(conditionIn(image, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
+    await env.remove('hanging');
+    await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
+  });
+
+  test('because the snapshot is never ready takes another snapshot, without another import', async () => {
+    await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
+    const stalled = await env.until(
+      'unready',
+      (image) => conditionIn(image, 'Progressing')?.status === 'False',
+    );
+    expect(conditionIn(stalled, 'Progressing')?.message).toContain('the VolumeSnapshot default/unready-');
+    expect(status(stalled, 'phase')).toBe('Syncing');
+    const failed = await env.untilPhase('unready', 'RetryableFailure');
+    expect(conditionIn(failed, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
+    await env.patch('unready', { spec: { snapshotClass: 'testbed' } });
+    const image = await env.untilPhase('unready', 'Ready');
+    expect(status(image, 'attempt', 'number')).toBe(1);
+    expect(await env.children(image, 'snapshots')).toHaveLength(1);
+  });
+});
+
+describe('a referenced image', () => {
+  beforeAll(async () => {
+    await env.create('used', 'ok');
+    await env.untilPhase('used', 'Ready');
+    await env.createMachine('user', 'used');
+    await env.until('used', (image) => status(image, 'references') === 1);
+  });
+
+  test('reports its references, and its deletion is rejected with their names', async () => {
+    const image = await env.image('used');
+    expect(status(image, 'referencedBy')).toEqual(['VirtualMachine default/user']);
+    expect(status(image, 'pruneAt')).toBeUndefined();
+    const rejected = await env.controlPlane.cluster.tryKubectl(['delete', 'vmdi', 'used']);
+    expect(rejected.stderr).toContain(
+      'The VMDiskImage default/used is used by VirtualMachine default/user. Delete them first',
+    );
+  });
+
+  test('counts a foreign DataVolume that clones its snapshot', async () => {
+    const { cluster } = env.controlPlane;
+    const snapshot = String(status(await env.image('used'), 'snapshots', '0', 'name'));
+    const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
+    await cluster.api.create(volumes, {
+      apiVersion: 'cdi.kubevirt.io/v1beta1',
+      kind: 'DataVolume',
+      metadata: { name: 'foreign' },
+      spec: {
+        source: { snapshot: { namespace: 'default', name: snapshot } },
+        storage: { resources: { requests: { storage: '1Gi' } } },
+      },
+    });
+    const image = await env.until('used', (each) => status(each, 'references') === 2);
+    expect(status(image, 'referencedBy')).toEqual([
+      'DataVolume default/foreign',
+      'VirtualMachine default/user',
+    ]);
+    expect(status(image, 'snapshots', '0', 'clones')).toBe(1);
+    await cluster.api.delete(`${volumes}/foreign`);
+    await env.until('used', (each) => status(each, 'references') === 1);
+  });
+
+  test('is held by the finalizer without the webhook, stays usable, and is deleted after its last reference', async () => {
+    const { cluster } = env.controlPlane;
+    const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/vmwright';
+    const before = field(await cluster.api.get(webhooks), 'webhooks');
+    await cluster.api.merge(webhooks, { webhooks: [] });
+    await expect
+      .poll(() => cluster.tryKubectl(['delete', 'vmdi', 'used', '--wait=false']).then(({ code }) => code))
+      .toBe(0);
+    await cluster.api.merge(webhooks, { webhooks: before });
+    const image = await env.until('used', (each) => conditionIn(each, 'DeletionBlocked')?.status === 'True');
+    expect(status(image, 'phase')).toBe('Ready');
+    expect(await env.children(image, 'snapshots')).toHaveLength(1);
+    await env.removeMachine('user');
+    await env.gone('used');
+    for (const kind of ['volumes', 'snapshots'] as const) expect(await env.children(image, kind)).toEqual([]);
+  });
+
+  test('keeps its data with the deletion policy Orphan', async () => {
+    await env.patch('limit-two', { metadata: { annotations: { 'vmwright.dev/deletion-policy': 'Orphan' } } });
+    const image = await env.image('limit-two');
+    await env.remove('limit-two');
+    const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes/${String(status(image, 'dataVolume'))}`;
+    const kept = await env.controlPlane.cluster.api.get(volume);
+    expect(field(kept.metadata, 'ownerReferences')).toBeUndefined();
+    const unknown = env.patch('limit-one', {
+      metadata: { annotations: { 'vmwright.dev/deletion-policy': 'Keep' } },
+    });
+    await expect(unknown).rejects.toThrow('it must be Delete or Orphan');
+  });
+});
+
+describe('pruning', () => {
+  const retention = { retention: { pruneAfter: '2s' } };
+
+  test('is announced by an event and a time, and then done', async () => {
+    await env.create('unused', 'ok', retention);
+    const image = await env.until('unused', (each) => status(each, 'pruneAt') !== undefined);
+    expect(status(image, 'phase')).toBe('Ready');
+    const pruneAt = Date.parse(String(status(image, 'pruneAt')));
+    expect(pruneAt - Date.parse(String(status(image, 'unreferencedSince')))).toBe(2_000);
+    await env.gone('unused');
+    expect(Date.now()).toBeGreaterThanOrEqual(pruneAt);
+    await expect
+      .poll(() => env.events('unused'))
+      .toEqual(expect.arrayContaining(['PruneScheduled', 'Pruned']));
+    expect(await env.metrics(env.operator)).toMatch(/^vmwright_images_pruned_total 1$/m);
+    for (const kind of ['volumes', 'snapshots'] as const) expect(await env.children(image, kind)).toEqual([]);
+  });
+
+  test('is cancelled by a machine that is created right before', async () => {
+    await env.create('late', 'ok', retention);
+    const image = await env.until('late', (each) => status(each, 'pruneAt') !== undefined);
+    const untilPruneMs = Date.parse(String(status(image, 'pruneAt'))) - Date.now();
+    await new Promise((resolve) => setTimeout(resolve, untilPruneMs - 30));
+    await env.createMachine('last-moment', 'late');
+    // The image is not deleted, or it is held by the finalizer and stays usable.
+    const used = await env.until('late', (each) => status(each, 'references') === 1);
+    expect(status(used, 'phase')).toBe('Ready');
+    expect(await env.children(used, 'snapshots')).toHaveLength(1);
+    await env.removeMachine('last-moment');
+    await env.gone('late');
+  });
+});
+
+describe('a Ready image is repaired after', () => {
+  test.each(['datavolume', 'pvc', 'volumesnapshot'])('its %s was deleted', async (kind) => {
+    const name = 'limit-three';
+    const before = await env.untilPhase(name, 'Ready');
+    const child =
+      kind === 'volumesnapshot' ? status(before, 'snapshots', '0', 'name') : status(before, 'dataVolume');
+    const uids = async (image: KubeObject) => {
+      const all = [...(await env.children(image, 'volumes')), ...(await env.children(image, 'snapshots'))];
+      return all.map(({ metadata }) => metadata.uid).toSorted();
+    };
+    const old = await uids(before);
+    await env.kubectl('delete', kind, String(child), '--wait=false');
+    await env.until(name, (image) => status(image, 'phase') !== 'Ready');
+    const after = await env.untilPhase(name, 'Ready');
+    expect(status(after, 'attempt', 'number')).toBe(
+      Number(status(before, 'attempt', 'number')) + (kind === 'volumesnapshot' ? 0 : 1),
+    );
+    await expect.poll(() => uids(after)).toHaveLength(2);
+    expect((await uids(after)).filter((uid) => old.includes(uid))).toHaveLength(
+      kind === 'volumesnapshot' ? 1 : 0,
+    );
+  });
+});
+
+test('images of the same name in two namespaces do not disturb each other', async () => {
+  const { cluster } = env.controlPlane;
+  await using other = await cluster.namespace();
+  const path = IMAGES.replace('default', other.name);
+  const { metadata, spec, apiVersion, kind } = await env.image('limit-four');
+  await cluster.api.create(path, { apiVersion, kind, metadata: { name: metadata.name }, spec });
+  await cluster.waitFor(`${path}/limit-four`, (image) => status(image, 'phase') === 'Ready');
+  await cluster.api.delete(`${path}/limit-four`);
+  await cluster.waitForGone(`${path}/limit-four`);
+  const image = await env.image('limit-four');
+  expect(status(image, 'phase')).toBe('Ready');
+  expect(await env.children(image, 'volumes')).toHaveLength(1);
+});
+
+test('an operator that is killed during an import converges to one DataVolume and one snapshot', async () => {
+  for (const [round, progress] of [0, 60].entries()) {
+    const name = `killed-${round}`;
+    await env.create(name, 'ok');
+    await env.until(name, (image) => Number(status(image, 'progress') ?? -1) >= progress);
+    await env.operator.kill();
+    await env.operator.start();
+    const image = await env.untilPhase(name, 'Ready');
+    expect(status(image, 'attempt', 'number')).toBe(1);
+    expect(await env.children(image, 'volumes')).toHaveLength(1);
+    expect(await env.children(image, 'snapshots')).toHaveLength(1);
+  }
+  await expect.poll(slots).toEqual([]);
+});
