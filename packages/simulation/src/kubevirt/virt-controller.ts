@@ -99,13 +99,13 @@ function decide(observed: Observed, options: VirtControllerOptions): Step | unde
 
 /** Starts the instance as soon as its volume is filled, and removes one whose start has failed. */
 function runStep(
-  { machine, volume }: Observed,
+  { machine, volume, claim }: Observed,
   instance: StoredObject,
   { simulation: { choices }, startFails }: VirtControllerOptions,
 ): Step | undefined {
   if (phaseOf(instance) === 'Failed') return deleteInstance(instance, choices.delay(3_000, 12_000));
   const isFilled = volume === undefined || phaseOf(volume) === 'Succeeded';
-  if (isRunning(instance) || isStuck(instance) || !isFilled) return undefined;
+  if (isRunning(instance) || isStuck(instance) || !isFilled || claim === undefined) return undefined;
   const status = startFails(machine)
     ? { phase: 'Failed' }
     : {

@@ -50,7 +50,9 @@ import { FRESH, USER_ACTIONS, User } from './user.ts';
 
 /** Time after healing until all user requests have arrived, including those that pause an object. */
 const USER_SETTLED_MS = 46_000;
-/** Maximum transit time of a user request without faults. */
+/** Interval at which users do what statuses ask for. */
+const USER_ROUND_MS = 40_000;
+/** Maximum transit time of a request or a watch event without faults. */
 const MAX_TRANSIT_MS = 13_000;
 /** Maximum time until convergence: several attempts with their back-offs, one image after another. */
 const BOUND_MS = 1_200_000;
@@ -130,14 +132,22 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     backends.calm();
     user.createFresh();
-    schedule.after(USER_SETTLED_MS, () => {
-      user.resume();
-      thirdParties.deleteFailedClones();
-    });
+    schedule.after(USER_SETTLED_MS, () => user.resume());
+    for (let ms = USER_SETTLED_MS; ms < BOUND_MS / 2; ms += USER_ROUND_MS)
+      schedule.after(ms, () => {
+        user.retryFailed();
+        thirdParties.deleteBrokenDisks();
+      });
   };
   const hasFresh = () => server.objects(VirtualMachine).some(({ metadata }) => metadata.name === FRESH.name);
+  let changedAt = 0;
+  server.listen(({ resource }) => {
+    if (resource.kind.kind !== 'Lease') changedAt = schedule.now;
+  });
   const isReady = () =>
-    schedule.now > healedAt + USER_SETTLED_MS + MAX_TRANSIT_MS && backends.isIdle && hasFresh();
+    schedule.now > Math.max(healedAt + USER_SETTLED_MS, changedAt) + MAX_TRANSIT_MS &&
+    backends.isIdle &&
+    hasFresh();
   return runHistory({
     ...{ truth, faultInjector, invariants, faultMs, boundMs: BOUND_MS },
     onHealed: heal,

@@ -184,9 +184,10 @@ export function nothingStray(foreign: Foreign): Invariant {
   };
 }
 
-function isCurrent(image: StoredObject, { metadata }: StoredObject): boolean {
-  if (phaseIn(image) === 'Failed') return false;
-  return (
-    textAt(image, 'status', 'dataVolume') === metadata.name || snapshotsIn(image).includes(metadata.name)
-  );
+/** Whether a child belongs to the current attempt. A failed image keeps a disk that is imported. */
+function isCurrent(image: StoredObject, child: StoredObject): boolean {
+  const { name } = child.metadata;
+  if (textAt(image, 'status', 'dataVolume') === name)
+    return phaseIn(image) !== 'Failed' || phaseIn(child) === 'Succeeded';
+  return snapshotsIn(image).includes(name);
 }

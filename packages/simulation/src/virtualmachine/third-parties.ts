@@ -1,3 +1,4 @@
+import { VirtualMachine } from '@vmwright/operator';
 import { Client, type Draft, type Kind } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
@@ -17,7 +18,7 @@ import {
 } from '../kubevirt/kinds.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { Foreign } from './foreign.ts';
-import { textAt } from './objects.ts';
+import { conditionOf, textAt } from './objects.ts';
 
 const CHILDREN = [Machine, Instance, Volume, Claim, Snapshot, Secret] as const;
 type Child = (typeof CHILDREN)[number];
@@ -89,7 +90,7 @@ export class ThirdParties {
 
   /** Deletes one of the operator's objects of a kind. */
   deleteChild(kind: Child): void {
-    const child = this.#oneOf(kind, (object) => this.#foreign.isOurs(object));
+    const child = this.#oneOf(kind, (object) => this.#foreign.isOurs(object) && !this.#isProtected(object));
     if (child === undefined) return;
     const { metadata } = child;
     this.#simulation.counts.add(deletionOf(kind));
@@ -98,11 +99,29 @@ export class ThirdParties {
     );
   }
 
-  /** Deletes the root disks whose clones have failed, as the status of their machines asks for. */
-  deleteFailedClones(): void {
-    for (const { metadata, status } of this.#server.objects(Volume))
-      if (textAt(status, 'phase') === 'Failed' && metadata.name.includes('-root-'))
-        this.#run(`deletes ${metadata.name}`, () => this.#client.delete(Volume, refOf(metadata)));
+  /** Whether Kubernetes keeps a claim although its deletion is requested, because a running machine uses it. */
+  #isProtected({ kind, metadata }: StoredObject): boolean {
+    return (
+      kind === Claim.kind &&
+      this.#server
+        .objects(Instance)
+        .some(
+          (each) =>
+            each.metadata.namespace === metadata.namespace &&
+            JSON.stringify(each.spec).includes(metadata.name),
+        )
+    );
+  }
+
+  /** Deletes the root disks that the status of a machine asks to delete: their clones have failed, or their claims are gone. */
+  deleteBrokenDisks(): void {
+    for (const machine of this.#server.objects(VirtualMachine)) {
+      const { namespace = '' } = machine.metadata;
+      const name = textAt(machine, 'status', 'dataVolume');
+      const { reason = '' } = conditionOf(machine, 'Ready') ?? {};
+      if (name !== undefined && ['CloneFailed', 'ClaimNotFound'].includes(reason))
+        this.#run(`deletes DataVolume ${name}`, () => this.#client.delete(Volume, { namespace, name }));
+    }
   }
 
   #changeChild(): void {

@@ -5,7 +5,7 @@ import { Secret } from '../kubevirt/kinds.ts';
 import { KubectlUser, type Ref } from '../scenario/kubectl-user.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { SOURCES } from './backends.ts';
-import { PAUSED, RETRY } from './objects.ts';
+import { PAUSED, phaseIn, RETRY, textAt } from './objects.ts';
 
 /** The users' VirtualMachines, and the images that they name. Two images have the same name in different namespaces. */
 export const MACHINES: readonly [Ref, ...Ref[]] = [
@@ -185,16 +185,21 @@ export class User {
     this.#createMachine(FRESH, FRESH_IMAGE, this.#template(FRESH_IMAGE, SOURCES.sound), {});
   }
 
-  /** Ends all pauses, and retries all images that are not Ready. */
+  /** Retries the images that have failed although their source exists. */
+  retryFailed(): void {
+    for (const image of this.#server.objects(VMDiskImage))
+      if (phaseIn(image) === 'Failed' && !textAt(image, 'spec', 'url')?.startsWith(SOURCES.missing))
+        this.retry(refOf(image.metadata));
+  }
+
+  /** Ends all pauses. */
   resume(): void {
     for (const { metadata } of this.#server.objects(VirtualMachine))
       if (PAUSED in (metadata.annotations ?? {}))
         this.#machines.annotate(refOf(metadata), metadata.name, PAUSED, null);
-    for (const { metadata, status } of this.#server.objects(VMDiskImage)) {
+    for (const { metadata } of this.#server.objects(VMDiskImage))
       if (PAUSED in (metadata.annotations ?? {}))
         this.#images.annotate(refOf(metadata), metadata.name, PAUSED, null);
-      if (JSON.stringify(status)?.includes('"phase":"Failed"')) this.retry(refOf(metadata));
-    }
   }
 
   #template({ name }: Ref, source: string): Template {
