@@ -10,7 +10,7 @@ const SEED = fileURLToPath(new URL('../../../config/samples/virtualmachine.yaml'
 let env: WithKubevirt;
 beforeAll(async () => {
   // Without an election, an idle operator writes nothing at all.
-  env = await install(['--leader-elect=false', '--image-namespaces=vmdi-farm']);
+  env = await install(['--leader-elect=false', '--image-namespaces=vmdi-farm,absent']);
   const { api } = env.controlPlane.cluster;
   await api.create(`/api/v1/namespaces/${FARM}/secrets`, {
     apiVersion: 'v1',
@@ -252,6 +252,10 @@ describe('a problem is reported with the object and the remedy', () => {
     expect(message(await env.until('no-image', isReason('ImageNotFound')))).toContain(
       'VMDiskImage work/none',
     );
+    await env.machine('nowhere', { vmDiskImageRef: { name: 'x', namespace: 'absent' }, vmDiskImageTemplate });
+    expect(message(await env.until('nowhere', isReason('ImageNamespaceNotFound')))).toContain(
+      'The namespace absent of the VMDiskImage absent/x does not exist. Create it',
+    );
     const elsewhere = { vmDiskImageRef: { name: 'x', namespace: 'kube-public' }, vmDiskImageTemplate };
     await env.machine('not-allowed', elsewhere);
     const rejected = await env.until('not-allowed', isReason('ImageNamespaceNotAllowed'));
@@ -353,6 +357,21 @@ test('the address of another machine is rejected; of two accepted ones, the olde
   expect(status(loser, 'phase')).toBe('Failed');
   await env.kubectl('delete', '-n', WORK, 'otvm', 'first');
   await env.until('second', isReady);
+});
+
+test('machines that need the same missing image at the same time create it once', async () => {
+  const spec = {
+    vmDiskImageRef: { name: 'shared', namespace: FARM },
+    vmDiskImageTemplate: {
+      ...{ secretRef: '', sourceType: 'blank', diskSize: '1Gi', storageClass: 'wait-for-first-consumer' },
+    },
+  };
+  const names = ['shared-1', 'shared-2', 'shared-3'];
+  await Promise.all(names.map((name, i) => env.machine(name, { ...spec, ignoreOnDeploy: i === 0 })));
+  // Storage that binds on first consumer also serves a machine that stays stopped.
+  for (const name of names) await env.until(name, isReady);
+  const images = await cluster().api.list(PATHS.images);
+  expect(images.filter(({ metadata }) => metadata.name === 'shared')).toHaveLength(1);
 });
 
 test('the root disk grows if its storage class allows it, and VolumeReady says if it does not', async () => {
