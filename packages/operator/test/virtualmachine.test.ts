@@ -25,6 +25,8 @@ afterAll(() => env?.[Symbol.asyncDispose]());
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isReady = (vm: KubeObject) =>
   status(vm, 'phase') === 'Ready' && status(vm, 'observedGeneration') === field(vm, 'metadata', 'generation');
+/** Whether an instance runs. A VirtualMachine may still be reported as Ready while its former instance stops. */
+const isUp = (instance: KubeObject) => status(instance, 'phase') === 'Running';
 const isReason = (reason: string) => (vm: KubeObject) => reasonOf(vm) === reason;
 const message = (vm: KubeObject) => String(status(vm, 'message'));
 const cluster = () => env.controlPlane.cluster;
@@ -127,9 +129,14 @@ describe('a running machine', () => {
   test('is repaired when its Secret, its KubeVirt VirtualMachine or its instance is deleted', async () => {
     const isLabelled = ({ metadata }: KubeObject) => metadata.labels?.['vmwright.dev/uid'] !== undefined;
     await replaced(`${PATHS.secrets}/runner-cloudinit`, isLabelled);
+    const instance = await uidOf(`${PATHS.instances}/runner`);
     await replaced(`${PATHS.kubevirt}/runner`, isLabelled);
+    await cluster().waitFor(
+      `${PATHS.instances}/runner`,
+      (each) => each.metadata.uid !== instance && isUp(each),
+    );
     await env.until('runner', isReady);
-    await replaced(`${PATHS.instances}/runner`);
+    await replaced(`${PATHS.instances}/runner`, isUp);
     await env.until('runner', isReady);
   });
 
@@ -174,7 +181,7 @@ describe('a running machine', () => {
       status(vm, 'dataVolume') === `${old}-2` && condition(vm, 'VolumeReady') === 'True';
     await env.until('runner', (vm) => isCloned(vm) && condition(vm, 'RestartRequired') === 'True');
     expect(await eventOf('runner', 'VolumeLost')).toContain(old);
-    await replaced(`${PATHS.instances}/runner`);
+    await replaced(`${PATHS.instances}/runner`, isUp);
     await env.until('runner', (vm) => isReady(vm) && condition(vm, 'RestartRequired') === undefined);
     await cluster().waitForGone(`${PATHS.claims}/${old}`);
   });
