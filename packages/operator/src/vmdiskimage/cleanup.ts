@@ -48,6 +48,22 @@ export function leftovers(image: Reported, observed: Observed): readonly Child[]
   ];
 }
 
+/**
+ * Returns the children that have to be removed after a failure. An image that is Failed may stay so for ever, so it keeps nothing,
+ * except a snapshot that a disk is being cloned from.
+ */
+export function remains(image: Reported, observed: Observed): readonly Child[] {
+  if (image.status.phase !== 'Failed') return leftovers(image, observed);
+  const { volume, snapshots, obsolete, users } = observed;
+  return obsoleteChildren({
+    obsolete: {
+      volumes: [...(volume === undefined ? [] : [volume]), ...obsolete.volumes],
+      snapshots: [...snapshots, ...obsolete.snapshots],
+    },
+    users,
+  });
+}
+
 /** Returns the imports of earlier attempts that are not finished. */
 export function unfinishedImports({ obsolete }: Observed): readonly Child[] {
   return obsolete.volumes.filter(({ status }) => status?.phase !== 'Succeeded').map(volumeChild);
@@ -57,7 +73,10 @@ export function unfinishedImports({ obsolete }: Observed): readonly Child[] {
  * Returns the children of earlier attempts that can be deleted once the current one is Ready. A snapshot that a disk is being
  * cloned from stays until the clone is finished, and its DataVolume with it.
  */
-export function obsoleteChildren({ obsolete: { volumes, snapshots }, users }: Observed): readonly Child[] {
+export function obsoleteChildren({
+  obsolete: { volumes, snapshots },
+  users,
+}: Pick<Observed, 'obsolete' | 'users'>): readonly Child[] {
   const inUse = snapshots.filter(({ metadata }) => isBeingCloned(metadata.name, users));
   const isFree = ({ metadata: { name } }: DataVolume) =>
     !inUse.some(({ metadata }) => metadata.name.startsWith(`${name}-`));

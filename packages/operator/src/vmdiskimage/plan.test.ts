@@ -329,6 +329,20 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     expect(shown(planned)).toContain('delete DataVolume farm/win-12345678-1');
   });
 
+  test('with everything that it imported, except a snapshot that a disk is being cloned from', () => {
+    const failed = image({ phase: 'Failed', attempt: ATTEMPT });
+    const obsolete = { volumes: [volume({ phase: 'Succeeded' }, { name: 'win-12345678-0' })], snapshots: [] };
+    expect(shown(next(failed, { ...IMPORTED, obsolete }))).toEqual([
+      'delete DataVolume farm/win-12345678-1',
+      'delete DataVolume farm/win-12345678-0',
+    ]);
+    const clone: DataVolume = {
+      metadata: { namespace: 'lab', name: 'root', uid: 'root' },
+      spec: { source: { snapshot: { namespace: 'farm', name: 'win-12345678-1-1' } } },
+    };
+    expect(shown(next(failed, { ...COMPLETE, users: { machines: [], clones: [clone] } }))).toEqual([]);
+  });
+
   test('if the next attempt would begin after the total time', () => {
     const status = { ...SYNCING, syncStartedAt: ago(11.5 * HOUR), failureCount: 5 };
     const planned = next(image(status), { slot: 'held', volume: volume({ phase: 'Failed' }) });

@@ -8,6 +8,7 @@ import {
   leftovers,
   nameOf,
   obsoleteChildren,
+  remains,
   snapshotChild,
   unfinishedImports,
 } from './cleanup.ts';
@@ -163,7 +164,7 @@ function planFailure(image: Reported, failure: Failure, observed: Observed, now:
   const note = after.status.message ?? final.message;
   return {
     status: after.status,
-    actions: removing(after, leftovers(after, observed)).actions,
+    actions: removing(after, remains(after, observed)).actions,
     events: [{ type: 'Warning', reason: final.reason, note }],
     failure: final.reason,
     requeueAfterMs: 0,
@@ -174,7 +175,7 @@ function planFailure(image: Reported, failure: Failure, observed: Observed, now:
 function planFailed(image: Reported, observed: Observed, now: number): Plan {
   const { phase, failureCount = 0, lastFailureTime = timeOf(0) } = image.status;
   const { status } = stillFailed(image, now);
-  const rest = leftovers(image, observed);
+  const rest = remains(image, observed);
   // The slot covers the importer. A snapshot that is not deleted in time does not block other images.
   const isImporting = rest.some(({ childKind }) => childKind === 'DataVolume');
   if (observed.slot === 'held' && !isImporting) return { status, actions: [{ type: 'releaseSlot' }] };
