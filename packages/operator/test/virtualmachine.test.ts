@@ -10,7 +10,7 @@ const SEED = fileURLToPath(new URL('../../../config/samples/virtualmachine.yaml'
 let env: WithKubevirt;
 beforeAll(async () => {
   // Without an election, an idle operator writes nothing at all.
-  env = await install(['--leader-elect=false', '--image-namespaces=vmdi-farm']);
+  env = await install(['--leader-elect=false', '--image-namespaces=vmdi-farm,absent']);
   const { api } = env.controlPlane.cluster;
   await api.create(`/api/v1/namespaces/${FARM}/secrets`, {
     apiVersion: 'v1',
@@ -25,6 +25,8 @@ afterAll(() => env?.[Symbol.asyncDispose]());
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isReady = (vm: KubeObject) =>
   status(vm, 'phase') === 'Ready' && status(vm, 'observedGeneration') === field(vm, 'metadata', 'generation');
+/** Whether an instance runs. A VirtualMachine may still be reported as Ready while its former instance stops. */
+const isUp = (instance: KubeObject) => status(instance, 'phase') === 'Running';
 const isReason = (reason: string) => (vm: KubeObject) => reasonOf(vm) === reason;
 const message = (vm: KubeObject) => String(status(vm, 'message'));
 const cluster = () => env.controlPlane.cluster;
@@ -127,9 +129,14 @@ describe('a running machine', () => {
   test('is repaired when its Secret, its KubeVirt VirtualMachine or its instance is deleted', async () => {
     const isLabelled = ({ metadata }: KubeObject) => metadata.labels?.['vmwright.dev/uid'] !== undefined;
     await replaced(`${PATHS.secrets}/runner-cloudinit`, isLabelled);
+    const instance = await uidOf(`${PATHS.instances}/runner`);
     await replaced(`${PATHS.kubevirt}/runner`, isLabelled);
+    await cluster().waitFor(
+      `${PATHS.instances}/runner`,
+      (each) => each.metadata.uid !== instance && isUp(each),
+    );
     await env.until('runner', isReady);
-    await replaced(`${PATHS.instances}/runner`);
+    await replaced(`${PATHS.instances}/runner`, isUp);
     await env.until('runner', isReady);
   });
 
@@ -174,7 +181,7 @@ describe('a running machine', () => {
       status(vm, 'dataVolume') === `${old}-2` && condition(vm, 'VolumeReady') === 'True';
     await env.until('runner', (vm) => isCloned(vm) && condition(vm, 'RestartRequired') === 'True');
     expect(await eventOf('runner', 'VolumeLost')).toContain(old);
-    await replaced(`${PATHS.instances}/runner`);
+    await replaced(`${PATHS.instances}/runner`, isUp);
     await env.until('runner', (vm) => isReady(vm) && condition(vm, 'RestartRequired') === undefined);
     await cluster().waitForGone(`${PATHS.claims}/${old}`);
   });
@@ -251,6 +258,10 @@ describe('a problem is reported with the object and the remedy', () => {
     await env.machine('no-image', { vmDiskImageRef: { name: 'none' } });
     expect(message(await env.until('no-image', isReason('ImageNotFound')))).toContain(
       'VMDiskImage work/none',
+    );
+    await env.machine('nowhere', { vmDiskImageRef: { name: 'x', namespace: 'absent' }, vmDiskImageTemplate });
+    expect(message(await env.until('nowhere', isReason('ImageNamespaceNotFound')))).toContain(
+      'The namespace absent of the VMDiskImage absent/x does not exist. Create it',
     );
     const elsewhere = { vmDiskImageRef: { name: 'x', namespace: 'kube-public' }, vmDiskImageTemplate };
     await env.machine('not-allowed', elsewhere);
@@ -353,6 +364,21 @@ test('the address of another machine is rejected; of two accepted ones, the olde
   expect(status(loser, 'phase')).toBe('Failed');
   await env.kubectl('delete', '-n', WORK, 'otvm', 'first');
   await env.until('second', isReady);
+});
+
+test('machines that need the same missing image at the same time create it once', async () => {
+  const spec = {
+    vmDiskImageRef: { name: 'shared', namespace: FARM },
+    vmDiskImageTemplate: {
+      ...{ secretRef: '', sourceType: 'blank', diskSize: '1Gi', storageClass: 'wait-for-first-consumer' },
+    },
+  };
+  const names = ['shared-1', 'shared-2', 'shared-3'];
+  await Promise.all(names.map((name, i) => env.machine(name, { ...spec, ignoreOnDeploy: i === 0 })));
+  // Storage that binds on first consumer also serves a machine that stays stopped.
+  for (const name of names) await env.until(name, isReady);
+  const images = await cluster().api.list(PATHS.images);
+  expect(images.filter(({ metadata }) => metadata.name === 'shared')).toHaveLength(1);
 });
 
 test('the root disk grows if its storage class allows it, and VolumeReady says if it does not', async () => {

@@ -75,6 +75,13 @@ test.for<Partial<Symptoms>>([
     storageClass: { name: 'gp3', exists: false, allowsExpansion: false },
     claim: { ...claim, status: { phase: 'Bound' } },
   },
+  {
+    machine: machine('Stopping'),
+    instance: {
+      ...instance(isFalse('Synchronized', 'old')),
+      metadata: { ...metadata, deletionTimestamp: '2026-11-17T10:00:00Z' },
+    },
+  },
 ])('nothing is reported for %j', (symptoms) => {
   expect(diagnose(vm, { missingNetworks: [], ...symptoms })).toBeUndefined();
 });

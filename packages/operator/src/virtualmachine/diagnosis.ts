@@ -31,7 +31,9 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
     );
   const status = machine?.status?.printableStatus;
   const where = place(vm.metadata);
-  const conditions = instance?.status?.conditions;
+  // The conditions of an instance that is being deleted say nothing about the next one.
+  const isAlive = instance?.metadata.deletionTimestamp === undefined;
+  const conditions = isAlive ? instance?.status?.conditions : undefined;
   switch (status) {
     case 'ErrorUnschedulable': {
       const { message = 'no cause given' } = foreignCondition(conditions, 'PodScheduled') ?? {};

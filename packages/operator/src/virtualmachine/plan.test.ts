@@ -561,6 +561,7 @@ describe('restarts', () => {
       { ...stuck, instance: undefined },
       { ...stuck, instance: terminating },
       { ...stuck, volumes: [volume(object, 'Pending')] },
+      all(object, 'CrashLoopBackOff', { instance }), // KubeVirt restarts it itself
     ])
       expect(types(next(waiting, observed, late))).not.toContain('restart');
     const ready = next(waiting, all(object, 'Running', { instance }), late).status;

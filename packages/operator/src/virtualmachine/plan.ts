@@ -151,6 +151,8 @@ function reportOf(
       'MachineDeleting',
       `The KubeVirt VirtualMachine ${place(vm.metadata)} was deleted; it is created again when it is gone`,
     );
+  if (shouldRun(vm) && printableStatus === 'Stopping')
+    return wait('NotRunning', 'The machine is stopping; KubeVirt starts it again');
   return shouldRun(vm)
     ? wait('Starting', 'KubeVirt is starting the machine')
     : wait('Stopping', 'KubeVirt is stopping the machine');

@@ -19,10 +19,10 @@ export interface RestartPlan {
 }
 
 /**
- * Statuses of KubeVirt that a restart can resolve once the disk is ready. In CrashLoopBackOff, KubeVirt has deleted the
- * failed instance and starts another one itself after at most 5 minutes: there is no instance that the operator could restart.
+ * Statuses of KubeVirt that a restart can resolve once the disk is ready. CrashLoopBackOff is not one of them: KubeVirt has
+ * deleted the failed instance then, and starts another one itself after at most 5 minutes.
  */
-const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError', 'CrashLoopBackOff']);
+const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError']);
 
 const BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };
 
