@@ -23,7 +23,14 @@ export interface DiskPlan {
   readonly problem?: Problem | undefined;
   readonly actions: readonly Action[];
   readonly events: readonly EventInput[];
+  readonly requeueAfterMs?: number;
 }
+
+/**
+ * Interval at which a machine looks for a free snapshot again. A clone that another reconcile has reserved and then does not
+ * store changes no object, so no event tells that it is free again.
+ */
+const FREE_SNAPSHOT_MS = 30_000;
 
 /**
  * Plans the root disk: clones it once from a snapshot of the image, and again if it is lost. The operator never deletes a
@@ -84,11 +91,14 @@ function planClone(
   const snapshot = isKept ? stored : chooseSnapshot(usable, clones);
   const source = place(usable.metadata);
   if (snapshot === undefined)
-    return missing(vm, {
-      phase: 'Provisioning',
-      reason: 'NoFreeSnapshot',
-      message: `Every snapshot of the VMDiskImage ${source} has its maximum number of clones (maxClones); waiting for another snapshot`,
-    });
+    return {
+      ...missing(vm, {
+        phase: 'Provisioning',
+        reason: 'NoFreeSnapshot',
+        message: `Every snapshot of the VMDiskImage ${source} has its maximum number of clones (maxClones); waiting for another snapshot`,
+      }),
+      requeueAfterMs: FREE_SNAPSHOT_MS,
+    };
   const where = place({ namespace: vm.metadata.namespace, name });
   const condition = {
     status: 'False',

@@ -260,6 +260,7 @@ describe('the root disk', () => {
     const waiting = next(vm(), { image: full, clones: new Map([['snap-2', 2]]) });
     expect(waiting.actions).toEqual([]);
     expect(condition(waiting, 'VolumeReady')).toMatchObject({ reason: 'NoFreeSnapshot' });
+    expect(waiting.requeueAfterMs).toBeGreaterThan(0);
     const free = next(vm(), { image: full, clones: new Map([['snap-2', 1]]) });
     expect(free.status.snapshot).toBe('snap-2');
   });
