@@ -31,18 +31,18 @@ export interface Installed {
 }
 
 /**
- * Starts a control plane, with KubeVirt if the operator uses it, installs the operator and starts it. The stack disposes of all of
- * them.
- * @param options backends, flags and variables of the operator; the caller disposes of the backends
+ * Starts a control plane, installs the operator and starts it. The stack disposes of all of them.
+ * @param options backends, flags and variables of the operator; the caller disposes of the backends. KubeVirt is started here
  */
 export async function installed(
   stack: AsyncDisposableStack,
   options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'args' | 'env'>,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
-  const controlPlane = stack.use(await startControlPlane({ scheduler: options.kubevirt ?? false }));
-  if (options.kubevirt) stack.use(await startKubeVirt(controlPlane));
+  const { kubevirt = false } = options;
+  const controlPlane = stack.use(await startControlPlane({ scheduler: kubevirt }));
   const { cluster } = controlPlane;
+  if (kubevirt) stack.use(await startKubeVirt(controlPlane));
   const webhookPort = await freePort();
   await cluster.kubectl(['create', 'namespace', SYSTEM]);
   await installOperator(cluster, SYSTEM, webhookPort);

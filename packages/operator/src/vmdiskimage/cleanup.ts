@@ -34,18 +34,34 @@ export function hasImportedDisk({ volume, claim, isUnverified }: Observed): bool
 /**
  * Returns the children that have to be gone before the next attempt. An import that is not finished is always removed, so that
  * a sync slot never covers two importers. An imported disk is kept if its source is still wanted: only its snapshot is taken
- * again, because another download costs money. It is also kept if VMs may be being cloned from it.
+ * again, because another download costs money. A usable snapshot is kept until the next attempt is Ready, because VMs may be
+ * being cloned from it.
  */
 export function leftovers(image: Reported, observed: Observed): readonly Child[] {
   const { volume, snapshots } = observed;
-  const unfinished = unfinishedImports(observed);
   const isWanted = image.status.attempt?.source === sourceDigest(image.spec);
-  if (hasImportedDisk(observed) && (isWanted || snapshots.some(isReadyToUse))) {
-    const unusable = isWanted ? snapshots.filter((snapshot) => !isReadyToUse(snapshot)) : [];
-    return [...unusable.map(snapshotChild), ...unfinished];
-  }
-  const volumes = volume === undefined ? [] : [volumeChild(volume)];
-  return [...snapshots.map(snapshotChild), ...volumes, ...unfinished];
+  const isKept = hasImportedDisk(observed) && (isWanted || snapshots.some(isReadyToUse));
+  return [
+    ...snapshots.filter((snapshot) => !isReadyToUse(snapshot)).map(snapshotChild),
+    ...(volume === undefined || isKept ? [] : [volumeChild(volume)]),
+    ...unfinishedImports(observed),
+  ];
+}
+
+/**
+ * Returns the children that have to be removed after a failure. An image that is Failed may stay so for ever, so it keeps nothing,
+ * except a snapshot that a disk is being cloned from.
+ */
+export function remains(image: Reported, observed: Observed): readonly Child[] {
+  if (image.status.phase !== 'Failed') return leftovers(image, observed);
+  const { volume, snapshots, obsolete, users } = observed;
+  return obsoleteChildren({
+    obsolete: {
+      volumes: [...(volume === undefined ? [] : [volume]), ...obsolete.volumes],
+      snapshots: [...snapshots, ...obsolete.snapshots],
+    },
+    users,
+  });
 }
 
 /** Returns the imports of earlier attempts that are not finished. */
@@ -57,7 +73,10 @@ export function unfinishedImports({ obsolete }: Observed): readonly Child[] {
  * Returns the children of earlier attempts that can be deleted once the current one is Ready. A snapshot that a disk is being
  * cloned from stays until the clone is finished, and its DataVolume with it.
  */
-export function obsoleteChildren({ obsolete: { volumes, snapshots }, users }: Observed): readonly Child[] {
+export function obsoleteChildren({
+  obsolete: { volumes, snapshots },
+  users,
+}: Pick<Observed, 'obsolete' | 'users'>): readonly Child[] {
   const inUse = snapshots.filter(({ metadata }) => isBeingCloned(metadata.name, users));
   const isFree = ({ metadata: { name } }: DataVolume) =>
     !inUse.some(({ metadata }) => metadata.name.startsWith(`${name}-`));

@@ -15,9 +15,10 @@ import { nameOf, snapshotChild, volumeChild } from './cleanup.ts';
 import { deleteChild } from './executor.ts';
 import { isOwnedBy } from './identity.ts';
 import { childrenOf, claimsOf } from './observe.ts';
+import { ignoreNotFound, isNewest } from './reads.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { ignoreNotFound, slotStore } from './slot-store.ts';
+import { slotStore } from './slot-store.ts';
 import { deleting, withReferences } from './status.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
@@ -27,6 +28,9 @@ const HELD_MS = 10 * 60_000;
 const REFERENCED_MS = 60_000;
 /** Requeue interval while children remain, as a safety net: their deletion enqueues the image. */
 const REMAINING_MS = 10_000;
+
+/** Requeue interval if the cached image is old. The watch event usually comes first. */
+const STALE_MS = 1_000;
 
 /** Finalizer with which the garbage collector deletes children before their owner, whether or not the owner is in use. */
 const FOREGROUND = 'foregroundDeletion';
@@ -70,6 +74,8 @@ export class ImageFinalizer {
     if (!(await this.#isDeletable(image, context))) return this.#maintain(image, context);
     const marked = await this.#mark(image, context);
     if (marked === undefined) return this.#maintain(image, context);
+    // Without a write, nothing proves that the phase is still Deleting.
+    if (marked === image && !(await isNewest(image, context.client))) return requeueAfter(STALE_MS);
     return this.#remove(marked, context);
   };
 

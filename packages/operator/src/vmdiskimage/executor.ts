@@ -15,9 +15,10 @@ import type { FailureReason } from './errors.ts';
 import type { ImageMetrics } from './metrics.ts';
 import type { Observed } from './observe.ts';
 import type { Action } from './plan.ts';
+import { ignoreNotFound } from './reads.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { ignoreNotFound, slotStore } from './slot-store.ts';
+import { slotStore } from './slot-store.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 export interface ExecutorOptions {

@@ -11,9 +11,9 @@ import {
   prefixKey,
   sourceDigest,
 } from './identity.ts';
+import { ignoreNotFound } from './reads.ts';
 import { type Users, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { ignoreNotFound } from './slot-store.ts';
 import { isReadyToUse } from './snapshots.ts';
 
 /** Settings that decide about an image. */

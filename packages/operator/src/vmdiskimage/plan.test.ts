@@ -226,10 +226,8 @@ describe('the DataVolume of an image', () => {
 describe('an attempt', () => {
   const held = { slot: 'held' } as const;
 
-  test('creates its DataVolume again after a crash, under the same name, after a write of the status', () => {
-    const planned = next(image(SYNCING), held);
-    expect(shown(planned)).toEqual(['create win-12345678-1']);
-    expect(planned.status.attempt).toEqual({ ...ATTEMPT, progressedAt: ago(0) });
+  test('creates its DataVolume again after a crash, under the same name', () => {
+    expect(shown(next(image(SYNCING), held))).toEqual(['create win-12345678-1']);
   });
 
   test('ends an unfinished import of an earlier attempt, which the previous leader created late', () => {
@@ -329,6 +327,20 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     const planned = next(syncing, { slot: 'held', ...COMPLETE, isUnverified: true });
     expect(planned).toMatchObject({ failure: 'ChecksumUnsupported', status: { phase: 'Failed' } });
     expect(shown(planned)).toContain('delete DataVolume farm/win-12345678-1');
+  });
+
+  test('with everything that it imported, except a snapshot that a disk is being cloned from', () => {
+    const failed = image({ phase: 'Failed', attempt: ATTEMPT });
+    const obsolete = { volumes: [volume({ phase: 'Succeeded' }, { name: 'win-12345678-0' })], snapshots: [] };
+    expect(shown(next(failed, { ...IMPORTED, obsolete }))).toEqual([
+      'delete DataVolume farm/win-12345678-1',
+      'delete DataVolume farm/win-12345678-0',
+    ]);
+    const clone: DataVolume = {
+      metadata: { namespace: 'lab', name: 'root', uid: 'root' },
+      spec: { source: { snapshot: { namespace: 'farm', name: 'win-12345678-1-1' } } },
+    };
+    expect(shown(next(failed, { ...COMPLETE, users: { machines: [], clones: [clone] } }))).toEqual([]);
   });
 
   test('if the next attempt would begin after the total time', () => {
@@ -433,12 +445,8 @@ describe('a Ready image', () => {
   });
 
   test.each<[string, Partial<Observed>, readonly string[]]>([
-    ['its DataVolume', { snapshots: COMPLETE.snapshots }, ['delete VolumeSnapshot farm/win-12345678-1-1']],
-    [
-      'its claim',
-      { ...COMPLETE, claim: undefined },
-      ['delete VolumeSnapshot farm/win-12345678-1-1', 'delete DataVolume farm/win-12345678-1'],
-    ],
+    ['its DataVolume', { snapshots: COMPLETE.snapshots }, ['acquireSlot']],
+    ['its claim', { ...COMPLETE, claim: undefined }, ['delete DataVolume farm/win-12345678-1']],
     ['its volume', { ...COMPLETE, claim: { ...CLAIM, status: { phase: 'Lost' } } }, expect.any(Array)],
     ['its snapshot', IMPORTED, ['acquireSlot']],
   ])('is synced again when %s vanished', (_, seen, actions) => {

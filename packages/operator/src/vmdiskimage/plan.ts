@@ -8,6 +8,7 @@ import {
   leftovers,
   nameOf,
   obsoleteChildren,
+  remains,
   snapshotChild,
   unfinishedImports,
 } from './cleanup.ts';
@@ -15,7 +16,7 @@ import type { Failure, FailureReason } from './errors.ts';
 import { attemptEndsAt, backoffMs, failureOf, syncEndsAt, syncTimeout } from './failures.ts';
 import { dataVolumeName, sourceDigest } from './identity.ts';
 import type { Observed } from './observe.ts';
-import { blockerOf, progressed, progressedAt, withProgress } from './progress.ts';
+import { blockerOf, progressedAt, withProgress } from './progress.ts';
 import type { VMDiskImage, VMDiskImageStatus } from './resource.ts';
 import { withRetention } from './retention.ts';
 import { countClones, freeSnapshotName, isReadyToUse } from './snapshots.ts';
@@ -40,7 +41,10 @@ import {
 export interface Plan {
   /** Status to store before the actions are executed. */
   readonly status: VMDiskImageStatus;
-  /** Actions to execute once the status is stored. Then the image is observed and planned again. Empty: the reconcile ends. */
+  /**
+   * Actions to execute once the status is stored, or, if it does not change, once the image is known to be current. Then the
+   * image is observed and planned again. Empty: the reconcile ends.
+   */
   readonly actions: readonly Action[];
   /** Events to record once the status is stored. @default none */
   readonly events?: readonly EventInput[];
@@ -138,22 +142,16 @@ function planSyncing(image: Reported, observed: Observed, now: number): Plan {
   const { status } = syncing(current, now >= stallsAt ? blockerOf(image, observed) : undefined, now);
   const unfinished = removing(image, unfinishedImports(observed));
   if (unfinished.actions.length > 0) return { ...unfinished, status };
-  if (volume === undefined) return planCreateAgain(image, now);
+  if (volume === undefined)
+    return {
+      status,
+      actions: [{ type: 'createVolume', volume: dataVolumeFor(image, status.attempt?.number ?? 0) }],
+    };
   if (hasImportedDisk(observed) && snapshots.every(isTerminating))
     return { status, actions: [takeSnapshot(current, observed)] };
   const deadlines = [attemptEndsAt(image, observed), syncEndsAt(image, observed), stallsAt];
   const next = Math.min(...deadlines.filter((time) => time > now));
   return { status, actions: [], requeueAfterMs: Math.min(next - now, SAFETY_MS) };
-}
-
-/**
- * Plans to create the DataVolume of an attempt that a crash interrupted. The status changes, so that it is written with a
- * precondition: a replica that has begun to lead must not create it if the attempt is over.
- */
-function planCreateAgain(image: Reported, now: number): Plan {
-  const again = progressed(image, now);
-  const volume = dataVolumeFor(again, again.status.attempt?.number ?? 0);
-  return { status: syncing(again, undefined, now).status, actions: [{ type: 'createVolume', volume }] };
 }
 
 function planFailure(image: Reported, failure: Failure, observed: Observed, now: number): Plan {
@@ -166,7 +164,7 @@ function planFailure(image: Reported, failure: Failure, observed: Observed, now:
   const note = after.status.message ?? final.message;
   return {
     status: after.status,
-    actions: removing(after, leftovers(after, observed)).actions,
+    actions: removing(after, remains(after, observed)).actions,
     events: [{ type: 'Warning', reason: final.reason, note }],
     failure: final.reason,
     requeueAfterMs: 0,
@@ -177,7 +175,7 @@ function planFailure(image: Reported, failure: Failure, observed: Observed, now:
 function planFailed(image: Reported, observed: Observed, now: number): Plan {
   const { phase, failureCount = 0, lastFailureTime = timeOf(0) } = image.status;
   const { status } = stillFailed(image, now);
-  const rest = leftovers(image, observed);
+  const rest = remains(image, observed);
   // The slot covers the importer. A snapshot that is not deleted in time does not block other images.
   const isImporting = rest.some(({ childKind }) => childKind === 'DataVolume');
   if (observed.slot === 'held' && !isImporting) return { status, actions: [{ type: 'releaseSlot' }] };

@@ -10,18 +10,12 @@ const STEP = 5;
 
 /** Sets the progress of the import, and the time of the last progress if it has grown. */
 export function withProgress(image: Reported, { volume }: Observed, now: number): Reported {
-  const { progress: before = 0 } = image.status;
-  if (volume === undefined) return image;
+  const { attempt, progress: before = 0 } = image.status;
+  if (attempt === undefined || volume === undefined) return image;
   const progress = percentOf(volume);
-  const current = { ...image, status: { ...image.status, dataVolume: volume.metadata.name, progress } };
-  return progress > before ? progressed(current, now) : current;
-}
-
-/** Sets the time of the last progress. */
-export function progressed(image: Reported, now: number): Reported {
-  const { attempt } = image.status;
-  if (attempt === undefined) return image;
-  return { ...image, status: { ...image.status, attempt: { ...attempt, progressedAt: timeOf(now) } } };
+  const status = { ...image.status, dataVolume: volume.metadata.name, progress };
+  if (progress <= before) return { ...image, status };
+  return { ...image, status: { ...status, attempt: { ...attempt, progressedAt: timeOf(now) } } };
 }
 
 /** Returns the progress in steps; below 100 until CDI reports success, because it converts the disk after the download. */

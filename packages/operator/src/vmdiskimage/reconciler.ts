@@ -9,6 +9,7 @@ import {
 import type { Executor, ExecutorOptions } from './executor.ts';
 import { type ImageLimits, type Observed, observe } from './observe.ts';
 import { plan } from './plan.ts';
+import { isNewest } from './reads.ts';
 import type { VMDiskImage } from './resource.ts';
 import { slotStore } from './slot-store.ts';
 import type { SyncSlots } from './sync-slots.ts';
@@ -38,14 +39,22 @@ export class ImageReconciler {
   readonly reconcile: Reconcile<VMDiskImage> = async (found, context) => {
     const { executor, metrics } = this.#options;
     let image = found;
+    let isCurrent = false;
     let known = await this.#known(image, context.client);
     for (let turn = 0; turn < MAX_TURNS; turn++) {
       const observed = await this.#observe(image, known, context);
       const next = plan(image, observed, context.now());
-      image = await context.setStatus(image, next.status);
+      const stored = await context.setStatus(image, next.status);
+      // The write carried the version of the image, so it proves that the image was current.
+      isCurrent ||= stored.metadata.resourceVersion !== image.metadata.resourceVersion;
+      image = stored;
       for (const event of next.events ?? []) context.event(image, event);
       if (next.failure !== undefined) metrics.failed(next.failure);
       if (next.actions.length === 0) return resultOf(next.requeueAfterMs);
+      if (next.actions.some(({ type }) => type !== 'acquireSlot')) {
+        isCurrent ||= await isNewest(image, context.client);
+        if (!isCurrent) return requeueAfter(RETRY_MS);
+      }
       const { rejection: _, ...before } = known;
       known = before;
       for (const action of next.actions) {

@@ -1,4 +1,5 @@
-import { type Client, ConfigMap, NotFoundError, refOf } from '@vmwright/runtime';
+import { type Client, ConfigMap, refOf } from '@vmwright/runtime';
+import { ignoreNotFound } from './reads.ts';
 import { VMDiskImage } from './resource.ts';
 
 /** ConfigMap in the operator's namespace that lists the images that hold a sync slot: UID → `namespace/name`. */
@@ -50,14 +51,4 @@ function heldIn(stored: ConfigMap | undefined): HeldSlots {
     resourceVersion: stored?.metadata.resourceVersion,
     holders: new Map(Object.entries(stored?.data ?? {})),
   };
-}
-
-/** Resolves to undefined instead of failing if the object does not exist. */
-export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
 }
