@@ -50,10 +50,7 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
       );
     case 'ErrorPvcNotFound':
       return claim === undefined
-        ? problem(
-            'ClaimNotFound',
-            `The PersistentVolumeClaim of the root disk is gone. Delete its DataVolume ${vm.status?.dataVolume ?? ''} to clone the disk again; its data is lost`,
-          )
+        ? claimLost(vm)
         : problem(
             status,
             'KubeVirt started the machine before its root disk existed; the operator restarts it',
@@ -78,4 +75,13 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
     'MachineFailing',
     `KubeVirt cannot start the machine: ${failed.message ?? failed.reason ?? ''}`,
   );
+}
+
+/** Returns the problem of a root disk whose claim, and with it the data, was deleted. */
+export function claimLost({ status }: VirtualMachine): Problem {
+  return {
+    phase: 'Provisioning',
+    reason: 'ClaimNotFound',
+    message: `The PersistentVolumeClaim of the root disk is gone. Delete its DataVolume ${status?.dataVolume ?? ''} to clone the disk again; its data is lost`,
+  };
 }

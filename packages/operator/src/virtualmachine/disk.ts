@@ -2,6 +2,7 @@ import type { Condition, EventInput } from '@vmwright/runtime';
 import type { DataVolume } from '../kubevirt/kinds.ts';
 import type { Action } from './actions.ts';
 import { diskSizeOf, usesVolume, volumeDraft } from './children.ts';
+import { claimLost } from './diagnosis.ts';
 import { isVolumeName, nextVolumeName, place } from './identity.ts';
 import type { ImagePlan } from './image.ts';
 import { currentVolumeName, foreignCondition, type Observed } from './observe.ts';
@@ -22,7 +23,14 @@ export interface DiskPlan {
   readonly problem?: Problem | undefined;
   readonly actions: readonly Action[];
   readonly events: readonly EventInput[];
+  readonly requeueAfterMs?: number;
 }
+
+/**
+ * Interval at which a machine looks for a free snapshot again. A clone that another reconcile has reserved and then does not
+ * store changes no object, so no event tells that it is free again.
+ */
+const FREE_SNAPSHOT_MS = 30_000;
 
 /**
  * Plans the root disk: clones it once from a snapshot of the image, and again if it is lost. The operator never deletes a
@@ -42,6 +50,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
   if (volume !== undefined) {
     const snapshot = vm.status?.snapshot ?? volume.spec?.source?.snapshot?.name;
     if (volume.status?.phase === 'Succeeded') {
+      if (claim === undefined) return { ...lost(claimLost(vm)), dataVolume, snapshot };
       const { condition, actions, events } = planResize(vm, observed, diskSizeOf(vm, image.usable));
       const cleanUp = deleteStrays(vm, volumes, dataVolume);
       return { state: 'ready', dataVolume, snapshot, condition, actions: [...actions, ...cleanUp], events };
@@ -50,7 +59,8 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
       image.usable !== undefined && snapshot !== undefined && !hasSnapshot(image.usable, snapshot);
     if (!isSourceGone || volume.metadata.deletionTimestamp !== undefined)
       return { ...cloning(volume, where), dataVolume, snapshot };
-    return planClone(vm, observed, image, nextVolumeName(vm, dataVolume), undefined);
+    // The next one is cloned when this one is gone: if this clone succeeds in the meantime, it is used, and none is left over.
+    return { ...cloning(volume, where), dataVolume, snapshot, actions: [deletionOf(volume)] };
   }
   // The KubeVirt VirtualMachine and the claim are created after the DataVolume: with one of them, the DataVolume existed.
   const isLost = claim !== undefined || usesVolume(machine, dataVolume);
@@ -81,11 +91,14 @@ function planClone(
   const snapshot = isKept ? stored : chooseSnapshot(usable, clones);
   const source = place(usable.metadata);
   if (snapshot === undefined)
-    return missing(vm, {
-      phase: 'Provisioning',
-      reason: 'NoFreeSnapshot',
-      message: `Every snapshot of the VMDiskImage ${source} has its maximum number of clones (maxClones); waiting for another snapshot`,
-    });
+    return {
+      ...missing(vm, {
+        phase: 'Provisioning',
+        reason: 'NoFreeSnapshot',
+        message: `Every snapshot of the VMDiskImage ${source} has its maximum number of clones (maxClones); waiting for another snapshot`,
+      }),
+      requeueAfterMs: FREE_SNAPSHOT_MS,
+    };
   const where = place({ namespace: vm.metadata.namespace, name });
   const condition = {
     status: 'False',
@@ -113,7 +126,11 @@ function deleteStrays(
       const isReplaced = metadata.name !== current && isVolumeName(vm, metadata.name);
       return isReplaced && status?.phase !== 'Succeeded' && metadata.deletionTimestamp === undefined;
     })
-    .map(({ metadata: { name, uid } }) => ({ type: 'deleteVolume', name, uid }));
+    .map(deletionOf);
+}
+
+function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume): Action {
+  return { type: 'deleteVolume', name, uid, resourceVersion };
 }
 
 function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {
@@ -152,6 +169,15 @@ const ERRORS: ReadonlySet<string> = new Set([
 ]);
 
 /** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */
+/** Returns the plan of a disk that exists only in part. */
+function lost(problem: Problem): DiskPlan {
+  const { reason, message } = problem;
+  return {
+    ...{ state: 'cloning', condition: { status: 'False', reason, message } },
+    ...{ problem, actions: [], events: [] },
+  };
+}
+
 function missing({ status }: VirtualMachine, problem: Problem): DiskPlan {
   const { reason, message } = problem;
   const { snapshot, dataVolume } = status ?? {};

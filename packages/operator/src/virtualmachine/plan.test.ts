@@ -80,6 +80,7 @@ function all(object: VirtualMachine, printableStatus: string, more: Partial<Obse
     image: image(),
     secret: secretDraft(object, cloudInitOf(object, [])),
     volumes: [volume(object, 'Succeeded')],
+    claim: { metadata: { namespace: 'work', name: DISK } },
     machine: machine(object, { printableStatus, ready }),
     ...more,
   };
@@ -259,6 +260,7 @@ describe('the root disk', () => {
     const waiting = next(vm(), { image: full, clones: new Map([['snap-2', 2]]) });
     expect(waiting.actions).toEqual([]);
     expect(condition(waiting, 'VolumeReady')).toMatchObject({ reason: 'NoFreeSnapshot' });
+    expect(waiting.requeueAfterMs).toBeGreaterThan(0);
     const free = next(vm(), { image: full, clones: new Map([['snap-2', 1]]) });
     expect(free.status.snapshot).toBe('snap-2');
   });
@@ -271,7 +273,7 @@ describe('the root disk', () => {
     expect(types(planned)).toEqual(['createVolume', 'applyMachine']);
     expect(reasons(planned)).toEqual(['VolumeLost']);
     // The creation failed: the next reconcile keeps the name and does not warn again.
-    const again = next({ ...object, status: planned.status }, observed);
+    const again = next({ ...object, status: planned.status }, { ...observed, claim: undefined });
     expect(again.status.dataVolume).toBe(`${DISK}-2`);
     expect(types(again)).toContain('createVolume');
     expect(reasons(again)).toEqual([]);
@@ -287,9 +289,15 @@ describe('the root disk', () => {
   test('whose source snapshot is gone before the clone succeeded is replaced; a finished one is kept', () => {
     const object = vm({}, PLANNED);
     const renewed = image({ snapshots: [{ name: 'snap-9', clones: 0 }] });
-    const planned = next(object, { image: renewed, volumes: [volume(object, 'Pending')] });
-    expect(planned.status).toMatchObject({ snapshot: 'snap-9', dataVolume: `${DISK}-2` });
-    expect(planned.actions).toContainEqual({ type: 'deleteVolume', name: DISK, uid: `uid-of-${DISK}` });
+    const pending = volume(object, 'Pending');
+    const planned = next(object, { image: renewed, volumes: [pending] });
+    expect(planned.status).toMatchObject(PLANNED);
+    const { uid, resourceVersion } = pending.metadata;
+    expect(planned.actions).toContainEqual({ type: 'deleteVolume', name: DISK, uid, resourceVersion });
+    expect(types(planned)).not.toContain('createVolume');
+    const gone = next(object, { image: renewed, volumes: [] });
+    expect(gone.status.snapshot).toBe('snap-9');
+    expect(types(gone)).toContain('createVolume');
     const kept = next(object, all(object, 'Running', { image: renewed }));
     expect(kept.actions).toEqual([]);
     expect(kept.status).toMatchObject(PLANNED);
@@ -298,7 +306,10 @@ describe('the root disk', () => {
   test('that was replaced is deleted after a crash, unless it holds data', () => {
     const object = vm({}, { ...PLANNED, dataVolume: `${DISK}-2` });
     const current = volume(object, 'Succeeded', `${DISK}-2`);
-    const observed = (phase: string) => ({ image: image(), volumes: [volume(object, phase), current] });
+    const claim = { metadata: { namespace: 'work', name: `${DISK}-2` } };
+    const observed = (phase: string) => ({
+      ...{ image: image(), volumes: [volume(object, phase), current], claim },
+    });
     expect(next(object, observed('Pending')).actions).toContainEqual(
       expect.objectContaining({ type: 'deleteVolume', name: DISK }),
     );
@@ -453,6 +464,14 @@ describe('the machine', () => {
   test('that was deleted is created again', () => {
     const planned = next(object, all(object, '', { machine: undefined }));
     expect(planned.actions).toMatchObject([{ type: 'applyMachine', isNew: true }]);
+  });
+
+  test('with ignoreOnDeploy is not Ready when the claim of its disk is gone', () => {
+    const ignored = vm({ ignoreOnDeploy: true }, PLANNED);
+    const planned = next(ignored, all(ignored, 'Stopped', { claim: undefined }));
+    for (const type of ['Ready', 'VolumeReady'])
+      expect(condition(planned, type)).toMatchObject({ status: 'False', reason: 'ClaimNotFound' });
+    expect(planned.actions).toEqual([]);
   });
 
   test('is not applied while it is being deleted', () => {

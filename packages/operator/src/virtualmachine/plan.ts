@@ -58,7 +58,8 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
   }
   const isCurrent = children.machine.length === 0;
   const restart = planRestart(vm, observed, { isDiskReady: disk.state === 'ready', isCurrent }, now);
-  const waits = [restart.requeueAfterMs, children.problem && PASSWORD_RETRY_MS].flatMap((ms) => ms ?? []);
+  const passwordMs = children.problem && PASSWORD_RETRY_MS;
+  const waits = [restart.requeueAfterMs, disk.requeueAfterMs, passwordMs].flatMap((ms) => ms ?? []);
   return withEvents(vm, {
     status: statusOf(vm, observed, { ...parts, disk, restarts: restart.record }, now),
     actions: [...image.actions, ...children.secret, ...disk.actions, ...children.machine, ...restart.actions],

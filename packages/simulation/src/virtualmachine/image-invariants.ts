@@ -7,7 +7,6 @@ import { EPOCH_MS } from '../world/world.ts';
 import {
   byUid,
   imageOf,
-  isTerminating,
   keyOf,
   listAt,
   numberAt,
@@ -55,7 +54,8 @@ export const dataKeptWhileReferenced: Invariant = {
       if (image === undefined || !published.get(uid)?.has(child.metadata.name)) return;
       const what = `${child.kind} ${child.metadata.name} of ${keyOf(image)}`;
       if (phaseIn(image) === 'Ready') violated(`${what}, which is Ready, is deleted`);
-      if (!isTerminating(image)) return;
+      // In any other phase the image is synced again, because a part of its data was lost.
+      if (phaseIn(image) !== 'Deleting') return;
       for (const machine of machinesNaming(server, keyOf(image)))
         if (
           (created.get(machine.metadata.uid ?? '') ?? 0) <

@@ -138,8 +138,8 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'machine is restarted without the UID of its instance',
     file: `${MACHINE}/execute.ts`,
-    find: 'return remove(client, KubevirtInstance, { namespace, name }, action.uid);',
-    replace: 'return remove(client, KubevirtInstance, { namespace, name }, undefined);',
+    find: 'return remove(client, KubevirtInstance, { namespace, name }, { uid: action.uid });',
+    replace: 'return remove(client, KubevirtInstance, { namespace, name }, {});',
     why: 'a late request would stop the next instance',
     scenario,
   },
@@ -183,6 +183,22 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     find: 'const hashed = sha512Crypt(password, saltFor(uid, user));',
     replace: 'const hashed = sha512Crypt(password, saltFor(uid, user)) && password;',
     why: 'the Secret with the cloud-init data is mounted into the machine',
+    scenario,
+  },
+  {
+    name: 'disk is replaced although its clone succeeded',
+    file: `${MACHINE}/execute.ts`,
+    find: 'await ignoreNotFound(client.delete(kind, ref, { uid, resourceVersion }));',
+    replace: 'await ignoreNotFound(client.delete(kind, ref, { uid }));',
+    why: 'a clone may succeed between the plan and the deletion',
+    scenario,
+  },
+  {
+    name: 'stopped machine without a claim is Ready',
+    file: `${MACHINE}/disk.ts`,
+    find: 'if (claim === undefined) return { ...lost(claimLost(vm)), dataVolume, snapshot };',
+    replace: '',
+    why: 'the data of the disk is gone',
     scenario,
   },
 ];

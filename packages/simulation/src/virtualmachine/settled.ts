@@ -184,10 +184,8 @@ export function nothingStray(foreign: Foreign): Invariant {
   };
 }
 
-/** Whether a child belongs to the current attempt. A failed image keeps a disk that is imported. */
-function isCurrent(image: StoredObject, child: StoredObject): boolean {
-  const { name } = child.metadata;
-  if (textAt(image, 'status', 'dataVolume') === name)
-    return phaseIn(image) !== 'Failed' || phaseIn(child) === 'Succeeded';
-  return snapshotsIn(image).includes(name);
+/** Whether a child belongs to the current attempt. A failed image keeps nothing. */
+function isCurrent(image: StoredObject, { metadata: { name } }: StoredObject): boolean {
+  if (phaseIn(image) === 'Failed') return false;
+  return textAt(image, 'status', 'dataVolume') === name || snapshotsIn(image).includes(name);
 }

@@ -118,7 +118,7 @@ export class ThirdParties {
     for (const machine of this.#server.objects(VirtualMachine)) {
       const { namespace = '' } = machine.metadata;
       const name = textAt(machine, 'status', 'dataVolume');
-      const { reason = '' } = conditionOf(machine, 'Ready') ?? {};
+      const { reason = '' } = conditionOf(machine, 'VolumeReady') ?? {};
       if (name !== undefined && ['CloneFailed', 'ClaimNotFound'].includes(reason))
         this.#run(`deletes DataVolume ${name}`, () => this.#client.delete(Volume, { namespace, name }));
     }
