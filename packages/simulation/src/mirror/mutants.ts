@@ -7,8 +7,8 @@ const scenario = 'mirror';
 export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'mirror continues although it lost leadership while it acquired the fence',
-    file: `${MIRROR}/term.ts`,
-    find: 'this.#assertLeader(); this.#acquired = shards;',
+    file: `${MIRROR}/fenced-shards.ts`,
+    find: 'assertLeader(); this.#acquired = shards;',
     replace: 'this.#acquired = shards;',
     why: 'a deposed leader must not keep the fence from its successor',
     scenario,
@@ -16,23 +16,35 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'new leader of the mirror does not list the VMs again',
     file: `${MIRROR}/comparison.ts`,
-    find: 'if (isStale) { await refresh();',
-    replace: 'if (isStale) {',
+    find: "if (cacheAge === 'stale') { await refresh();",
+    replace: "if (cacheAge === 'stale') {",
     why: 'its cache may be older than what the previous leader has written',
+    scenario,
+  },
+  {
+    name: 'cache of a new leader counts as fresh although another replica led since it was listed',
+    file: 'packages/runtime/src/election/leader-election.ts',
+    find: 'this.#releasedVersion !== undefined && this.#releasedVersion === lease?.metadata.resourceVersion;',
+    replace: 'this.#releasedVersion !== undefined;',
+    why: 'the cache may be older than what that replica has written',
+    scenario,
+  },
+  {
+    name: 'new VM gets a row that was read before it was created',
+    file: `${MIRROR}/term.ts`,
+    find: "else if (type === 'added' || event.replaces) this.#vmRows.created(key);",
+    replace: '',
+    why: 'its own row may have been inserted since, and the known one is that of an earlier VM',
     scenario,
   },
   {
     name: 'table is read before the fence is acquired',
     file: `${MIRROR}/term.ts`,
-    find: `await session.acquire([...shards], takesOver, signal);
-    this.#assertLeader();
-    this.#acquired = shards;
+    find: `await this.#shards.acquireAll(session, () => this.#assertLeader(), signal);
     await this.#compare(session, 'start', signal);`,
     replace: `await this.#compare(session, 'start', signal);
-    await session.acquire([...shards], takesOver, signal);
-    this.#assertLeader();
-    this.#acquired = shards;
-    this.#compared = shards;`,
+    await this.#shards.acquireAll(session, () => this.#assertLeader(), signal);
+    this.#shards.compared();`,
     why: 'the previous leader may write until the fence is acquired',
     scenario,
   },
@@ -71,7 +83,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'rows whose VM is gone are ignored when the table is compared',
     file: `${MIRROR}/comparison.ts`,
-    find: 'if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));',
+    find: 'if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) orphans.push(rowKey(row));',
     replace: '',
     why: 'VMs may be deleted while no replica runs',
     scenario,
@@ -111,8 +123,8 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'row of a predecessor is taken over without a last search',
     file: `${MIRROR}/term.ts`,
-    find: 'this.#needsSearch(key) || this.#vmRows.isWaiting(key)',
-    replace: 'this.#needsSearch(key)',
+    find: 'this.#vmRows.needsSearch(key) || this.#vmRows.isWaiting(key)',
+    replace: 'this.#vmRows.needsSearch(key)',
     why: 'the row of the new VM may have been inserted since the last search',
     scenario,
   },
