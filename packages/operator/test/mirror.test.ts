@@ -285,6 +285,7 @@ describe('the mirror', { timeout: 120_000 }, () => {
         timeout: 30_000,
       })
       .toBe('standby');
+    await leader.part.stop(); // it would compete with the mirrors of other tests
   });
 
   test('mirrors with the fence "table"', async ({ env, namespace }) => {
