@@ -4,7 +4,7 @@ import { type Cluster, startControlPlane } from '@vmwright/testbed';
 import { connect } from '../runtime/objects.ts';
 import type { Program } from '../runtime/program.ts';
 import { Table } from './database.ts';
-import { createVms, installKubeVirt } from './machines.ts';
+import { createVms, installKubeVirt, type VmSize } from './machines.ts';
 
 /** Status of the VMs in the cluster, and the status of their rows. */
 export const RUNNING = { printableStatus: 'Running', row: 'POWERED_ON' };
@@ -19,8 +19,11 @@ export interface Environment extends AsyncDisposable {
   readonly table: Table;
 }
 
-/** kube-controller-manager is killed, because it takes CPU and has nothing to do with the measurements. */
-export async function startEnvironment(vms: number): Promise<Environment> {
+/**
+ * kube-controller-manager is killed, because it takes CPU and has nothing to do with the measurements.
+ * @param size size of the VMs; see `createVms`
+ */
+export async function startEnvironment(vms: number, size: VmSize): Promise<Environment> {
   await using resources = new AsyncDisposableStack();
   const controlPlane = resources.use(await startControlPlane());
   const { cluster } = controlPlane;
@@ -28,7 +31,7 @@ export async function startEnvironment(vms: number): Promise<Environment> {
   const client = resources.use(await connect(cluster));
   const table = resources.use(await Table.start());
   await installKubeVirt(cluster);
-  await createVms(client, controlPlane, vms, RUNNING.printableStatus);
+  await createVms(client, controlPlane, vms, RUNNING.printableStatus, size);
   await table.fill(vms, STALE);
   const owned = resources.move();
   return { cluster, client, table, [Symbol.asyncDispose]: () => owned.disposeAsync() };
