@@ -22,22 +22,6 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'cache of a new leader counts as fresh although another replica led since it was listed',
-    file: 'packages/runtime/src/election/leader-election.ts',
-    find: 'this.#releasedVersion !== undefined && this.#releasedVersion === lease?.metadata.resourceVersion;',
-    replace: 'this.#releasedVersion !== undefined;',
-    why: 'the cache may be older than what that replica has written',
-    scenario,
-  },
-  {
-    name: 'new VM gets a row that was read before it was created',
-    file: `${MIRROR}/term.ts`,
-    find: "else if (type === 'added' || event.replaces) this.#vmRows.created(key);",
-    replace: '',
-    why: 'its own row may have been inserted since, and the known one is that of an earlier VM',
-    scenario,
-  },
-  {
     name: 'table is read before the fence is acquired',
     file: `${MIRROR}/term.ts`,
     find: `await this.#shards.acquireAll(session, () => this.#assertLeader(), signal);
@@ -118,14 +102,6 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     find: 'await this.#searchUnmatched(session);',
     replace: '',
     why: 'it would be found by the next resync only',
-    scenario,
-  },
-  {
-    name: 'row of a predecessor is taken over without a last search',
-    file: `${MIRROR}/term.ts`,
-    find: 'this.#vmRows.needsSearch(key) || this.#vmRows.isWaiting(key)',
-    replace: 'this.#vmRows.needsSearch(key)',
-    why: 'the row of the new VM may have been inserted since the last search',
     scenario,
   },
   {
