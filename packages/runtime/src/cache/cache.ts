@@ -32,7 +32,7 @@ export interface CacheOptions<T extends KubeObject> {
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
   /**
    * How the objects are first read: as the beginning of the watch, which takes the API server little memory, or in pages,
-   * which takes it about half of the CPU time. @default 'watch'
+   * which takes it less CPU time. @default 'watch'
    */
   readonly initialList?: 'watch' | 'pages' | undefined;
   /** Called with each failure to list or watch; the cache retries. */
