@@ -4,7 +4,7 @@ import { type Cluster, startControlPlane } from '@vmwright/testbed';
 import { connect } from '../runtime/objects.ts';
 import type { Program } from '../runtime/program.ts';
 import { Table } from './database.ts';
-import { createVms, installKubeVirt } from './machines.ts';
+import { createVms, installKubeVirt, type VmSize } from './machines.ts';
 
 /** Status of the VMs in the cluster, and the status of their rows. */
 export const RUNNING = { printableStatus: 'Running', row: 'POWERED_ON' };
@@ -22,8 +22,9 @@ export interface Environment extends AsyncDisposable {
 /**
  * Starts a cluster with VMs and a table with their rows. kube-controller-manager is killed, because it would take CPU time
  * from the measured programs.
+ * @param size size of the VMs; see `createVms`
  */
-export async function startEnvironment(vms: number): Promise<Environment> {
+export async function startEnvironment(vms: number, size: VmSize): Promise<Environment> {
   await using resources = new AsyncDisposableStack();
   const controlPlane = resources.use(await startControlPlane());
   const { cluster } = controlPlane;
@@ -31,7 +32,7 @@ export async function startEnvironment(vms: number): Promise<Environment> {
   const client = resources.use(await connect(cluster));
   const table = resources.use(await Table.start());
   await installKubeVirt(cluster);
-  await createVms(client, controlPlane, vms, RUNNING.printableStatus);
+  await createVms(client, controlPlane, vms, RUNNING.printableStatus, size);
   await table.fill(vms, STALE);
   const owned = resources.move();
   return { cluster, client, table, [Symbol.asyncDispose]: () => owned.disposeAsync() };

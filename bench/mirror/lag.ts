@@ -26,7 +26,7 @@ const TIMEOUT_MS = 60_000;
  * at which the change was sent includes the API server's share; it is the upper limit.
  */
 export async function* lag(programs: Programs): AsyncGenerator<Row> {
-  await using environment = await startEnvironment(VMS);
+  await using environment = await startEnvironment(VMS, 'small');
   const theirs = await measureRun(programs, environment, 'theirs');
   const ours = await measureRun(programs, environment, 'ours');
   const at = (from: keyof Lag, share: number) => ({

@@ -36,8 +36,7 @@ export async function build(): Promise<Programs> {
   };
   return {
     controllers: async (side, cluster, table, environment = {}) => {
-      // A killed predecessor would delay the start by the duration of its Lease.
-      await cluster.kubectl(['delete', 'lease', LEASE, `--namespace=${NAMESPACE}`, '--ignore-not-found']);
+      await releaseLease(cluster);
       const [command = '', ...args] = commands[side];
       const variables = {
         KUBECONFIG: cluster.kubeconfig,
@@ -52,6 +51,14 @@ export async function build(): Promise<Programs> {
     },
     batch: (table, ...args) => new Program(join(folder, 'batch'), args, { DATABASE_URL: databaseUrl(table) }),
   };
+}
+
+/** Leaves the Lease as a predecessor that was stopped regularly does. The comparator does not release it. */
+async function releaseLease(cluster: Cluster): Promise<void> {
+  await cluster.kubectl(['delete', 'lease', LEASE, `--namespace=${NAMESPACE}`, '--ignore-not-found']);
+  const metadata = { namespace: NAMESPACE, name: LEASE };
+  const lease = { apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', metadata, spec: {} };
+  await cluster.apply(JSON.stringify(lease));
 }
 
 function databaseUrl({ url }: Table): string {

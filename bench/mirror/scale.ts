@@ -7,9 +7,9 @@ const VMS = Number(process.env.SCALE ?? 100_000);
 const SETTLE_MS = 10_000;
 const RESYNC = '30s';
 
-/** Memory, start and resync with very many VMs. */
+/** Memory, start and resync with very many VMs. They are small, because the cache keeps the same part of VMs of any size. */
 export async function* scale({ controllers }: Programs): AsyncGenerator<Row> {
-  await using environment = await startEnvironment(VMS);
+  await using environment = await startEnvironment(VMS, 'small');
   const { cluster, table } = environment;
   await table.reset(STALE);
   const start = await controllers('ours', cluster, table, { CONTROLLER_RESYNC_PERIOD: RESYNC });

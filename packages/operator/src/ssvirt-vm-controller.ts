@@ -33,15 +33,17 @@ try {
     console.error(USAGE);
     process.exitCode = 2;
   } else {
-    const settings = mirrorSettings(values.config, process.env);
+    const settings = mirrorSettings(values.config, process.env, command);
     const access = await clusterAccess(world);
     if (command === 'run') {
       await runMirror(world, access, settings, stopSignal());
       process.exit(0); // a connection to a server that has vanished would keep the process alive
     } else {
-      const found = await verify(world, access, settings, parseTime('wait', values.wait, 0), stopSignal());
-      console.log(differenceTable(found));
-      process.exitCode = found.length === 0 ? 0 : 1;
+      const found = await verify(world, access, settings, parseTime('--wait', values.wait, 0), stopSignal());
+      for (const namespace of found.unlistable)
+        console.error(`${NAME}: the namespace ${namespace} is left out, because its VMs may not be listed`);
+      console.log(differenceTable(found.differences));
+      process.exitCode = found.differences.length === 0 ? 0 : 1;
     }
   }
 } catch (error) {

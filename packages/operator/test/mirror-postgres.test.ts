@@ -146,6 +146,56 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await session.write(poweredOn('c'), [0])).toEqual({ written: [0], skipped: [] });
   });
 
+  test('writes all other rows while one is locked, and leaves no timeout behind', async () => {
+    const { session, ssvirt, connect, ...env } = await start();
+    const ids = await insertMany({ ssvirt, connect, ...env }, 100);
+    const other = await connect();
+    await other.query(`BEGIN; UPDATE vms SET description = 'locked' WHERE id = 'r00050'`);
+    const { written, skipped } = await session.write(poweredOn(...ids), [0]);
+    expect([written.length, skipped]).toEqual([99, [49]]);
+    await other.query('COMMIT');
+    expect(await session.write(poweredOn(...ids), [0])).toEqual({ written: [49], skipped: [] });
+    // A lock of the table is waited for: otherwise each migration would fail the batch.
+    await other.query('BEGIN; LOCK TABLE vms');
+    const writing = session.write([{ id: 'r00001', status: 'POWERED_OFF' }], [0]);
+    const isWaiting = async () =>
+      (
+        await ssvirt.query(
+          `SELECT 1 AS one FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        )
+      ).length > 0;
+    await expect.poll(isWaiting).toBe(true);
+    await other.query('COMMIT');
+    expect(await writing).toEqual({ written: [0], skipped: [] });
+  });
+
+  test('reports exactly the rows that it wrote while another client changes the same rows', async () => {
+    const { session, ssvirt, connect, ...env } = await start();
+    const ids = await insertMany({ ssvirt, connect, ...env }, 200);
+    const other = await connect();
+    let isDone = false;
+    const changing = (async () => {
+      for (let round = 0; !isDone; round++)
+        await other.query(`UPDATE vms SET description = $1 WHERE id > $2`, [
+          `round ${round}`,
+          `r00${round % 2}`,
+        ]);
+    })();
+    let skips = 0;
+    for (let round = 0; round < 200; round++) {
+      const status = `S-${round}`;
+      const writes = ids.map((id) => ({ id, status }));
+      const { written, skipped } = await session.write(writes, [0]);
+      skips += skipped.length;
+      expect(new Set([...written, ...skipped]).size).toBe(ids.length);
+      const rows = await ssvirt.query('SELECT id FROM vms WHERE status = $1 ORDER BY id', [status]);
+      expect(rows.map(({ id }) => id)).toEqual(written.map((at) => ids[at]).sort());
+    }
+    isDone = true;
+    await changing;
+    expect(skips, 'the other client has locked rows').toBeGreaterThan(0);
+  });
+
   test('does not skip a row that another transaction refers to', async () => {
     const { session, connect, ssvirt } = await start('POWERED_OFF');
     await ssvirt.query('CREATE TABLE tasks (vm varchar REFERENCES vms)');

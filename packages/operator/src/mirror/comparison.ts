@@ -4,13 +4,20 @@ import { type Plan, rowKey } from './plan.ts';
 import { vmKey } from './rows.ts';
 import type { VmRows } from './vm-rows.ts';
 
+/**
+ * How old the cache of VMs may be:
+ * - `stale`: older than what an earlier leader has written. It is refreshed in any case.
+ * - `late`: its watch may be behind. It is refreshed unless nothing differs.
+ * - `listed`: it was just listed. It is refreshed only if a row has no VM.
+ */
+export type CacheAge = 'stale' | 'late' | 'listed';
+
 export interface ComparisonOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly session: Pick<Session, 'rows'>;
   /** Lists the cluster again. */
   readonly refresh: () => Promise<void>;
-  /** Whether the cache may be older than what an earlier leader has written, so that it has to be refreshed in any case. */
-  readonly isStale: boolean;
+  readonly cacheAge: CacheAge;
   readonly vmRows: VmRows;
   /** Keys of all VMs. */
   readonly keys: () => Iterable<string>;
@@ -25,7 +32,7 @@ const SLICE = 2_000;
 
 /**
  * Reads the whole table and compares it with the whole cluster. Unless nothing differs, the cluster is listed after the
- * table was read, and the table is read again after that:
+ * table was read, and the table is read again after that (see `CacheAge` for the exception):
  * - The VM of a row may be missing from a late cache, and a late cache may have an older state than the row. So a row has
  *   no VM only if the cluster was listed after the row was read.
  * - The row of a new VM may have been inserted after the first read. So the newest row of a VM is known only if the table
@@ -33,19 +40,20 @@ const SLICE = 2_000;
  * @returns the keys of the VMs whose row has another status, and of the rows whose VM does not exist
  */
 export async function compare(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
-  const { session, vmRows, refresh, isStale } = options;
+  const { session, vmRows, refresh, cacheAge } = options;
   const read = () => vmRows.read(session.rows());
   const known = await read();
-  if (isStale) {
+  if (cacheAge === 'stale') {
     await refresh();
     await read();
   }
-  const different = await differingKeys(options, known, signal);
-  if (different.length > 0 && !isStale) {
+  const { vms, orphans } = await differingKeys(options, known, signal);
+  const isDoubtful = orphans.length > 0 || (vms.length > 0 && cacheAge === 'late');
+  if (isDoubtful && cacheAge !== 'stale') {
     await refresh();
     await read();
   }
-  return different; // planned again when they are written
+  return [...vms, ...orphans]; // planned again when they are written
 }
 
 /** @param known rows that were read before the cluster was listed */
@@ -53,19 +61,20 @@ async function differingKeys(
   options: ComparisonOptions,
   known: ReadonlySet<string>,
   signal: AbortSignal,
-): Promise<readonly string[]> {
+): Promise<{ readonly vms: readonly string[]; readonly orphans: readonly string[] }> {
   const { clock, vmRows, keys, owns, onSettled } = options;
-  const different: string[] = [];
+  const vms: string[] = [];
+  const orphans: string[] = [];
   await inSlices(clock, [...keys()], signal, (key) => {
     if (!owns(key)) return;
     const planned = vmRows.plan(key);
-    if (planned.writes.length > 0) different.push(key);
+    if (planned.writes.length > 0) vms.push(key);
     else onSettled(key, planned);
   });
   await inSlices(clock, [...vmRows.rows.rows()], signal, (row) => {
-    if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));
+    if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) orphans.push(rowKey(row));
   });
-  return different;
+  return { vms, orphans };
 }
 
 async function inSlices<T>(

@@ -90,11 +90,11 @@ export class DatabaseLink {
       this.#ready.resolve(session);
       // Not awaited: a check that does not return must not delay the next session. It ends when the session is closed.
       void this.#check(session, ended.signal).catch((error: unknown) =>
-        failed.resolve(toDatabaseError(error)),
+        failed.resolve(toSessionFailure(error)),
       );
       return await unlessAborted(failed.promise, signal);
     } catch (error) {
-      return toDatabaseError(error);
+      return toSessionFailure(error);
     } finally {
       await session?.[Symbol.asyncDispose]();
       ended.abort();
@@ -137,7 +137,7 @@ export class DatabaseLink {
 /** Code of a failure that does not come from the database, such as a failed list of VMs. */
 const NOT_DATABASE = 'UNKNOWN';
 
-function toDatabaseError(error: unknown): DatabaseError {
+function toSessionFailure(error: unknown): DatabaseError {
   return error instanceof DatabaseError
     ? error
     : new DatabaseError(messageOf(error), NOT_DATABASE, 'session', { cause: error });

@@ -46,7 +46,7 @@ export interface Session extends AsyncDisposable {
   find(names: readonly string[]): Promise<readonly Row[]>;
   /** Checks that the database answers and that this session still holds its shards. */
   check(): Promise<void>;
-  /** Writes statuses in one transaction, for rows of the given shards. */
+  /** Writes statuses of rows of the given shards, in one transaction or two. */
   write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult>;
 }
 

@@ -47,6 +47,7 @@ export class Mirror {
     this.#deadLetters = new DeadLetters(world);
     this.#vms = manager.caches.get(VirtualMachine, {
       transform: leanVirtualMachine,
+      initialList: 'pages', // VMs are large and many
       indexers: { [VAPP_INDEX]: indexByVapp },
     });
     const metrics = new MirrorMetrics(manager.registry, () => ({

@@ -194,7 +194,8 @@ describe('a VM that was re-created under the same name', () => {
     'without a row of its own: takes over the old row %i ms later',
     (waitedMs) => {
       const rows = [row('DELETED')];
-      const expected = { ...NOTHING, writes: ['r-1 POWERED_ON Running u-2'], row: 'r-1' };
+      const writes = ['r-1 POWERED_ON Running u-2'];
+      const expected = { ...NOTHING, writes, row: 'r-1', isTakeOver: true };
       expect(planned(successor, rows, { waitedMs })).toEqual(expected);
       expect(planned(successor, rows, { binding: bound(), waitedMs })).toEqual(expected);
     },
@@ -205,6 +206,7 @@ describe('a VM that was re-created under the same name', () => {
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-2'],
       row: 'r-1',
+      isTakeOver: true,
     });
     expect(planned(successor, [row('POWERED_ON')], { binding: bound(), waitedMs: 10_000 }).writes).toEqual(
       [],

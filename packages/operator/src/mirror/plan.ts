@@ -51,6 +51,8 @@ export interface Plan {
    * because the clocks of this replica, the API server and SSVirt can differ.
    */
   readonly isWaiting?: boolean;
+  /** Whether the VM takes over the row of its predecessor; a row of its own may still be inserted. */
+  readonly isTakeOver?: boolean;
   /** Older rows that describe the same VM and are not marked as deleted. */
   readonly duplicates: readonly Row[];
 }
@@ -94,8 +96,9 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const state = stateOf(vm);
   const settlesInMs = options.settlingMs - observed.transientForMs;
   const waiting = keepsRow ? { isWaiting: true, againAfterMs: claimInMs } : {};
+  const takeOver = isPredecessors ? { isTakeOver: true } : {};
   if (!isTransient(vm, state) || settlesInMs <= 0)
-    return { writes: toWrite(state), row, duplicates, ...waiting };
+    return { writes: toWrite(state), row, duplicates, ...waiting, ...takeOver };
   const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
   return {
     // If the row shows another VM or none, it shows that this VM starts until Stopped has settled.
@@ -103,6 +106,7 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
     row,
     duplicates,
     ...waiting,
+    ...takeOver,
     againAfterMs: keepsRow ? Math.min(settlesInMs, claimInMs) : settlesInMs,
   };
 }

@@ -50,7 +50,8 @@ export async function runMirror(
   };
   const { leaseMs } = settings;
   // The proportions of the usual 15, 10 and 2 seconds.
-  const lease = { name: NAME, namespace, leaseMs, renewMs: (leaseMs * 2) / 3, retryMs: (leaseMs * 2) / 15 };
+  const times = { leaseMs, renewMs: (leaseMs * 2) / 3, retryMs: (leaseMs * 2) / 15 };
+  const lease = { ...times, name: NAME, namespace };
   const manager = new Manager({ ...options, ...(isEnabled && replicasOf(replicas, lease)) });
   if (isEnabled) {
     const { mapping, workers, baseMs, maxMs, resyncMs, settlingMs, statusEvents, database } = settings;
@@ -70,7 +71,7 @@ function replicasOf(
   lease: ManagerElection & ManagerSharding,
 ): Replicas {
   if (replicas === 'single') return {};
-  return replicas === 'election' ? { election: lease } : { sharding: lease };
+  return replicas === 'election' ? { election: { ...lease, observesFirst: true } } : { sharding: lease };
 }
 
 /** Returns the response of `/health/controller`. A standby replica is healthy without a session with the database. */

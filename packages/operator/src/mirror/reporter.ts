@@ -42,17 +42,20 @@ export class Reporter {
     this.#options.metrics.wrote(namespace, status, result, ms);
   }
 
+  unrecognizedStatus(): void {
+    this.#options.metrics.unrecognized.inc();
+  }
+
   /** Reports a row that has changed. @param lagMs time since the change of the VM arrived; undefined without one */
   committed(
     vm: VirtualMachine | undefined,
-    { row, status, state }: PlannedWrite,
+    { row, status }: PlannedWrite,
     lagMs: number | undefined,
     trigger: Trigger | undefined,
   ): void {
     const { metrics, log, statusEvents } = this.#options;
     if (lagMs !== undefined) metrics.lag.observe(lagMs / 1_000);
     if (trigger !== undefined) metrics.corrected(trigger);
-    if (state === 'Unrecognized') metrics.unrecognized.inc();
     const { namespace, vmName, id, status: oldStatus } = row;
     log.debug({ vm: vmName, namespace, oldStatus, newStatus: status, vmID: id }, 'Updated VM status');
     if (vm !== undefined && statusEvents)

@@ -397,6 +397,13 @@ describe('an invalid setting is rejected with its name and what is valid', () =>
     );
   });
 
+  test('but not of a controller that is disabled, unless the command is verify', () => {
+    const config = configOf({});
+    const disabled = { CONTROLLER_ENABLED: 'false' };
+    expect(mirrorSettings(config, disabled).isEnabled).toBe(false);
+    expect(() => mirrorSettings(config, disabled, 'verify')).toThrow('SSVIRT_DATABASE_USERNAME is not set');
+  });
+
   test.each([
     ['a list', '- a\n- b\n', 'must contain sections such as "database:" and "controller:"'],
     ['a text', 'hello', 'must contain sections such as'],

@@ -3,7 +3,15 @@ import { LEVELS, type Level } from '@vmwright/runtime';
 import { parse } from 'yaml';
 import { parseDuration } from '../settings/duration.ts';
 import type { AddressSettings } from '../settings/endpoints.ts';
-import { type Environment, parseList, SettingsError } from '../settings/values.ts';
+import {
+  type Environment,
+  invalidSetting,
+  parseAddress,
+  parseInteger,
+  parseList,
+  parseTime,
+  SettingsError,
+} from '../settings/values.ts';
 import { DEFAULT_MAPPING, isVmState, type StatusMapping } from './mapping.ts';
 import { type DatabaseSettings, type FenceMode, SSL_MODES, type SslMode } from './postgres/database.ts';
 
@@ -76,9 +84,14 @@ interface Setting {
 /**
  * Reads the settings. An environment variable takes precedence over the config file, and the file over the default.
  * @param config path of the config file; undefined: the default path, which may not exist
+ * @param command what the settings are for: `verify` uses the database also if the controller is disabled
  * @throws SettingsError
  */
-export function mirrorSettings(config: string | undefined, environment: Environment): MirrorSettings {
+export function mirrorSettings(
+  config: string | undefined,
+  environment: Environment,
+  command: 'run' | 'verify' = 'run',
+): MirrorSettings {
   const path = config ?? DEFAULT_CONFIG;
   const file = readConfig(path, config === undefined);
   const section = sectionOf(file, 'controller');
@@ -97,24 +110,25 @@ export function mirrorSettings(config: string | undefined, environment: Environm
     throw new SettingsError(
       `${texts.fence.name} is "table", which needs ${texts.enableLeaderElection.name}: without it, replicas would take the fence from each other`,
     );
-  const [baseMs, maxMs] = [parseTime(texts.baseDelay), parseTime(texts.maxDelay)];
+  const [baseMs, maxMs] = [parseTime(...named(texts.baseDelay)), parseTime(...named(texts.maxDelay))];
   if (maxMs < baseMs)
     throw invalid(texts.maxDelay, `at least ${texts.baseDelay.name}, which is ${texts.baseDelay.text}`);
+  const isEnabled = parseSwitch(texts.enabled);
   return {
-    isEnabled: parseSwitch(texts.enabled),
-    workers: parseCount(texts.maxConcurrentReconciles, 1, 100),
+    isEnabled,
+    workers: parseInteger(...named(texts.maxConcurrentReconciles), 1, 100),
     ...{ baseMs, maxMs },
-    resyncMs: parseTime(texts.resyncPeriod),
+    resyncMs: parseTime(...named(texts.resyncPeriod)),
     replicas: isSharded ? 'sharding' : isElected ? 'election' : 'single',
     leaseMs: parseSeconds(texts.leaseDuration),
     namespace: texts.namespace.text,
     namespaces: parseList(texts.watchNamespaces.text),
-    metrics: parseAddress(texts.metricsAddr),
+    metrics: parseAddress(...named(texts.metricsAddr)),
     mapping: parseMapping(section.statusMapping, path),
-    settlingMs: parseTime(texts.settlingTime, 0),
+    settlingMs: parseTime(...named(texts.settlingTime), 0),
     statusEvents: oneOf(texts.statusEvents, ['on', 'off']) === 'on',
     logLevel: oneOf(texts.logLevel, LEVELS),
-    database: databaseSettings(path, file, environment, fence),
+    database: databaseSettings(path, file, environment, fence, isEnabled || command === 'verify'),
   };
 }
 
@@ -123,16 +137,17 @@ function databaseSettings(
   file: Readonly<Record<string, unknown>>,
   environment: Environment,
   fence: FenceMode,
+  isUsed: boolean,
 ): DatabaseSettings {
   const texts = databaseTexts(file, environment);
-  parseCount(texts.maxConnections, 1, 10_000); // the program uses one connection
+  parseInteger(...named(texts.maxConnections), 1, 10_000); // the program uses one connection
   const url = parseDatabaseUrl(texts.url);
   const user = url?.user ?? texts.username.text;
-  if (user === '')
+  if (user === '' && isUsed)
     throw new SettingsError(`SSVIRT_DATABASE_USERNAME is not set; set it, or database.username in ${path}`);
   return {
     host: url?.host ?? texts.host.text,
-    port: url?.port ?? parseCount(texts.port, 1, 65_535),
+    port: url?.port ?? parseInteger(...named(texts.port), 1, 65_535),
     user,
     database: url?.database ?? texts.database.text,
     sslMode: url?.sslMode ?? oneOf(texts.sslmode, SSL_MODES),
@@ -320,12 +335,6 @@ function oneOf<const T extends string>(setting: Setting, values: readonly T[]): 
   throw invalid(setting, `one of ${values.join(', ')}`);
 }
 
-function parseTime(setting: Setting, leastMs = 1): number {
-  const ms = parseDuration(setting.text);
-  if (ms !== undefined && ms >= leastMs) return ms;
-  throw invalid(setting, 'a time such as 500ms, 15s or 2m');
-}
-
 /** Leases store their duration in seconds. */
 function parseSeconds(setting: Setting): number {
   const ms = parseDuration(setting.text);
@@ -333,19 +342,11 @@ function parseSeconds(setting: Setting): number {
   throw invalid(setting, 'whole seconds, at least 2s');
 }
 
-function parseCount(setting: Setting, least: number, most: number): number {
-  const count = Number(setting.text);
-  if (/^\d+$/.test(setting.text) && count >= least && count <= most) return count;
-  throw invalid(setting, `a whole number from ${least} to ${most}`);
-}
-
-function parseAddress(setting: Setting): AddressSettings {
-  const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(setting.text) ?? [];
-  if (port === '' || Number(port) > 65_535)
-    throw invalid(setting, 'a port such as :8080, or an address with a port');
-  return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
-}
-
 function invalid({ name, text }: Setting, wanted: string): SettingsError {
-  return new SettingsError(`${name} is "${text}"; it must be ${wanted}`);
+  return invalidSetting(name, text, wanted);
+}
+
+/** Returns the first two arguments of a parser. */
+function named({ name, text }: Setting): [name: string, text: string] {
+  return [name, text];
 }

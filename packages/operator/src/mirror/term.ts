@@ -11,10 +11,11 @@ import {
   wait,
 } from '@vmwright/runtime';
 import { type WriteResult, writeBatch } from './batch.ts';
-import { compare } from './comparison.ts';
+import { type CacheAge, compare } from './comparison.ts';
 import { DatabaseError, type Session } from './database.ts';
 import { DatabaseLink } from './database-link.ts';
 import type { DeadLetters } from './dead-letters.ts';
+import { FencedShards } from './fenced-shards.ts';
 import type { Trigger } from './metrics.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { type Plan, type PlannedWrite, rowIdOf } from './plan.ts';
@@ -25,15 +26,14 @@ import { VmRows } from './vm-rows.ts';
 
 /** Interval at which rows are searched for, shards are acquired, and the time of the next resync is checked. */
 const TICK_MS = 500;
-/** Number of searches for the row of a deleted VM: about half a minute. */
-const MAX_SEARCHES_FOR_DELETED = 5;
 /** Maximum number of names in one search. */
 const SEARCH_NAMES = 10_000;
-/** Shard of all rows if the work is not sharded. */
-const ONLY_SHARD = 0;
 /** Time for which changes are collected before a batch is written. */
 const COLLECT_MS = 3;
 const MAX_BATCH_ROWS = 2_500;
+/** Time for which a locked row is retried often. Most locks are held for milliseconds. */
+const LOCK_PATIENCE_MS = 1_000;
+const LOCK_RETRY_MS = 50;
 /** Time after which a resync that failed is repeated. */
 const RESYNC_RETRY_MS = 30_000;
 /** Pause after an error that does not come from the database, for example when leadership is lost and the signal has not aborted yet. */
@@ -70,29 +70,36 @@ export class Term {
   readonly #inFlight = new Set<string>();
   /** Keys that a comparison enqueued, with the reason of the comparison. */
   readonly #corrections = new Map<string, Trigger>();
-  /** Whether the cache is at least as new as everything that an earlier leader has written. */
-  #isFresh = false;
-  /** Shards whose fence this session holds. */
-  #acquired: ReadonlySet<number> = new Set();
-  /** Acquired shards whose rows were compared. Others are not written: the cache may be older than their rows. */
-  #compared: ReadonlySet<number> = new Set();
+  /** Time since which the row of a key is locked by another transaction, on the monotonic clock. */
+  readonly #lockedSince = new Map<string, number>();
+  readonly #shards: FencedShards;
+  /** Number of times that another replica may have written newer states than those in the cache. */
+  #takeOvers: number;
+  /** Value of `#takeOvers` that the last comparison has taken into account. */
+  #comparedTakeOvers = 0;
+  /** Whether the cache was listed right before this term. */
+  #isListed: boolean;
   #collecting: Promise<unknown> = Promise.resolve();
   #nextResyncAt = 0;
   lastComparisonAt = 0;
 
   constructor(options: TermOptions) {
-    const { world, log, database, backoff, reporter } = options;
+    const { world, log, database, backoff, reporter, context, takesOver } = options;
     this.#options = options;
+    this.#shards = new FencedShards(context.shards, takesOver);
+    this.#isListed = context.hasFreshCaches;
+    this.#takeOvers = context.hasFreshCaches ? 0 : 1;
     this.#queue = new WorkQueue({ clock: world, backoff });
     this.#vmRows = new VmRows({
       ...options,
       onDuplicates: (key, row, older) => reporter.duplicateRows(key, row, older),
+      onUnrecognized: () => reporter.unrecognizedStatus(),
     });
     this.#link = new DatabaseLink({
       ...{ world, log, database, backoff },
       prepare: (session, signal) => this.#prepare(session, signal),
       onFailure: (error) => {
-        if (error.scope === 'fence') this.#isFresh = false;
+        if (error.scope === 'fence') this.#takeOvers += 1;
         reporter.databaseFailed(error);
       },
     });
@@ -134,23 +141,11 @@ export class Term {
   /** Enqueues a VM that has changed. */
   onChange(event: CacheEvent<VirtualMachine>): void {
     const { key, type, initial } = event;
-    if (!this.#owns(key)) return;
+    if (!this.#shards.owns(key)) return;
     if (type === 'removed') this.#vmRows.deleted(key, event.object);
+    else if (type === 'added' || event.replaces) this.#vmRows.created(key);
     if (!this.#changedAt.has(key)) this.#changedAt.set(key, this.#options.world.monotonic());
     this.#queue.add(key, { priority: initial ? LOW : NORMAL });
-  }
-
-  /**
-   * Whether this replica is responsible for a VM. VMs of a shard that is gained but not acquired yet are left out: the
-   * comparison that follows the acquisition includes them.
-   */
-  #owns(key: string): boolean {
-    const { shards } = this.#options.context;
-    return shards === undefined || (shards.owns(key) && this.#acquired.has(shards.shardOf(key)));
-  }
-
-  #shardOf(key: string): number {
-    return this.#options.context.shards?.shardOf(key) ?? ONLY_SHARD;
   }
 
   /**
@@ -158,15 +153,8 @@ export class Term {
    * begins afterwards contains its last write, and a list of the cluster is at least as new as that write.
    */
   async #prepare(session: Session, signal: AbortSignal): Promise<void> {
-    const { context, takesOver, reporter } = this.#options;
-    reporter.sessionOpened();
-    this.#acquired = new Set();
-    this.#compared = new Set();
-    const shards = context.shards?.held ?? new Set([ONLY_SHARD]);
-    this.#assertLeader(); // a deposed leader must not take the shards from its successor
-    await session.acquire([...shards], takesOver, signal);
-    this.#assertLeader();
-    this.#acquired = shards;
+    this.#options.reporter.sessionOpened();
+    await this.#shards.acquireAll(session, () => this.#assertLeader(), signal);
     await this.#compare(session, 'start', signal);
   }
 
@@ -176,23 +164,25 @@ export class Term {
 
   /** Compares the whole table with the whole cluster and enqueues every difference. */
   async #compare(session: Session, trigger: Trigger, signal: AbortSignal): Promise<void> {
-    const { world, log, vms, resyncMs, takesOver } = this.#options;
+    const { world, log, vms, resyncMs } = this.#options;
     const startedAt = world.monotonic();
     this.#nextResyncAt = startedAt + Math.min(resyncMs, RESYNC_RETRY_MS);
     const unlistable = new Set(vms.unlistable); // their cached VMs may be out of date
-    const isStale = !this.#isFresh && takesOver;
+    const takeOvers = this.#takeOvers;
+    const cacheAge = this.#cacheAge;
+    this.#isListed = false; // at the next comparison
     const different = await compare(
       {
-        ...{ clock: world, session, vmRows: this.#vmRows, isStale },
+        ...{ clock: world, session, vmRows: this.#vmRows, cacheAge },
         refresh: () => vms.refresh(signal),
         keys: () => vms.keys(),
-        owns: (key) => this.#owns(key) && !unlistable.has(refOf(key).namespace ?? ''),
+        owns: (key) => this.#shards.owns(key) && !unlistable.has(refOf(key).namespace ?? ''),
         onSettled: (key, plan) => this.#settle(key, plan),
       },
       signal,
     );
-    this.#isFresh = true;
-    this.#compared = this.#acquired;
+    this.#comparedTakeOvers = Math.max(this.#comparedTakeOvers, takeOvers);
+    this.#shards.compared();
     for (const key of different) {
       if (trigger === 'start' || !this.#isPending(key)) this.#corrections.set(key, trigger);
       this.#queue.add(key, { priority: LOW });
@@ -202,6 +192,11 @@ export class Term {
     const durationMs = Math.round(world.monotonic() - startedAt);
     const fields = { trigger, rows: this.#vmRows.rows.size, vms: vms.size, differences: different.length };
     log.info({ ...fields, durationMs }, 'Compared the table with the cluster');
+  }
+
+  get #cacheAge(): CacheAge {
+    if (this.#options.takesOver && this.#comparedTakeOvers < this.#takeOvers) return 'stale';
+    return this.#isListed ? 'listed' : 'late';
   }
 
   /** Whether a difference is expected, because a change of the VM is not committed or its row was not found yet. */
@@ -245,37 +240,24 @@ export class Term {
 
   /** Acquires the shards that this replica has gained and releases those that it has lost. */
   async #followShards(session: Session, signal: AbortSignal): Promise<void> {
-    const { context, takesOver } = this.#options;
-    if (context.shards === undefined) return;
-    const { held } = context.shards;
-    const [gained, lost] = [held.difference(this.#acquired), this.#acquired.difference(held)];
-    if (lost.size > 0) {
-      this.#acquired = this.#acquired.difference(lost);
-      this.#compared = this.#compared.difference(lost);
-      this.#dropUnowned();
-      await session.release([...lost]);
-    }
-    if (gained.size === 0) return;
-    await session.acquire([...gained], takesOver, signal);
-    this.#acquired = this.#acquired.union(gained);
-    this.#isFresh = false; // the previous owner may have written newer states
-    try {
-      await this.#compare(session, 'start', signal);
-    } catch (error) {
-      this.#acquired = this.#acquired.difference(gained); // compared again at the next attempt
-      throw error;
-    }
+    await this.#shards.releaseLost(session, () => this.#dropUnowned());
+    const compare = () => {
+      this.#takeOvers += 1; // the previous owner may have written newer states
+      return this.#compare(session, 'start', signal);
+    };
+    await this.#shards.acquireGained(session, compare, signal);
   }
 
   #dropUnowned(): void {
-    const isDropped = (key: string) => !this.#owns(this.#vmRows.vmKeyOf(key));
+    const isDropped = (key: string) => !this.#shards.owns(this.#vmRows.vmKeyOf(key));
     this.#vmRows.drop(isDropped);
-    for (const map of [this.#changedAt, this.#corrections])
+    for (const map of [this.#changedAt, this.#corrections, this.#lockedSince])
       for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);
   }
 
   /** Searches for the rows of VMs. */
   async #search(session: Session, keys: readonly string[]): Promise<void> {
+    this.#vmRows.searching(keys); // before: a VM that is created again in the meantime is searched for again
     for (let from = 0; from < keys.length; from += SEARCH_NAMES) {
       const some = keys.slice(from, from + SEARCH_NAMES);
       const names = new Set(some.map((key) => key.slice(key.indexOf('/') + 1)));
@@ -283,15 +265,11 @@ export class Term {
     }
   }
 
-  /** Searches again for the rows of VMs without one, and enqueues the VMs whose row was found. */
+  /** Searches again for the rows of VMs without one of their own, and enqueues the VMs whose row was found. */
   async #searchUnmatched(session: Session): Promise<void> {
-    const { unmatched } = this.#vmRows;
-    const keys = unmatched.due();
+    const keys = this.#vmRows.dueSearches();
     await this.#search(session, keys);
-    for (const key of keys) {
-      if (this.#vmRows.isMatched(key)) this.#queue.add(key);
-      else if (unmatched.searches(key) >= MAX_SEARCHES_FOR_DELETED) this.#vmRows.giveUp(key);
-    }
+    for (const key of keys) if (this.#vmRows.isFound(key)) this.#queue.add(key);
   }
 
   async #runWorker(signal: AbortSignal): Promise<void> {
@@ -328,11 +306,11 @@ export class Term {
 
   /** Brings the rows of some VMs up to date. @throws if the database is unavailable; then all keys must be retried */
   async #mirror(session: Session, all: readonly string[]): Promise<void> {
-    const isCompared = (key: string) => this.#compared.has(this.#shardOf(this.#vmRows.vmKeyOf(key)));
+    const isCompared = (key: string) => this.#shards.isCompared(this.#vmRows.vmKeyOf(key));
     const keys = all.filter(isCompared);
     for (const key of all) if (!isCompared(key)) this.#queue.add(key, { afterMs: TICK_MS });
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
-    const missing = keys.filter((key) => this.#needsSearch(key) || this.#vmRows.isWaiting(key));
+    const missing = keys.filter((key) => this.#vmRows.needsSearch(key) || this.#vmRows.isWaiting(key));
     if (missing.length > 0) await this.#search(session, missing);
     const deleted = keys.filter((key) => this.#vmRows.isDeletedWithRow(key));
     if (deleted.length > 0) await this.#options.vms.refresh(this.#options.context.signal);
@@ -357,15 +335,12 @@ export class Term {
     }
     await this.#write(session, writes);
     for (const [key, at] of changedAt)
-      if (this.#changedAt.get(key) === at && this.#queue.failures(key) === 0) this.#changedAt.delete(key);
+      if (this.#changedAt.get(key) === at && !this.#isUnwritten(key)) this.#changedAt.delete(key);
   }
 
-  /**
-   * Whether the table has to be searched for the row of a VM before it is planned: a row of the same name that is known may
-   * be that of an earlier VM. VMs without a row are searched for on a schedule of their own.
-   */
-  #needsSearch(key: string): boolean {
-    return rowIdOf(key) === undefined && !this.#vmRows.unmatched.has(key) && !this.#vmRows.isBound(key);
+  /** Whether the last write of a key has failed, or its row was locked. */
+  #isUnwritten(key: string): boolean {
+    return this.#queue.failures(key) > 0 || this.#lockedSince.has(key);
   }
 
   #settle(key: string, plan: Plan): void {
@@ -392,7 +367,7 @@ export class Term {
       results = await writeBatch(
         session,
         writes.map(({ row, status }) => ({ id: row.id, status })),
-        [...new Set(writes.map((write) => this.#shardOf(write.vmKey)))],
+        [...new Set(writes.map((write) => this.#shards.shardOf(write.vmKey)))],
       );
     } catch (error) {
       for (const { key, row } of writes) reporter.writeFailed(this.#vmRows.vm(key), row, error);
@@ -426,6 +401,7 @@ export class Term {
 
   #succeed(key: string): void {
     this.#corrections.delete(key);
+    this.#lockedSince.delete(key);
     this.#queue.forget(key);
     this.#options.deadLetters.succeeded(key);
   }
@@ -445,13 +421,23 @@ export class Term {
     this.#queue.retry(key);
   }
 
+  /** Retries a row that another transaction has locked, at first often and without a report. */
+  #retryLocked(write: KeyedWrite): void {
+    const now = this.#options.world.monotonic();
+    const since = this.#lockedSince.get(write.key) ?? now;
+    this.#lockedSince.set(write.key, since);
+    if (now - since >= LOCK_PATIENCE_MS) this.#fail(write, LOCKED);
+    else this.#queue.add(write.key, { afterMs: LOCK_RETRY_MS });
+  }
+
   /** Finds out why rows were not written: rows that still exist are locked, all others were deleted. */
   async #resolveSkipped(session: Session, skipped: readonly KeyedWrite[]): Promise<void> {
     const rows = await session.find(skipped.map(({ row }) => row.vmName));
     const existing = new Set(rows.map(({ id }) => id));
     for (const write of skipped) {
-      if (existing.has(write.row.id)) this.#fail(write, LOCKED);
+      if (existing.has(write.row.id)) this.#retryLocked(write);
       else {
+        this.#lockedSince.delete(write.key);
         this.#vmRows.gone(write.key, write.row);
         this.#queue.add(write.key);
       }

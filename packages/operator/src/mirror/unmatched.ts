@@ -8,7 +8,7 @@ interface Search {
 }
 
 /**
- * VMs that no row describes. Most are not managed by SSVirt; for others the row is inserted after the VM. They are
+ * VMs without a row of their own. Most are not managed by SSVirt; for others the row is inserted after the VM. They are
  * searched for together, soon after the VM appeared and then less and less often.
  */
 export class Unmatched {

@@ -1,4 +1,4 @@
-import { type Access, Client, type World, wait } from '@vmwright/runtime';
+import { type Access, Client, ForbiddenError, type World, wait } from '@vmwright/runtime';
 import { stateOf } from './mapping.ts';
 import { isMirrored } from './plan.ts';
 import { PostgresDatabase } from './postgres/database.ts';
@@ -6,6 +6,7 @@ import { NAME } from './program.ts';
 import { type Row, RowIndex, vmKey } from './rows.ts';
 import type { MirrorSettings } from './settings.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
+import { NEW_ROW_MS } from './vm-rows.ts';
 
 /** A row whose status is not that of its VM. */
 export interface Difference {
@@ -14,6 +15,13 @@ export interface Difference {
   readonly rowId: string;
   readonly actual: string;
   readonly expected: string;
+}
+
+/** Result of a comparison. */
+export interface Verification {
+  readonly differences: readonly Difference[];
+  /** Namespaces that may not be listed. Their rows are left out. */
+  readonly unlistable: readonly string[];
 }
 
 /** Interval between two comparisons. */
@@ -29,11 +37,11 @@ export async function verify(
   settings: MirrorSettings,
   waitMs: number,
   signal: AbortSignal,
-): Promise<readonly Difference[]> {
+): Promise<Verification> {
   const deadline = world.monotonic() + waitMs;
   for (;;) {
     const found = await compareOnce(world, access, settings, signal);
-    if (found.length === 0 || world.monotonic() >= deadline) return found;
+    if (found.differences.length === 0 || world.monotonic() >= deadline) return found;
     await wait(world, REPEAT_MS, signal);
   }
 }
@@ -43,7 +51,7 @@ async function compareOnce(
   access: Access,
   settings: MirrorSettings,
   signal: AbortSignal,
-): Promise<readonly Difference[]> {
+): Promise<Verification> {
   const { database, namespaces, mapping } = settings;
   const rows = new RowIndex();
   await using session = await new PostgresDatabase({
@@ -53,22 +61,35 @@ async function compareOnce(
   for await (const page of session.rows()) for (const row of page) rows.put(row);
   const vms = new Map<string, VirtualMachine>();
   await using client = new Client({ world, access, fieldManager: NAME, userAgent: NAME });
-  for (const namespace of namespaces ?? [undefined])
-    for await (const page of client.pages(VirtualMachine, {
-      ...(namespace !== undefined && { namespace }),
-      signal,
-    }))
-      for (const vm of page.items)
-        vms.set(`${vm.metadata.namespace}/${vm.metadata.name}`, leanVirtualMachine(vm));
-  return differences(vms, rows, mapping, (row) => namespaces?.includes(row.namespace) ?? true);
+  const unlistable: string[] = [];
+  for (const namespace of namespaces ?? [undefined]) {
+    try {
+      for await (const page of client.pages(VirtualMachine, { namespace, signal }))
+        for (const vm of page.items)
+          vms.set(`${vm.metadata.namespace}/${vm.metadata.name}`, leanVirtualMachine(vm));
+    } catch (error) {
+      // Like the mirror: a namespace is left out only if others are watched.
+      if (!(error instanceof ForbiddenError) || namespace === undefined || namespaces?.length === 1)
+        throw error;
+      unlistable.push(namespace);
+    }
+  }
+  if (unlistable.length > 0 && unlistable.length === namespaces?.length)
+    throw new Error(`VirtualMachines may not be listed in ${unlistable.join(', ')}`);
+  const now = world.now();
+  const isJudged = ({ namespace, createdAt }: Row) =>
+    (namespaces?.includes(namespace) ?? true) &&
+    !unlistable.includes(namespace) &&
+    now - createdAt >= NEW_ROW_MS; // the mirror leaves it alone too: its VM may be created after it
+  return { differences: differences(vms, rows, mapping, isJudged), unlistable };
 }
 
-/** Returns the rows whose status is not that of their VM. @param isWatched whether the VM of a row would be in `vms` */
+/** Returns the rows whose status is not that of their VM. @param isJudged whether a row must be DELETED if its VM is not in `vms` */
 export function differences(
   vms: ReadonlyMap<string, VirtualMachine>,
   rows: RowIndex,
   mapping: MirrorSettings['mapping'],
-  isWatched: (row: Row) => boolean,
+  isJudged: (row: Row) => boolean,
 ): readonly Difference[] {
   const found: Difference[] = [];
   const add = (vm: string, row: Row, expected: string) =>
@@ -82,7 +103,7 @@ export function differences(
     if (match.row.status !== expected) add(key, match.row, expected);
   }
   for (const row of rows.rows())
-    if (!described.has(row.id) && isMirrored(row, mapping) && isWatched(row))
+    if (!described.has(row.id) && isMirrored(row, mapping) && isJudged(row))
       add(vmKey(row), row, mapping.Deleted);
   return found;
 }

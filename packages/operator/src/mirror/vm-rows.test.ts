@@ -1,7 +1,7 @@
 import { VirtualClock } from '@vmwright/core/testing';
 import { nodeWorld, ObjectCache, type World } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
-import { compare } from './comparison.ts';
+import { type CacheAge, compare } from './comparison.ts';
 import { DEFAULT_MAPPING } from './mapping.ts';
 import type { Row } from './rows.ts';
 import { VAPP_LABEL, VirtualMachine } from './virtual-machine.ts';
@@ -57,10 +57,12 @@ function start(namespaces?: readonly string[]) {
     return vm;
   };
   const duplicates: string[] = [];
+  const unrecognized: string[] = [];
   const vmRows = new VmRows({
     ...{ world, vms, namespaces, mapping: DEFAULT_MAPPING, settlingMs: 3_000, claimMs: 10_000 },
     onDuplicates: (key, newest, older) =>
       duplicates.push(`${key} ${newest?.id} ${older.map(({ id }) => id)}`),
+    onUnrecognized: (key) => unrecognized.push(key),
   });
   /** Removes a VM, as the watch reports it. */
   const remove = (vm: VirtualMachine) => {
@@ -80,12 +82,13 @@ function start(namespaces?: readonly string[]) {
     rows: readonly Row[],
     owns: (key: string) => boolean = () => true,
     refresh: () => Promise<void> = async () => undefined,
+    cacheAge: CacheAge = 'stale',
   ) => {
-    const options = { clock, session: { rows: () => pagesOf(rows) }, vmRows, owns, refresh, isStale: true };
+    const options = { clock, session: { rows: () => pagesOf(rows) }, vmRows, owns, refresh, cacheAge };
     const onSettled = vmRows.settle.bind(vmRows);
     return compare({ ...options, keys: () => vms.keys(), onSettled }, NEVER);
   };
-  return { clock, vms, vmRows, put, remove, mirror, compareWith, duplicates };
+  return { clock, vms, vmRows, put, remove, mirror, compareWith, duplicates, unrecognized };
 }
 
 describe('a comparison of table and cluster', () => {
@@ -93,6 +96,25 @@ describe('a comparison of table and cluster', () => {
     const { put, compareWith } = start();
     const refresh = async () => void put('new');
     expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
+  });
+
+  test.each<[CacheAge, string, number]>([
+    ['stale', 'same', 1],
+    ['late', 'same', 0],
+    ['late', 'other', 1],
+    ['listed', 'same', 0],
+    ['listed', 'other', 0],
+    ['listed', 'gone', 1],
+  ])('with a %s cache and the row of "%s" lists the cluster %i times', async (cacheAge, name, times) => {
+    const { put, compareWith } = start();
+    put('same');
+    put('other', { printable: 'Paused' });
+    let lists = 0;
+    const refresh = async () => {
+      lists += 1;
+    };
+    await compareWith([row(name, 'POWERED_ON')], undefined, refresh, cacheAge);
+    expect(lists).toBe(times);
   });
 
   test('finds rows with another status, and rows whose VM was deleted', async () => {
@@ -224,6 +246,61 @@ describe('reading the table', () => {
   });
 });
 
+describe('a search before a VM gets a row', () => {
+  test('is needed for VMs that were created since the read of the table began', async () => {
+    const { put, vmRows } = start();
+    const create = (name: string) => {
+      put(name);
+      vmRows.created(`tenant/${name}`);
+    };
+    create('old');
+    await vmRows.read(
+      (async function* () {
+        yield [row('old', 'POWERED_OFF')];
+        create('new');
+      })(),
+    );
+    expect(['tenant/old', 'tenant/new'].map((key) => vmRows.needsSearch(key))).toEqual([false, true]);
+    vmRows.searching(['tenant/new']);
+    expect(vmRows.needsSearch('tenant/new')).toBe(false);
+  });
+
+  test('is needed for all VMs that were created since the last read that succeeded', async () => {
+    const { put, vmRows } = start();
+    put('web');
+    vmRows.created('tenant/web');
+    const failing = async function* () {
+      yield [];
+      throw new Error('connection terminated');
+    };
+    await expect(vmRows.read(failing())).rejects.toThrow('connection terminated');
+    expect(vmRows.needsSearch('tenant/web')).toBe(true);
+  });
+
+  test('is needed for a VM whose row was soft-deleted, and not while it has a row', async () => {
+    const { put, vmRows, mirror } = start();
+    await vmRows.read(pagesOf([row('web', 'POWERED_OFF')]));
+    put('web');
+    vmRows.created('tenant/web');
+    mirror('tenant/web');
+    expect(vmRows.needsSearch('tenant/web')).toBe(false);
+    vmRows.gone('tenant/web', row('web', 'POWERED_ON'));
+    expect(vmRows.needsSearch('tenant/web')).toBe(true);
+  });
+});
+
+test('a status that the mapping lacks is reported when it begins, also if the row is UNKNOWN already', async () => {
+  const { put, vmRows, mirror, unrecognized } = start();
+  await vmRows.read(pagesOf([row('web', 'UNKNOWN')]));
+  put('without-row', { printable: 'Hibernating' });
+  mirror('tenant/without-row');
+  for (const printable of ['Hibernating', 'Hibernating', 'Running', 'Hibernating']) {
+    put('web', { printable });
+    mirror('tenant/web');
+  }
+  expect(unrecognized).toEqual(['tenant/web', 'tenant/web']);
+});
+
 describe('Stopped of a VM that should run', () => {
   test('settles after a time, which starts again when the VM reports another state', async () => {
     const { clock, put, vmRows, mirror } = start();
@@ -305,6 +382,44 @@ describe('a VM that is re-created under the same name', () => {
     vmRows.found(row('new', 'INSTANTIATING', { vmName: 'web', createdAt: 2 }));
     expect(mirror('tenant/web')).toEqual(['old DELETED', 'new POWERING_ON']);
     expect(mirror('tenant/web')).toEqual([]);
+  });
+
+  test('is searched for after it took over the old row, and switches to its own', async () => {
+    const { clock, put, vmRows, mirror } = start();
+    await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web', createdAt: 1 })]));
+    put('web');
+    expect(mirror('tenant/web')).toEqual([]);
+    clock.advance(10_000);
+    expect(mirror('tenant/web')).toEqual(['old POWERED_ON']);
+    clock.advance(1_000);
+    expect(vmRows.dueSearches()).toEqual(['tenant/web']);
+    expect(vmRows.isFound('tenant/web')).toBe(false);
+    clock.advance(2_000);
+    expect(vmRows.dueSearches()).toEqual(['tenant/web']);
+    vmRows.found(row('new', 'INSTANTIATING', { vmName: 'web', createdAt: 2 }));
+    expect(vmRows.isFound('tenant/web')).toBe(true);
+    expect(mirror('tenant/web')).toEqual([]);
+    clock.advance(10_000);
+    expect(mirror('tenant/web')).toEqual(['old DELETED', 'new POWERED_ON']);
+    expect(vmRows.dueSearches()).toEqual([]);
+  });
+
+  test('is not searched for any more some minutes after it took over the old row', async () => {
+    const { clock, put, vmRows, mirror } = start();
+    await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web' })]));
+    put('web');
+    mirror('tenant/web');
+    clock.advance(10_000);
+    mirror('tenant/web');
+    let searches = 0;
+    for (let seconds = 0; seconds < 900; seconds++) {
+      clock.advance(1_000);
+      for (const key of vmRows.dueSearches()) {
+        searches += 1;
+        expect(vmRows.isFound(key)).toBe(false);
+      }
+    }
+    expect(searches).toBe(14);
   });
 
   test('is not marked by a deletion of the old VM that arrives late', async () => {

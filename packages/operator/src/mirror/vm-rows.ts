@@ -14,7 +14,12 @@ import { Unmatched } from './unmatched.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
 /** Time for which a new row without a VM is left alone, because its VM may be created after it. */
-const NEW_ROW_MS = 60_000;
+export const NEW_ROW_MS = 60_000;
+
+/** Number of searches for the row of a deleted VM: about half a minute. */
+const MAX_SEARCHES_FOR_DELETED = 5;
+/** Number of searches for the own row of a VM that took over another one: about five minutes. */
+const MAX_SEARCHES_AFTER_TAKE_OVER = 14;
 
 /** Index of the VM cache: VMs by `vapp/name`. */
 export const VAPP_INDEX = 'vapp';
@@ -32,6 +37,16 @@ export interface VmRowsOptions extends PlanOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** Called once for a VM that several rows describe. */
   readonly onDuplicates: (key: string, row: Row | undefined, older: readonly Row[]) => void;
+  /** Called when a VM with a row begins to report a status that the mapping lacks. */
+  readonly onUnrecognized: (key: string) => void;
+}
+
+/** What has happened while the table is read. */
+interface Reading {
+  /** Rows that were written or found: what is read of them may be older. */
+  readonly touched: Set<string>;
+  /** VMs that appeared or lost their row. */
+  readonly unsearched: Set<string>;
 }
 
 /**
@@ -41,6 +56,8 @@ export interface VmRowsOptions extends PlanOptions {
 export class VmRows {
   readonly rows = new RowIndex();
   readonly unmatched: Unmatched;
+  /** VMs that took over the row of a predecessor, and may get a row of their own later. */
+  readonly #takenOver: Unmatched;
   readonly #options: VmRowsOptions;
   readonly #bindings = new Map<string, Binding>();
   /** Time since which a VM has reported a state that may be transient, on the monotonic clock. */
@@ -48,14 +65,17 @@ export class VmRows {
   /** Time since which a VM has waited for its row, or a row for its VM, on the monotonic clock. */
   readonly #waiting = new Map<string, { readonly uid: string | undefined; readonly since: number }>();
   readonly #duplicates = new Set<string>();
+  readonly #unrecognized = new Set<string>();
   /** Last state of deleted VMs whose row is not known, because it was inserted a moment ago or is not inserted yet. */
   readonly #deleted = new Map<string, VirtualMachine>();
-  /** Rows that were written or found while a comparison reads the table: what it reads of them may be older. */
-  #touched: Set<string> | undefined;
+  /** VMs that appeared or lost their row since the last read of the table began, so that a newer row may exist. */
+  #unsearched = new Set<string>();
+  #reading: Reading | undefined;
 
   constructor(options: VmRowsOptions) {
     this.#options = options;
     this.unmatched = new Unmatched(options.world);
+    this.#takenOver = new Unmatched(options.world);
   }
 
   get duplicates(): number {
@@ -118,7 +138,7 @@ export class VmRows {
   }
 
   /** Stores the results of a plan that are not writes: binding, missing row, duplicates. */
-  settle(key: string, { writes, row, duplicates }: Plan): void {
+  settle(key: string, { writes, row, duplicates, isTakeOver }: Plan): void {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);
     if (vm === undefined) {
@@ -130,8 +150,14 @@ export class VmRows {
     this.#deleted.delete(key);
     if (row === undefined) this.unmatched.add(key);
     else this.unmatched.delete(key);
+    if (isTakeOver === true) this.#takenOver.add(key);
     if (row !== undefined && !writes.some((write) => write.row.id === row.id))
       this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: row.id });
+    if (row === undefined || stateOf(vm) !== 'Unrecognized') this.#unrecognized.delete(key);
+    else if (!this.#unrecognized.has(key)) {
+      this.#unrecognized.add(key);
+      this.#options.onUnrecognized(key);
+    }
     if (duplicates.length === 0) this.#duplicates.delete(key);
     else if (!this.#duplicates.has(key)) {
       this.#duplicates.add(key);
@@ -139,9 +165,30 @@ export class VmRows {
     }
   }
 
+  /** To be called when a VM was created, possibly again under its name. */
+  created(key: string): void {
+    this.#unsearched.add(key);
+    this.#reading?.unsearched.add(key);
+  }
+
   /** Stores the last state of a VM that was deleted, if its row is not known yet. */
   deleted(key: string, vm: VirtualMachine): void {
-    if (!this.#bindings.has(key)) this.#deleted.set(key, vm);
+    if (this.#bindings.has(key)) return;
+    this.#deleted.set(key, vm);
+    this.created(key); // its row may have been inserted since the table was read
+  }
+
+  /**
+   * Returns whether the table has to be searched for the row of a VM before it is planned: a row of the same name that is
+   * known may be that of an earlier VM. VMs without a row are searched for on a schedule of their own.
+   */
+  needsSearch(key: string): boolean {
+    return this.#unsearched.has(key) && !this.unmatched.has(key) && !this.isBound(key);
+  }
+
+  /** To be called before the table is searched for the rows of VMs. */
+  searching(keys: Iterable<string>): void {
+    for (const key of keys) this.#unsearched.delete(key);
   }
 
   /** Returns whether a VM was deleted before its row was known, and a row that may be its own is known now. */
@@ -183,6 +230,28 @@ export class VmRows {
     return vm === undefined || this.rows.match(vm) !== undefined;
   }
 
+  /** Returns the VMs whose row is to be searched for now, and schedules their next search. */
+  dueSearches(): readonly string[] {
+    return [...this.unmatched.due(), ...this.#takenOver.due()];
+  }
+
+  /**
+   * Evaluates a scheduled search. The search for the row of a VM that was deleted, or that took over another row, is given
+   * up after some time.
+   * @returns whether to plan the VM again, because a row was found
+   */
+  isFound(key: string): boolean {
+    if (this.unmatched.has(key)) {
+      if (this.isMatched(key)) return true;
+      if (this.unmatched.searches(key) >= MAX_SEARCHES_FOR_DELETED) this.giveUp(key);
+      return false;
+    }
+    const vm = this.vm(key);
+    const isNew = vm !== undefined && this.rows.match(vm)?.row.id !== this.#bindings.get(key)?.rowId;
+    if (isNew || this.#takenOver.searches(key) >= MAX_SEARCHES_AFTER_TAKE_OVER) this.#takenOver.delete(key);
+    return isNew;
+  }
+
   /** Gives up the search for the row of a VM that was deleted, and keeps searching for those of other VMs. */
   giveUp(key: string): void {
     if (this.vm(key) !== undefined) return;
@@ -193,14 +262,16 @@ export class VmRows {
   /** Drops what is known about a VM that does not exist, except its row. */
   #forget(key: string): void {
     this.unmatched.delete(key);
+    this.#takenOver.delete(key);
     this.#transientSince.delete(key);
     this.#duplicates.delete(key);
+    this.#unrecognized.delete(key);
   }
 
   /** Stores a status that was committed, or that the row had already. */
   committed(key: string, { row, status, uid }: PlannedWrite): void {
     this.rows.setStatus(row.id, status);
-    this.#touched?.add(row.id);
+    this.#reading?.touched.add(row.id);
     const vm = this.vm(key);
     const isOwn = vm !== undefined && this.rows.match(vm)?.row.id === row.id;
     if (isOwn || rowIdOf(key) !== undefined) this.#waiting.delete(key);
@@ -211,15 +282,17 @@ export class VmRows {
   /** Stores a row that a search found. A row that is known already may be written at the moment, so it is not replaced. */
   found(row: Row): void {
     if (this.rows.get(row.id) === undefined) this.rows.put(row);
-    this.#touched?.add(row.id);
+    this.#reading?.touched.add(row.id);
   }
 
   /** Drops the state of the matching keys, for shards that this replica no longer owns. Keeps the rows. */
   drop(isDropped: (key: string) => boolean): void {
     for (const map of [this.#bindings, this.#transientSince, this.#deleted, this.#waiting])
       for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);
-    for (const key of [...this.#duplicates]) if (isDropped(key)) this.#duplicates.delete(key);
-    for (const key of this.unmatched.keys()) if (isDropped(key)) this.unmatched.delete(key);
+    for (const set of [this.#duplicates, this.#unrecognized, this.#unsearched])
+      for (const key of [...set]) if (isDropped(key)) set.delete(key);
+    for (const searches of [this.unmatched, this.#takenOver])
+      for (const key of searches.keys()) if (isDropped(key)) searches.delete(key);
   }
 
   /** Returns the key of the VM that a key is about: itself, or that of the VM which a row shows. */
@@ -233,6 +306,7 @@ export class VmRows {
   gone(key: string, row: Row): void {
     this.rows.delete(row.id);
     this.#unbind(key, row);
+    if (rowIdOf(key) === undefined) this.created(key); // another row may describe the VM
   }
 
   /**
@@ -240,8 +314,9 @@ export class VmRows {
    * @returns the ids of the rows that were read
    */
   async read(pages: AsyncIterable<readonly Row[]>): Promise<ReadonlySet<string>> {
-    const touched = new Set<string>();
-    this.#touched = touched;
+    const reading: Reading = { touched: new Set(), unsearched: new Set() };
+    const { touched } = reading;
+    this.#reading = reading;
     try {
       const seen = new Set<string>();
       for await (const page of pages) {
@@ -251,9 +326,10 @@ export class VmRows {
         }
       }
       for (const { id } of [...this.rows.rows()]) if (!seen.has(id) && !touched.has(id)) this.rows.delete(id);
+      this.#unsearched = reading.unsearched;
       return seen;
     } finally {
-      this.#touched = undefined;
+      this.#reading = undefined;
     }
   }
 

@@ -37,11 +37,11 @@ export function parseCloudSettings(text: (flag: Flag) => string, environment: En
     ),
     apiKey: parseApiKey(environment),
     ca: environment.CLOUD_CA === '' ? undefined : environment.CLOUD_CA,
-    timeoutMs: parseTime('cloud-timeout', text('cloud-timeout')),
-    refreshMs: parseTime('vm-refresh', text('vm-refresh'), MIN_INTERVAL_MS),
-    unknownAfterMs: parseTime('vm-unknown-after', text('vm-unknown-after'), MIN_INTERVAL_MS),
-    sweepMs: parseTime('vm-sweep', text('vm-sweep'), MIN_INTERVAL_MS),
-    concurrency: parseInteger('vm-concurrency', text('vm-concurrency'), 1, 1_000),
+    timeoutMs: parseTime('--cloud-timeout', text('cloud-timeout')),
+    refreshMs: parseTime('--vm-refresh', text('vm-refresh'), MIN_INTERVAL_MS),
+    unknownAfterMs: parseTime('--vm-unknown-after', text('vm-unknown-after'), MIN_INTERVAL_MS),
+    sweepMs: parseTime('--vm-sweep', text('vm-sweep'), MIN_INTERVAL_MS),
+    concurrency: parseInteger('--vm-concurrency', text('vm-concurrency'), 1, 1_000),
   };
 }
 

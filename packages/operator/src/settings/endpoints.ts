@@ -37,13 +37,13 @@ type Flags = { readonly [F in Flag]?: string };
 
 /** @throws SettingsError */
 export function parseStatusSettings(flags: Flags, text: (flag: Flag) => string): StatusSettings {
-  const address = parseAddress('status-address', flags['metrics-addr'] ?? text('status-address'));
+  const address = parseAddress('--status-address', flags['metrics-addr'] ?? text('status-address'));
   const auth = text('metrics-auth');
   if (auth !== 'token' && auth !== 'off') throw invalidFlag('metrics-auth', auth, 'token or off');
   // An operator on loopback does not serve HTTPS by default: its metrics are open there already, and several operators on
   // one machine would need the same port.
   const bind = flags['metrics-bind-address'] || (isLoopback(address.host) ? '0' : ':8443');
-  const secure = bind === '0' ? undefined : parseAddress('metrics-bind-address', bind);
+  const secure = bind === '0' ? undefined : parseAddress('--metrics-bind-address', bind);
   return { ...address, secure, openMetrics: auth === 'off' };
 }
 
@@ -56,7 +56,7 @@ export function parseWebhookSettings(flags: Flags, text: (flag: Flag) => string)
       '--webhook-client-name needs --webhook-client-ca, the file with the CAs of the client certificates',
     );
   return {
-    port: parseInteger('webhook-port', text('webhook-port'), 0, 65_535),
+    port: parseInteger('--webhook-port', text('webhook-port'), 0, 65_535),
     url: parseHttpsUrl('--webhook-url', flags['webhook-url']),
     certificateFolder: flags['webhook-cert-dir'] || undefined,
     clients: caFile === undefined ? undefined : { caFile, names },

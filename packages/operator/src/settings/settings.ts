@@ -68,9 +68,9 @@ function parseElection(text: (flag: Flag) => string): ElectionSettings {
     'leader-elect-retry-period',
   ] as const;
   const [leaseMs, renewMs, retryMs] = [
-    parseTime(lease, text(lease)),
-    parseTime(renew, text(renew)),
-    parseTime(retry, text(retry)),
+    parseTime(`--${lease}`, text(lease)),
+    parseTime(`--${renew}`, text(renew)),
+    parseTime(`--${retry}`, text(retry)),
   ];
   if (leaseMs % 1_000 !== 0) throw invalidFlag(lease, text(lease), 'whole seconds');
   if (renewMs >= leaseMs)

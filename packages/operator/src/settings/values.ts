@@ -52,23 +52,26 @@ export function parseBoolean(flag: string, value: string): boolean {
   throw invalidFlag(flag, value, 'true or false');
 }
 
-export function parseInteger(flag: string, value: string, least: number, most: number): number {
+/** @param name setting as messages name it, such as `--webhook-port` */
+export function parseInteger(name: string, value: string, least: number, most: number): number {
   const count = Number(value);
   if (/^\d+$/.test(value) && count >= least && count <= most) return count;
-  throw invalidFlag(flag, value, `a whole number from ${least} to ${most}`);
+  throw invalidSetting(name, value, `a whole number from ${least} to ${most}`);
 }
 
-export function parseTime(flag: string, value: string, leastMs = 1): number {
+/** @param name setting as messages name it */
+export function parseTime(name: string, value: string, leastMs = 1): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= leastMs) return ms;
   const least = leastMs > 1 ? ` of at least ${leastMs}ms,` : '';
-  throw invalidFlag(flag, value, `a time${least} such as 500ms, 15s or 2m`);
+  throw invalidSetting(name, value, `a time${least} such as 500ms, 15s or 2m`);
 }
 
-export function parseAddress(flag: string, value: string): { readonly host: string; readonly port: number } {
+/** @param name setting as messages name it */
+export function parseAddress(name: string, value: string): { readonly host: string; readonly port: number } {
   const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(value) ?? [];
   if (port === '' || Number(port) > 65_535)
-    throw invalidFlag(flag, value, 'a port such as :8080, or an address with a port');
+    throw invalidSetting(name, value, 'a port such as :8080, or an address with a port');
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
@@ -78,5 +81,9 @@ export function parseLevel(value: string): Level {
 }
 
 export function invalidFlag(flag: string, value: string, wanted: string): SettingsError {
-  return new SettingsError(`--${flag} is "${value}"; it must be ${wanted}`);
+  return invalidSetting(`--${flag}`, value, wanted);
+}
+
+export function invalidSetting(name: string, value: string, wanted: string): SettingsError {
+  return new SettingsError(`${name} is "${value}"; it must be ${wanted}`);
 }

@@ -78,9 +78,9 @@ export function parseVsphereSettings(
       folder: text('vsphere-template-folder') || undefined,
       allowMachines: parseBoolean('vsphere-allow-vm-as-template', text('vsphere-allow-vm-as-template')),
     },
-    timeoutMs: parseTime('vsphere-timeout', text('vsphere-timeout'), MIN_INTERVAL_MS),
-    concurrency: parseInteger('vsphere-concurrency', text('vsphere-concurrency'), 1, 1_000),
-    sweepMs: parseTime('vmgroup-sweep', text('vmgroup-sweep'), MIN_INTERVAL_MS),
+    timeoutMs: parseTime('--vsphere-timeout', text('vsphere-timeout'), MIN_INTERVAL_MS),
+    concurrency: parseInteger('--vsphere-concurrency', text('vsphere-concurrency'), 1, 1_000),
+    sweepMs: parseTime('--vmgroup-sweep', text('vmgroup-sweep'), MIN_INTERVAL_MS),
   };
 }
 

@@ -22,6 +22,8 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly client: Pick<Client, 'watch' | 'pages'>;
   readonly kind: Kind<T>;
   readonly selection: Selection & { readonly metadataOnly?: boolean };
+  /** See `CacheOptions`. @default 'watch' */
+  readonly initialList?: 'watch' | 'pages';
   readonly keyOf: (object: T) => string;
   readonly sink: Sink<T>;
   /** Called with each failure; the reflector retries. */
@@ -52,13 +54,14 @@ const MIN_WATCH_MS = 1_000;
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
   #resourceVersion: string | undefined;
-  #supportsWatchList = true;
+  #usesWatchList: boolean;
   #delayMs = FIRST_DELAY_MS;
   #wasGone = false;
   #hasBookmarks = false;
 
   constructor(options: ReflectorOptions<T>) {
     this.#options = options;
+    this.#usesWatchList = options.initialList !== 'pages';
   }
 
   /** Runs until the signal aborts. */
@@ -87,12 +90,12 @@ export class Reflector<T extends KubeObject> {
 
   async #listAndWatch(signal: AbortSignal): Promise<void> {
     if (this.#resourceVersion !== undefined) return this.#watch(signal, false);
-    if (this.#supportsWatchList) {
+    if (this.#usesWatchList) {
       try {
         return await this.#watch(signal, true);
       } catch (error) {
         if (!isUnsupported(error)) throw error;
-        this.#supportsWatchList = false;
+        this.#usesWatchList = false;
       }
     }
     await this.#list(signal);

@@ -114,14 +114,17 @@ export class Client implements AsyncDisposable {
     kind: Kind<T>,
     options: ListOptions = {},
   ): AsyncGenerator<Page<T>, void, undefined> {
+    // The server rejects a resource version next to a continue token, which contains it.
+    const { resourceVersion, resourceVersionMatch, ...rest } = options;
     let page = await this.list(kind, { limit: 500, ...options });
-    yield page;
     while (page.continue !== undefined) {
-      // The server rejects a resource version next to a continue token, which contains it.
-      const { resourceVersion, resourceVersionMatch, ...rest } = options;
-      page = await this.list(kind, { limit: 500, ...rest, continue: page.continue });
+      // Requested before the caller processes the page, so that the server and the caller work at the same time.
+      const next = this.list(kind, { limit: 500, ...rest, continue: page.continue });
+      next.catch(() => undefined); // the caller may not ask for it
       yield page;
+      page = await next;
     }
+    yield page;
   }
 
   /**

@@ -17,6 +17,8 @@ export interface WorkEnvironment {
   readonly fence: (key: string) => Fence;
   /** Resource version at which the current term began; older changes may arrive late. @default 0 */
   readonly sinceVersion?: () => number;
+  /** Whether no other replica has led since the caches were first listed. @default false */
+  readonly hasFreshCaches?: () => boolean;
   /** Keys that this replica owns, if the work is sharded. @default all */
   readonly share?: ShardOwnership | undefined;
 }

@@ -64,6 +64,9 @@ export class LeaderElection {
   readonly #closed: Fence;
   #term: Term | undefined;
   #sinceVersion = 0;
+  /** Version of the lease that `observe` found released. */
+  #releasedVersion: string | undefined;
+  #wasReleased = false;
   #holder: string | undefined;
   /** Whether the lease may name this process as its holder. */
   #mayHoldLease = false;
@@ -92,6 +95,24 @@ export class LeaderElection {
    */
   get sinceVersion(): number {
     return this.#sinceVersion;
+  }
+
+  /**
+   * Whether the lease was released when `observe` read it, and this process was the first to acquire it since: no other
+   * process has led since then. False if that is not known, for example because the lease did not exist.
+   */
+  get wasReleased(): boolean {
+    return this.#wasReleased;
+  }
+
+  /** Reads the lease once, before `run`; see `wasReleased`. A failure is reported to the observer only. */
+  async observe(signal: AbortSignal): Promise<void> {
+    await this.#attempt(signal, async () => {
+      const lease = await this.#lock.read(signal);
+      this.#observe(lease);
+      if (lease !== undefined && holderOf(lease.spec) === undefined)
+        this.#releasedVersion = lease.metadata.resourceVersion;
+    });
   }
 
   /** Whether this process leads at this moment, by the clock. */
@@ -157,6 +178,8 @@ export class LeaderElection {
     const since = await this.#claim(lease);
     if (since === undefined) return undefined;
     this.#sinceVersion = this.#lock.version;
+    this.#wasReleased =
+      this.#releasedVersion !== undefined && this.#releasedVersion === lease?.metadata.resourceVersion;
     const term = new Term({ clock: world, lease: this.#name, since, renewMs: this.#timings.renewMs });
     if (term.holds) return term;
     term.end(); // the process was paused too long between the request and its response

@@ -42,6 +42,8 @@ export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' |
   readonly namespace?: string;
   /** Human-readable prefix of the holder identity. @default the host name */
   readonly identity?: string;
+  /** Whether to read the Lease before the caches are listed; see `RunnableContext.hasFreshCaches`. @default false */
+  readonly observesFirst?: boolean;
 }
 
 /** Sharding settings of a manager. */
@@ -261,6 +263,7 @@ export class Manager {
       // Webhooks must start before any cache: the API server calls the conversion webhook for the initial list.
       await this.#webhooks?.start(signal);
       await using _secure = await this.#serveSecureStatus();
+      if (this.#options.election?.observesFirst === true) await this.#election?.observe(signal);
       await this.#sync(caching.signal, signal);
       const act: OnLeading = (acting, leadershipLost) => this.#runWorkers(acting, leadershipLost);
       const never = new AbortController().signal;
@@ -282,6 +285,7 @@ export class Manager {
       log: this.#log,
       fence: (key) => this.#election?.fence ?? this.#sharding?.fence(key) ?? this.#soleReplica,
       sinceVersion: () => this.#election?.sinceVersion ?? 0,
+      hasFreshCaches: () => this.#election?.wasReleased ?? false,
       share: this.#sharding,
     };
   }
@@ -315,7 +319,13 @@ export class Manager {
     this.#webhooks.add(webhook);
   }
 
-  #createElection({ name, namespace, identity, ...times }: ManagerElection): LeaderElection {
+  #createElection({
+    name,
+    namespace,
+    identity,
+    observesFirst: _,
+    ...times
+  }: ManagerElection): LeaderElection {
     const { world, access } = this.#options;
     const metrics = this.#metrics.election(name);
     return new LeaderElection({

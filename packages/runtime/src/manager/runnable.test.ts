@@ -103,6 +103,37 @@ test('a runnable ends with the term of its replica, and runs again in the next o
   expect(() => terms[0]?.assertLeader()).toThrow();
 });
 
+test('the caches of a leader are fresh if no other replica has led since they were listed', async ({
+  cluster,
+}) => {
+  await using namespace = await cluster.namespace();
+  const options = (identity: string) => ({
+    namespaces: [namespace.name],
+    election: { ...TIMES, name: 'fresh', namespace: namespace.name, identity, observesFirst: true },
+  });
+  const isFresh = async (replica: Awaited<ReturnType<typeof start>>) => {
+    await replica.until(() => replica.terms.length === 1);
+    return replica.terms[0]?.hasFreshCaches;
+  };
+  const stop = async (replica: Awaited<ReturnType<typeof start>>) => {
+    replica.stop.abort();
+    await replica.running;
+  };
+  const first = await start(cluster, options('first'));
+  expect(await isFresh(first), 'the lease did not exist').toBe(false);
+  const standby = await start(cluster, options('standby'));
+  await standby.manager.caches.synced();
+  await stop(first);
+  expect(await isFresh(standby), 'the first one led while the caches were listed').toBe(false);
+  await stop(standby);
+  const next = await start(cluster, options('next'));
+  expect(await isFresh(next), 'the lease was released').toBe(true);
+  await stop(next);
+  const { observesFirst: _, ...election } = options('last').election;
+  const last = await start(cluster, { namespaces: [namespace.name], election });
+  expect(await isFresh(last), 'the lease was not read first').toBe(false);
+});
+
 test('a runnable of a manager without election runs at once', async ({ cluster, namespace }) => {
   const { terms, until, stop, running, ended } = await start(cluster, { namespaces: [namespace] });
   await until(() => terms.length === 1);

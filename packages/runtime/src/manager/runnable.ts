@@ -10,6 +10,12 @@ import type { ShardOwnership } from '../sharding/options.ts';
 export interface RunnableContext extends WorkContext {
   /** Keys that this replica may act on, if the work is sharded. With leader election: undefined, all keys. */
   readonly shards: ShardOwnership | undefined;
+  /**
+   * Whether the caches were listed after the last moment at which another replica led, so that they are at least as new as
+   * everything that it has acted on. False if that is not known, and always false unless the option `observesFirst` of the
+   * election is set.
+   */
+  readonly hasFreshCaches: boolean;
   /** Records a Kubernetes event about an object, which does not have to exist; see `EventRecorder`. */
   event(kind: Kind, object: KubeObject, input: EventInput): void;
 }
@@ -49,7 +55,7 @@ export class Runnable {
 
   /** Runs the work of one term. @throws if the work fails or returns before the signal aborts */
   async run(signal: AbortSignal): Promise<void> {
-    const { log, events, share } = this.#environment;
+    const { log, events, share, hasFreshCaches = () => false } = this.#environment;
     const { name, run } = this.#options;
     const runnableLog = log.child({ runnable: name });
     const context = workContext(this.#environment, this.#declared, {
@@ -60,7 +66,7 @@ export class Runnable {
     const event: RunnableContext['event'] = (kind, object, input) =>
       events.record(kind, object, input, share === undefined ? context.client : undefined);
     try {
-      await run(Object.assign(context, { event, shards: share }));
+      await run(Object.assign(context, { event, shards: share, hasFreshCaches: hasFreshCaches() }));
     } catch (error) {
       if (!signal.aborted) throw new Error(`${name} failed: ${messageOf(error)}`, { cause: error });
     }

@@ -7,8 +7,8 @@ const scenario = 'mirror';
 export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'mirror continues although it lost leadership while it acquired the fence',
-    file: `${MIRROR}/term.ts`,
-    find: 'this.#assertLeader(); this.#acquired = shards;',
+    file: `${MIRROR}/fenced-shards.ts`,
+    find: 'assertLeader(); this.#acquired = shards;',
     replace: 'this.#acquired = shards;',
     why: 'a deposed leader must not keep the fence from its successor',
     scenario,
@@ -16,23 +16,19 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'new leader of the mirror does not list the VMs again',
     file: `${MIRROR}/comparison.ts`,
-    find: 'if (isStale) { await refresh();',
-    replace: 'if (isStale) {',
+    find: "if (cacheAge === 'stale') { await refresh();",
+    replace: "if (cacheAge === 'stale') {",
     why: 'its cache may be older than what the previous leader has written',
     scenario,
   },
   {
     name: 'table is read before the fence is acquired',
     file: `${MIRROR}/term.ts`,
-    find: `await session.acquire([...shards], takesOver, signal);
-    this.#assertLeader();
-    this.#acquired = shards;
+    find: `await this.#shards.acquireAll(session, () => this.#assertLeader(), signal);
     await this.#compare(session, 'start', signal);`,
     replace: `await this.#compare(session, 'start', signal);
-    await session.acquire([...shards], takesOver, signal);
-    this.#assertLeader();
-    this.#acquired = shards;
-    this.#compared = shards;`,
+    await this.#shards.acquireAll(session, () => this.#assertLeader(), signal);
+    this.#shards.compared();`,
     why: 'the previous leader may write until the fence is acquired',
     scenario,
   },
@@ -71,7 +67,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
   {
     name: 'rows whose VM is gone are ignored when the table is compared',
     file: `${MIRROR}/comparison.ts`,
-    find: 'if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) different.push(rowKey(row));',
+    find: 'if (known.has(row.id) && owns(vmKey(row)) && vmRows.isOrphaned(row)) orphans.push(rowKey(row));',
     replace: '',
     why: 'VMs may be deleted while no replica runs',
     scenario,
@@ -106,14 +102,6 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     find: 'await this.#searchUnmatched(session);',
     replace: '',
     why: 'it would be found by the next resync only',
-    scenario,
-  },
-  {
-    name: 'row of a predecessor is taken over without a last search',
-    file: `${MIRROR}/term.ts`,
-    find: 'this.#needsSearch(key) || this.#vmRows.isWaiting(key)',
-    replace: 'this.#needsSearch(key)',
-    why: 'the row of the new VM may have been inserted since the last search',
     scenario,
   },
   {

@@ -35,7 +35,8 @@ export function mirrorProgram({
 }: MirrorProgramOptions): Program {
   return async (world) => {
     const { identity } = world;
-    const { manager, log } = observedManager(world, { onQueue: () => undefined, onLog: () => undefined });
+    const listeners = { onQueue: () => undefined, onLog: () => undefined };
+    const { manager, log } = observedManager(world, listeners, { observesFirst: true });
     const database = new SimulatedDatabase({
       ...{ world, identity, mode: fence },
       onAcquired: (session) => onAcquired(identity, session),

@@ -4,6 +4,7 @@ import {
   jsonLogger,
   type KubeObject,
   Manager,
+  type ManagerElection,
   type WorkQueue,
 } from '@vmwright/runtime';
 import { accessTo } from '../apiserver/simulated.ts';
@@ -28,9 +29,13 @@ const RETRY_MS = 4_000;
 /**
  * Creates the manager of the operator, without its HTTP servers, which do not exist in the simulated world.
  */
-export function observedManager(world: ReplicaWorld, { onQueue, onLog }: ManagerListeners) {
+export function observedManager(
+  world: ReplicaWorld,
+  { onQueue, onLog }: ManagerListeners,
+  options: Pick<ManagerElection, 'observesFirst'> = {},
+) {
   const log = jsonLogger({ clock: world, write: (line) => onLog(line, world.identity) });
-  const election = { name: LEASE, identity: world.identity, retryMs: RETRY_MS };
+  const election = { name: LEASE, identity: world.identity, retryMs: RETRY_MS, ...options };
   const manager = new ObservedManager(
     { world, access: accessTo(), name: 'vmwright', log, election },
     (queue) => onQueue(world.identity, queue),

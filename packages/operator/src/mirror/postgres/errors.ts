@@ -6,7 +6,8 @@ import { DatabaseError, type FailureScope } from '../database.ts';
  * failures and deadlocks, errors raised by triggers, and locks that are not available.
  */
 const ROW_CLASSES: ReadonlySet<string> = new Set(['22', '23', '40', '44', 'P0']);
-const LOCK_NOT_AVAILABLE = '55P03';
+/** SQLSTATE of a lock that another transaction holds. */
+export const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Code of the failure that TLS was requested from a server that does not offer it. */
 export const NO_TLS = 'NO_TLS';

@@ -2,7 +2,7 @@ import { type Clock, wait } from '@vmwright/runtime';
 import type { Client } from 'pg';
 import { type BatchResult, DatabaseError, type Session, type StatusWrite } from '../database.ts';
 import { type Row, vappUuid } from '../rows.ts';
-import { toDatabaseError } from './errors.ts';
+import { LOCK_NOT_AVAILABLE, toDatabaseError } from './errors.ts';
 import type { Query, SqlFence } from './fences.ts';
 
 const PAGE_ROWS = 5_000;
@@ -23,6 +23,7 @@ export class PostgresSession implements Session {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #fence: SqlFence;
   readonly #write: string;
+  readonly #writeUnlocked: string;
   #failure: DatabaseError | undefined;
   /** The statement that was passed last. */
   #last: Promise<unknown> = Promise.resolve();
@@ -33,6 +34,7 @@ export class PostgresSession implements Session {
     this.#clock = clock;
     this.#fence = fence;
     this.#write = writeStatement(fence);
+    this.#writeUnlocked = writeUnlockedStatement(fence);
     client.on('error', (error) => (this.#failure ??= toDatabaseError(error)));
     client.on(
       'end',
@@ -68,13 +70,45 @@ export class PostgresSession implements Session {
     if (row?.ok !== true) throw fenceLost(this.#fence);
   }
 
+  /**
+   * Writes the rows that no other transaction has locked. The second statement examines the rest: usually nothing, or all
+   * rows if one of them is locked.
+   */
   async write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult> {
+    const done = new Set((await this.#tryWrite(this.#writeUnlocked, writes, shards))?.written);
+    const rest = writes.flatMap((_, at) => (done.has(at) ? [] : [at]));
+    if (rest.length === 0) return { written: [...done], skipped: [] };
+    const some = rest.flatMap((at) => writes[at] ?? []);
+    const { written, skipped } = await this.#writeWith(this.#write, some, shards);
+    const original = (position: number) => rest[position] ?? 0;
+    return { written: [...done, ...written.map(original)], skipped: skipped.map(original) };
+  }
+
+  /** Runs a statement that may not wait for row locks. @returns undefined if it would have to wait; nothing is written then */
+  async #tryWrite(
+    text: string,
+    writes: readonly StatusWrite[],
+    shards: readonly number[],
+  ): Promise<BatchResult | undefined> {
+    try {
+      return await this.#writeWith(text, writes, shards);
+    } catch (error) {
+      if (error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
+      throw error;
+    }
+  }
+
+  async #writeWith(
+    text: string,
+    writes: readonly StatusWrite[],
+    shards: readonly number[],
+  ): Promise<BatchResult> {
     const values = [
       ...this.#fence.guardValues(shards),
       writes.map(({ id }) => id),
       writes.map(({ status }) => status),
     ];
-    const [row] = await this.#query(this.#write, values);
+    const [row] = await this.#query(text, values);
     if (row?.held !== true) throw fenceLost(this.#fence);
     return { written: positions(row.written), skipped: positions(row.skipped) };
   }
@@ -119,17 +153,38 @@ function nameOf(text: string): string {
   return name;
 }
 
+/** Time that `writeUnlockedStatement` waits for the lock of a row, the shortest that PostgreSQL has. */
+const LOCK_TIMEOUT_MS = 1;
+
 /**
- * Returns the statement that writes a batch. Rows that another transaction has locked are skipped instead of waited for:
- * waiting would delay all other rows, and could deadlock with a transaction that locks rows in another order.
+ * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and writes
+ * nothing. The timeout applies to this transaction only, and not to the locks of the table and of the fence, which are
+ * taken before it is set. It is too short for a deadlock. A row that is not written may have the status already, be
+ * missing, or have been changed by another transaction at the same moment.
+ */
+function writeUnlockedStatement(fence: SqlFence): string {
+  return `
+    WITH held AS MATERIALIZED (
+      SELECT guard.ok, set_config('lock_timeout', '${LOCK_TIMEOUT_MS}', true) AS lock_timeout
+      FROM (${fence.guard}) AS guard),
+    new AS MATERIALIZED (${given(fence)}),
+    written AS (
+      UPDATE vms SET status = new.status, updated_at = greatest(now(), vms.updated_at)
+      FROM held, new
+      WHERE held.ok AND held.lock_timeout IS NOT NULL
+        AND vms.id = new.id AND vms.deleted_at IS NULL AND vms.status IS DISTINCT FROM new.status
+      RETURNING new.position)
+    SELECT (SELECT ok FROM held) AS held, ARRAY (SELECT position::int - 1 FROM written) AS written`;
+}
+
+/**
+ * Returns the statement that writes a batch without the rows that another transaction has locked. Waiting for them would
+ * delay all other rows, and could deadlock with a transaction that locks rows in another order.
  */
 function writeStatement(fence: SqlFence): string {
-  const first = fence.guardValues([]).length + 1;
   return `
     WITH held AS MATERIALIZED (${fence.guard}),
-    new AS MATERIALIZED (
-      SELECT id, status, position FROM unnest($${first}::text[], $${first + 1}::text[])
-        WITH ORDINALITY AS given(id, status, position)),
+    new AS MATERIALIZED (${given(fence)}),
     found AS MATERIALIZED (
       SELECT new.position, new.status, vms.id, vms.status AS known
       FROM held, new JOIN vms ON vms.id = new.id
@@ -142,6 +197,14 @@ function writeStatement(fence: SqlFence): string {
     SELECT (SELECT ok FROM held) AS held,
       ARRAY (SELECT position::int - 1 FROM written) AS written,
       ARRAY (SELECT position::int - 1 FROM new WHERE position NOT IN (SELECT position FROM found)) AS skipped`;
+}
+
+/** Returns the query for the rows of a batch, whose arrays are the parameters after those of the fence. */
+function given(fence: SqlFence): string {
+  const first = fence.guardValues([]).length + 1;
+  return `
+      SELECT id, status, position FROM unnest($${first}::text[], $${first + 1}::text[])
+        WITH ORDINALITY AS given(id, status, position)`;
 }
 
 function fenceLost({ isSessionBound }: SqlFence): DatabaseError {

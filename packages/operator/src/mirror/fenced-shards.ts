@@ -1,0 +1,85 @@
+import type { ShardOwnership } from '@vmwright/runtime';
+import type { Session } from './database.ts';
+
+/** Shard of all rows if the work is not sharded. */
+const ONLY_SHARD = 0;
+
+/**
+ * The shards that a term writes, from their fences in the database to the comparison of their rows. Without sharding there
+ * is one shard, which the leader owns.
+ */
+export class FencedShards {
+  readonly #ownership: ShardOwnership | undefined;
+  /** Whether to take shards from another session that does not release them. */
+  readonly #takesOver: boolean;
+  /** Shards whose fence the session holds. */
+  #acquired: ReadonlySet<number> = new Set();
+  /** Acquired shards whose rows were compared. Others are not written: the cache may be older than their rows. */
+  #compared: ReadonlySet<number> = new Set();
+
+  constructor(ownership: ShardOwnership | undefined, takesOver: boolean) {
+    this.#ownership = ownership;
+    this.#takesOver = takesOver;
+  }
+
+  /**
+   * Returns whether this replica is responsible for a VM. VMs of a shard that is gained but not acquired yet are left out:
+   * the comparison that follows the acquisition includes them.
+   */
+  owns(key: string): boolean {
+    const ownership = this.#ownership;
+    return ownership === undefined || (ownership.owns(key) && this.#acquired.has(ownership.shardOf(key)));
+  }
+
+  shardOf(key: string): number {
+    return this.#ownership?.shardOf(key) ?? ONLY_SHARD;
+  }
+
+  /** Returns whether the row of a VM may be written. */
+  isCompared(key: string): boolean {
+    return this.#compared.has(this.shardOf(key));
+  }
+
+  /**
+   * Acquires all shards of this replica for a new session.
+   * @param assertLeader checks that a leader has not been deposed; called before and after the acquisition
+   */
+  async acquireAll(session: Session, assertLeader: () => void, signal: AbortSignal): Promise<void> {
+    this.#acquired = new Set();
+    this.#compared = new Set();
+    const shards = this.#ownership?.held ?? new Set([ONLY_SHARD]);
+    assertLeader(); // a deposed leader must not take the shards from its successor
+    await session.acquire([...shards], this.#takesOver, signal);
+    assertLeader();
+    this.#acquired = shards;
+  }
+
+  /** Stores that the rows of all acquired shards were compared. */
+  compared(): void {
+    this.#compared = this.#acquired;
+  }
+
+  /** Releases the shards that this replica has lost. @param onLost called before the session releases them */
+  async releaseLost(session: Session, onLost: () => void): Promise<void> {
+    const lost = this.#ownership === undefined ? [] : [...this.#acquired.difference(this.#ownership.held)];
+    if (lost.length === 0) return;
+    this.#acquired = this.#acquired.difference(new Set(lost));
+    this.#compared = this.#compared.difference(new Set(lost));
+    onLost();
+    await session.release(lost);
+  }
+
+  /** Acquires the shards that this replica has gained. @param compare compares their rows; if it fails, they are acquired again */
+  async acquireGained(session: Session, compare: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const gained = this.#ownership?.held.difference(this.#acquired) ?? new Set();
+    if (gained.size === 0) return;
+    await session.acquire([...gained], this.#takesOver, signal);
+    this.#acquired = this.#acquired.union(gained);
+    try {
+      await compare();
+    } catch (error) {
+      this.#acquired = this.#acquired.difference(gained); // compared again at the next attempt
+      throw error;
+    }
+  }
+}
