@@ -9,7 +9,13 @@ export type Action =
   | { readonly type: 'applySecret'; readonly secret: Draft<Secret>; readonly isNew: boolean }
   | { readonly type: 'applyMachine'; readonly machine: Draft<KubevirtMachine>; readonly isNew: boolean }
   | { readonly type: 'createVolume'; readonly volume: Draft<DataVolume> }
-  | { readonly type: 'deleteVolume'; readonly name: string; readonly uid: string | undefined }
+  /** Deletes this version only: a clone that has succeeded since is kept. */
+  | {
+      readonly type: 'deleteVolume';
+      readonly name: string;
+      readonly uid: string | undefined;
+      readonly resourceVersion: string | undefined;
+    }
   | {
       readonly type: 'resizeClaim';
       readonly name: string;

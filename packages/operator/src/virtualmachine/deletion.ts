@@ -71,7 +71,7 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
 async function deleteAll(children: readonly Child[], { client }: Context): Promise<string | undefined> {
   for (const { kind, object } of children)
     if (object.metadata.deletionTimestamp === undefined)
-      await remove(client, kind, object.metadata, object.metadata.uid);
+      await remove(client, kind, object.metadata, { uid: object.metadata.uid });
   const [first] = children;
   return first && describe(first);
 }

@@ -113,7 +113,9 @@ function deleteStrays(
       const isReplaced = metadata.name !== current && isVolumeName(vm, metadata.name);
       return isReplaced && status?.phase !== 'Succeeded' && metadata.deletionTimestamp === undefined;
     })
-    .map(({ metadata: { name, uid } }) => ({ type: 'deleteVolume', name, uid }));
+    .map(({ metadata: { name, uid, resourceVersion } }) => ({
+      ...{ type: 'deleteVolume', name, uid, resourceVersion },
+    }));
 }
 
 function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {

@@ -1,6 +1,7 @@
 import {
   type Client,
   ConflictError,
+  type DeleteOptions,
   type Draft,
   type Kind,
   type KubeObject,
@@ -39,7 +40,7 @@ export async function execute(action: Action, vm: VirtualMachine, client: Client
     case 'applyMachine':
       return void (await client.apply(KubevirtMachine, action.machine));
     case 'deleteVolume':
-      return remove(client, DataVolume, { namespace, name: action.name }, action.uid);
+      return remove(client, DataVolume, { namespace, name: action.name }, action);
     case 'resizeClaim': {
       const patch = {
         metadata: { uid: action.uid },
@@ -48,21 +49,24 @@ export async function execute(action: Action, vm: VirtualMachine, client: Client
       return void (await client.mergePatch(PersistentVolumeClaim, { namespace, name: action.name }, patch));
     }
     case 'restart':
-      return remove(client, KubevirtInstance, { namespace, name }, action.uid);
+      return remove(client, KubevirtInstance, { namespace, name }, action);
   }
 }
 
-/** Deletes the object with this UID. Does nothing if it is gone or was replaced by another one of the same name. */
+/**
+ * Deletes the object with this UID and, if given, this version. Does nothing if it is gone, was replaced by another one of
+ * the same name, or has changed.
+ */
 export async function remove(
   client: Client,
   kind: Kind,
   ref: ObjectRef,
-  uid: string | undefined,
+  { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
 ): Promise<void> {
   try {
-    await ignoreNotFound(client.delete(kind, ref, { uid }));
+    await ignoreNotFound(client.delete(kind, ref, { uid, resourceVersion }));
   } catch (error) {
-    if (!(error instanceof ConflictError)) throw error; // Conflict: another UID
+    if (!(error instanceof ConflictError)) throw error; // Conflict: another UID or version
   }
 }
 

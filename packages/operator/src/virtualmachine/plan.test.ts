@@ -60,7 +60,11 @@ const PLANNED: VirtualMachineStatus = { snapshot: 'snap-1', dataVolume: DISK };
 
 function volume(object: VirtualMachine, phase: string, name = DISK): DataVolume {
   const draft = volumeDraft(object, image(), 'snap-1', name);
-  return { ...draft, metadata: { ...draft.metadata, uid: `uid-of-${name}` }, status: { phase } };
+  return {
+    ...draft,
+    metadata: { ...draft.metadata, uid: `uid-of-${name}`, resourceVersion: '7' },
+    status: { phase },
+  };
 }
 
 function machine(object: VirtualMachine, status: KubevirtMachine['status'], disk = DISK): KubevirtMachine {
@@ -289,7 +293,9 @@ describe('the root disk', () => {
     const renewed = image({ snapshots: [{ name: 'snap-9', clones: 0 }] });
     const planned = next(object, { image: renewed, volumes: [volume(object, 'Pending')] });
     expect(planned.status).toMatchObject({ snapshot: 'snap-9', dataVolume: `${DISK}-2` });
-    expect(planned.actions).toContainEqual({ type: 'deleteVolume', name: DISK, uid: `uid-of-${DISK}` });
+    expect(planned.actions).toContainEqual({
+      ...{ type: 'deleteVolume', name: DISK, uid: `uid-of-${DISK}`, resourceVersion: '7' },
+    });
     const kept = next(object, all(object, 'Running', { image: renewed }));
     expect(kept.actions).toEqual([]);
     expect(kept.status).toMatchObject(PLANNED);
