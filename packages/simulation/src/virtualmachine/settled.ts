@@ -142,6 +142,8 @@ function readyProblem(server: ApiServer, machine: StoredObject): string | undefi
   const shouldRun = Object(machine.spec).ignoreOnDeploy !== true;
   const printed = textAt(child, 'status', 'printableStatus');
   if (printed !== (shouldRun ? 'Running' : 'Stopped')) return `its machine is ${printed}`;
+  const stale = staleField(machine, child, find(server, Instance, namespace, name));
+  if (stale !== undefined) return `${stale} does not describe its machine`;
   if (textAt(child, 'spec', 'runStrategy') !== (shouldRun ? 'Always' : 'Halted'))
     return 'its runStrategy was changed';
   const cores = numberAt(child, 'spec', 'template', 'spec', 'domain', 'cpu', 'cores');
@@ -153,6 +155,21 @@ function readyProblem(server: ApiServer, machine: StoredObject): string | undefi
   const secret = find(server, Secret, namespace, `${name}-cloudinit`);
   if (secret === undefined || controllerOf(secret) !== uid) return 'its Secret is missing';
   return JSON.stringify(secret).includes('Y2hhbmdlZA==') ? 'its Secret was changed' : undefined;
+}
+
+/** Returns a field of the status that differs from what KubeVirt reports: a watch of the operator may have stalled. */
+function staleField(
+  machine: StoredObject,
+  child: StoredObject,
+  instance: StoredObject | undefined,
+): string | undefined {
+  if (textAt(machine, 'status', 'printableStatus') !== textAt(child, 'status', 'printableStatus'))
+    return 'printableStatus';
+  if (textAt(machine, 'status', 'node') !== textAt(instance, 'status', 'nodeName')) return 'node';
+  const isRequired = conditionOf(child, 'RestartRequired')?.status === 'True';
+  return (conditionOf(machine, 'RestartRequired')?.status === 'True') === isRequired
+    ? undefined
+    : 'RestartRequired';
 }
 
 /** Returns the invariant that no object of the operator exists without need. */
