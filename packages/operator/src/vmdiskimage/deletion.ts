@@ -123,7 +123,7 @@ export class ImageFinalizer {
       return [...snapshots.map(snapshotChild), ...volumes.map(volumeChild)];
     };
     for (const child of children())
-      if (child.metadata.deletionTimestamp === undefined) await deleteChild(child, client);
+      if (child.metadata.deletionTimestamp === undefined) await deleteChild(child, client, caches);
     const claims = claimsOf(image, caches).map(({ metadata }) => `PersistentVolumeClaim ${keyOf(metadata)}`);
     const remaining = [...children().map(nameOf), ...claims];
     if (remaining.length > 0) {

@@ -7,6 +7,7 @@ import {
   InvalidError,
   type KubeObject,
   messageOf,
+  NotFoundError,
   type ReconcileContext,
 } from '@vmwright/runtime';
 import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
@@ -42,7 +43,7 @@ export class Executor {
 
   async execute(action: Action, image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { client } = context;
-    const { slots, namespace } = this.#options;
+    const { caches, slots, namespace } = this.#options;
     const store = slotStore(client, namespace);
     const { uid = '' } = image.metadata;
     switch (action.type) {
@@ -56,7 +57,7 @@ export class Executor {
       case 'createSnapshot':
         return created('SnapshotRejected', client.create(VolumeSnapshot, action.snapshot));
       case 'delete':
-        await deleteChild(action.child, client);
+        await deleteChild(action.child, client, caches);
         return {};
       case 'prune':
         return this.#prune(image, context);
@@ -85,13 +86,23 @@ export class Executor {
   }
 }
 
-/** Deletes a child. Its UID is a precondition, so another object of the same name is never deleted. */
+/**
+ * Deletes a child. Its UID is a precondition, so another object of the same name is never deleted. A child that is gone already is
+ * removed from the cache, whose watch is late.
+ */
 export async function deleteChild(
   { childKind, metadata }: Child,
   client: Pick<Client, 'delete'>,
+  caches: Caches,
 ): Promise<void> {
   const kind = childKind === 'DataVolume' ? DataVolume : VolumeSnapshot;
-  await ignoreNotFound(client.delete(kind, metadata, { uid: metadata.uid, propagation: 'Background' }));
+  const { uid } = metadata;
+  try {
+    await client.delete(kind, metadata, { uid, propagation: 'Background' });
+  } catch (error) {
+    if (!(error instanceof NotFoundError)) throw error;
+    caches.get<DataVolume | VolumeSnapshot>(kind).onDelete(metadata, uid ?? '');
+  }
 }
 
 /** Waits for the creation of a child. A child that the API server rejects fails the attempt. */

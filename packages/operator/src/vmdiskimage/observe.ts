@@ -94,8 +94,9 @@ export function childrenOf({ metadata: { uid = '' } }: VMDiskImage, caches: Cach
 }
 
 /**
- * Gathers the state of an image from the caches. What the stored status says should exist, and the caches lack, is read from
- * the API server: the watch of one kind may be behind that of another, above all when a replica starts to lead.
+ * Gathers the state of an image from the caches. What would lead to a deletion is read from the API server: an object that the
+ * status names and the caches lack, or whose cached state is not finished although no attempt is running. The watch of one kind
+ * may be far behind that of another, above all when a replica starts to lead.
  */
 export async function observe(
   image: VMDiskImage,
@@ -104,10 +105,10 @@ export async function observe(
   client: Pick<Client, 'get'>,
 ): Promise<Observed> {
   const { namespace } = image.metadata;
-  const { attempt, dataVolume, snapshots: recorded = [] } = image.status ?? {};
-  const read = async <T extends KubeObject>(kind: Kind<T>, name: string) => {
+  const { phase, attempt, dataVolume, snapshots: recorded = [] } = image.status ?? {};
+  const read = async <T extends KubeObject>(kind: Kind<T>, name: string): Promise<readonly T[]> => {
     const found = await ignoreNotFound(client.get(kind, { namespace, name }));
-    return found !== undefined && isOwnedBy(found, image) ? found : undefined;
+    return found !== undefined && isOwnedBy(found, image) ? [found] : [];
   };
   const { volumes, snapshots: cached } = childrenOf(image, caches);
   const number = attempt?.number ?? 0;
@@ -116,15 +117,25 @@ export async function observe(
     const ofChild = attemptOf(image, child);
     return ofChild > 0 && ofChild < number;
   };
+  const ofAttempt = cached.filter((snapshot) => attemptOf(image, snapshot) === number);
   let volume = volumes.find(({ metadata }) => metadata.name === name);
-  if (volume === undefined && dataVolume === name) volume = await read(DataVolume, name);
-  const namesake = caches.get(DataVolume).get({ namespace, name });
-  let snapshots = cached.filter((snapshot) => attemptOf(image, snapshot) === number);
-  if (!snapshots.some(isReadyToUse) && recorded.length > 0) {
-    const missing = recorded.filter((each) => !snapshots.some(({ metadata }) => metadata.name === each.name));
-    const found = await Promise.all(missing.map((each) => read(VolumeSnapshot, each.name)));
-    snapshots = [...snapshots, ...found.flatMap((each) => each ?? [])].toSorted(byAge);
+  let snapshots: readonly VolumeSnapshot[] = ofAttempt;
+  const isRunning = phase === 'Syncing' && volume !== undefined;
+  if (dataVolume === name && !isRunning && !isImported(volume)) [volume] = await read(DataVolume, name);
+  if (phase !== 'Syncing') {
+    const usable = ofAttempt.filter(isReadyToUse);
+    const names = new Set([
+      ...ofAttempt.map(({ metadata }) => metadata.name),
+      ...recorded.map((each) => each.name),
+    ]);
+    for (const { metadata } of usable) names.delete(metadata.name);
+    const doubtful = await Promise.all([...names].map((each) => read(VolumeSnapshot, each)));
+    snapshots = [...usable, ...doubtful.flat()].toSorted(byAge);
   }
+  const namesake = caches.get(DataVolume).get({ namespace, name });
+  const earlier = volumes.filter(isEarlier);
+  const unfinished = earlier.filter((each) => !isImported(each));
+  const confirmed = await Promise.all(unfinished.map(({ metadata }) => read(DataVolume, metadata.name)));
   return {
     ...known,
     volume,
@@ -133,11 +144,18 @@ export async function observe(
     claim: volume && (await observeClaim(volume, caches, client)),
     snapshots,
     snapshotNames: namesIn(caches.get(VolumeSnapshot).keys(), keyOf({ namespace, name })),
-    obsolete: { volumes: volumes.filter(isEarlier), snapshots: cached.filter(isEarlier) },
+    obsolete: {
+      volumes: [...earlier.filter(isImported), ...confirmed.flat()],
+      snapshots: cached.filter(isEarlier),
+    },
     lastAttempt: Math.max(number, ...[...volumes, ...cached].map((child) => attemptOf(image, child))),
     users: usersOf(image, caches),
     storageClass: storageClassProblem(image, caches),
   };
+}
+
+function isImported(volume: DataVolume | undefined): boolean {
+  return volume?.status?.phase === 'Succeeded';
 }
 
 /** Returns the names of objects whose key begins with this prefix. */

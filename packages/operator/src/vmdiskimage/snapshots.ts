@@ -33,7 +33,8 @@ export function isBeingCloned(snapshot: string, { clones }: Users): boolean {
     ({ metadata, spec, status }) =>
       spec?.source?.snapshot?.name === snapshot &&
       metadata.deletionTimestamp === undefined &&
-      status?.phase !== 'Succeeded',
+      status?.phase !== 'Succeeded' &&
+      status?.phase !== 'Failed',
   );
 }
 
