@@ -41,9 +41,11 @@ async function replaced(path: string, is: (object: KubeObject) => boolean = () =
 }
 
 /** Waits for an event about a VirtualMachine. @returns its note */
-async function eventOf(name: string, reason: string): Promise<string> {
+async function eventOf(name: string, reason: string, type?: 'Warning'): Promise<string> {
   const isWanted = (event: KubeObject) =>
-    field(event, 'regarding', 'name') === name && field(event, 'reason') === reason;
+    field(event, 'regarding', 'name') === name &&
+    field(event, 'reason') === reason &&
+    (type === undefined || field(event, 'type') === type);
   for await (const { object } of cluster().api.watch(PATHS.events, AbortSignal.timeout(30_000)))
     if (isWanted(object)) return String(field(object, 'note'));
   throw new Error(`no event ${reason} about ${name}`);
@@ -221,7 +223,7 @@ describe('a running machine', () => {
       `${PATHS.instances}/runner`,
       ({ metadata }) => metadata.uid !== stuck.metadata.uid,
     );
-    expect(await eventOf('runner', 'Restarted')).toContain('KubeVirt reports ErrorPvcNotFound');
+    expect(await eventOf('runner', 'Restarted', 'Warning')).toContain('KubeVirt reports ErrorPvcNotFound');
     const ready = await env.until('runner', isReady);
     expect(status(ready, 'restartedAt')).toBeDefined();
     expect(status(ready, 'restarts')).toBeUndefined();

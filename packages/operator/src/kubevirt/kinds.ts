@@ -76,6 +76,7 @@ export const KubevirtMachine = foreignKind<KubevirtMachine>({
 
 /** KubeVirt's VirtualMachineInstance: a running machine. */
 export interface KubevirtInstance extends KubeObject {
+  readonly spec?: KubevirtMachineSpec;
   readonly status?: {
     readonly phase?: string;
     readonly nodeName?: string;

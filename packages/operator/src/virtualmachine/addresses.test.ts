@@ -57,9 +57,11 @@ test('the message does not name a machine of another namespace', () => {
   expect(message(vm('b', 'secret', ['a/net', '10.0.0.1/24']))).not.toContain('secret');
 });
 
-test('the older machine is the one that was created first, then the one with the lower UID', () => {
+test('the older machine is the one that was created first, then the one with a disk, then the one with the lower UID', () => {
   const [a, b] = [vm('a', 'a'), vm('a', 'b')];
   const late = { ...a, metadata: { ...a.metadata, creationTimestamp: '2026-11-17T10:00:01Z' } };
+  const begun = { ...b, status: { dataVolume: 'b-root' } };
+  expect([isOlder(begun, a), isOlder(a, begun)]).toEqual([true, false]);
   expect([isOlder(a, b), isOlder(b, a), isOlder(late, b), isOlder(b, late)]).toEqual([
     true,
     false,

@@ -59,10 +59,15 @@ export function findAddressConflict(
   return undefined;
 }
 
-/** Whether a VirtualMachine is older than another one: by creation time, then by UID. */
+/**
+ * Whether a VirtualMachine is older than another one: by creation time, which has a precision of seconds; then one that has a
+ * disk is older than one that has none; then by UID.
+ */
 export function isOlder(a: VirtualMachine, b: VirtualMachine): boolean {
   const [atA, atB] = [a, b].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''));
   if (atA !== atB && atA !== undefined && atB !== undefined) return atA < atB;
+  const [hasDiskA, hasDiskB] = [a, b].map(({ status }) => status?.dataVolume !== undefined);
+  if (hasDiskA !== hasDiskB) return hasDiskA === true;
   return (a.metadata.uid ?? '') < (b.metadata.uid ?? '');
 }
 

@@ -579,6 +579,18 @@ describe('restarts', () => {
     const reported = next(object, required(object));
     expect(reported.actions).toEqual([]);
     expect(condition(reported, 'RestartRequired')?.message).toContain('cpu changed');
+    // KubeVirt may fail to report it, so the operator compares the running instance itself.
+    const running = (cores: number, disk: string) => {
+      const spec = machine(object, {}, disk).spec?.template?.spec;
+      if (spec === undefined) throw new Error('the machine has no template');
+      return { ...instance, spec: { ...spec, domain: { ...spec.domain, cpu: { cores } } } };
+    };
+    const because = (cores: number, disk: string) =>
+      condition(next(object, all(object, 'Running', { instance: running(cores, disk) })), 'RestartRequired')
+        ?.message;
+    expect(because(1, DISK)).toContain('the number of virtual CPUs was changed');
+    expect(because(2, 'old')).toContain('the root disk was replaced');
+    expect(because(2, DISK)).toBeUndefined();
     const restarting = vm({ updatePolicy: 'Restart' }, PLANNED);
     const done = next(restarting, required(restarting));
     expect(types(done)).toEqual(['restart']);

@@ -1,4 +1,5 @@
 import { type EventInput, exponentialMs } from '@vmwright/runtime';
+import type { KubevirtMachineSpec } from '../kubevirt/kinds.ts';
 import type { Action } from './actions.ts';
 import { shouldRun } from './children.ts';
 import { foreignCondition, type Observed } from './observe.ts';
@@ -32,10 +33,25 @@ export function isRunning({ machine }: Pick<Observed, 'machine'>): boolean {
   return ready === true && (printableStatus === 'Running' || printableStatus === 'Migrating');
 }
 
-/** Returns KubeVirt's message if a change takes effect only after a restart. */
-export function restartRequired({ machine }: Pick<Observed, 'machine'>): string | undefined {
+/**
+ * Returns why a change takes effect only after a restart; undefined if none is needed. KubeVirt reports it, but not after a
+ * restart within the same generation: it then may have deleted the revision that it compares with. So the fields that cannot
+ * be changed while the machine runs are compared here too.
+ */
+export function restartRequired({
+  machine,
+  instance,
+}: Pick<Observed, 'machine' | 'instance'>): string | undefined {
   const condition = foreignCondition(machine?.status?.conditions, 'RestartRequired');
-  return condition?.status === 'True' ? (condition.message ?? '') : undefined;
+  if (condition?.status === 'True') return condition.message ?? '';
+  const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
+  if (wanted === undefined || actual === undefined) return undefined;
+  if (wanted.domain.cpu?.cores !== actual.domain.cpu?.cores) return 'the number of virtual CPUs was changed';
+  return rootDiskOf(wanted) === rootDiskOf(actual) ? undefined : 'the root disk was replaced';
+}
+
+function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
+  return volumes?.find(({ dataVolume }) => dataVolume !== undefined)?.dataVolume?.name;
 }
 
 /** Returns the record of earlier restarts. */
