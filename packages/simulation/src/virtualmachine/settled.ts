@@ -3,7 +3,6 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { Claim, controllerOf, find, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { SOURCES } from './backends.ts';
 import type { Foreign } from './foreign.ts';
 import {
   byKey,
@@ -20,6 +19,7 @@ import {
   textAt,
 } from './objects.ts';
 import type { References } from './references.ts';
+import { isMissing } from './user.ts';
 
 /** Every image and machine has the state that it must have once the faults have stopped. */
 export function converged(references: References): Invariant {
@@ -62,10 +62,6 @@ function imageProblem(server: ApiServer, image: StoredObject, isReferenced: bool
 
 function isBehind(object: StoredObject): boolean {
   return numberAt(object, 'status', 'observedGeneration') !== object.metadata.generation;
-}
-
-function isMissing(image: StoredObject): boolean {
-  return textAt(image, 'spec', 'url')?.startsWith(SOURCES.missing) === true;
 }
 
 /** Whether an unreferenced image is to be pruned within the run. */
