@@ -3,7 +3,6 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { Claim, controllerOf, find, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { SOURCES } from './backends.ts';
 import type { Foreign } from './foreign.ts';
 import {
   byKey,
@@ -20,6 +19,7 @@ import {
   textAt,
 } from './objects.ts';
 import type { References } from './references.ts';
+import { isMissing } from './user.ts';
 
 /** Every image and machine has the state that it must have once the faults have stopped. */
 export function converged(references: References): Invariant {
@@ -62,10 +62,6 @@ function imageProblem(server: ApiServer, image: StoredObject, isReferenced: bool
 
 function isBehind(object: StoredObject): boolean {
   return numberAt(object, 'status', 'observedGeneration') !== object.metadata.generation;
-}
-
-function isMissing(image: StoredObject): boolean {
-  return textAt(image, 'spec', 'url')?.startsWith(SOURCES.missing) === true;
 }
 
 /** Whether an unreferenced image is to be pruned within the run. */
@@ -142,6 +138,8 @@ function readyProblem(server: ApiServer, machine: StoredObject): string | undefi
   const shouldRun = Object(machine.spec).ignoreOnDeploy !== true;
   const printed = textAt(child, 'status', 'printableStatus');
   if (printed !== (shouldRun ? 'Running' : 'Stopped')) return `its machine is ${printed}`;
+  const stale = staleField(machine, child, find(server, Instance, namespace, name));
+  if (stale !== undefined) return `${stale} does not describe its machine`;
   if (textAt(child, 'spec', 'runStrategy') !== (shouldRun ? 'Always' : 'Halted'))
     return 'its runStrategy was changed';
   const cores = numberAt(child, 'spec', 'template', 'spec', 'domain', 'cpu', 'cores');
@@ -153,6 +151,21 @@ function readyProblem(server: ApiServer, machine: StoredObject): string | undefi
   const secret = find(server, Secret, namespace, `${name}-cloudinit`);
   if (secret === undefined || controllerOf(secret) !== uid) return 'its Secret is missing';
   return JSON.stringify(secret).includes('Y2hhbmdlZA==') ? 'its Secret was changed' : undefined;
+}
+
+/** Returns a field of the status that differs from what KubeVirt reports: a watch of the operator may have stalled. */
+function staleField(
+  machine: StoredObject,
+  child: StoredObject,
+  instance: StoredObject | undefined,
+): string | undefined {
+  if (textAt(machine, 'status', 'printableStatus') !== textAt(child, 'status', 'printableStatus'))
+    return 'printableStatus';
+  if (textAt(machine, 'status', 'node') !== textAt(instance, 'status', 'nodeName')) return 'node';
+  const isRequired = conditionOf(child, 'RestartRequired')?.status === 'True';
+  return (conditionOf(machine, 'RestartRequired')?.status === 'True') === isRequired
+    ? undefined
+    : 'RestartRequired';
 }
 
 /** Returns the invariant that no object of the operator exists without need. */

@@ -1,11 +1,12 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import type { Draft } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
+import type { StoredObject } from '../apiserver/object.ts';
 import { Secret } from '../kubevirt/kinds.ts';
 import { KubectlUser, type Ref } from '../scenario/kubectl-user.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { SOURCES } from './backends.ts';
-import { PAUSED, phaseIn, RETRY, textAt } from './objects.ts';
+import { isTerminating, PAUSED, phaseIn, RETRY, textAt } from './objects.ts';
 
 /** The users' VirtualMachines, and the images that they name. Two images have the same name in different namespaces. */
 export const MACHINES: readonly [Ref, ...Ref[]] = [
@@ -188,7 +189,7 @@ export class User {
   /** Retries the images that have failed although their source exists. */
   retryFailed(): void {
     for (const image of this.#server.objects(VMDiskImage))
-      if (phaseIn(image) === 'Failed' && !textAt(image, 'spec', 'url')?.startsWith(SOURCES.missing))
+      if (phaseIn(image) === 'Failed' && !isTerminating(image) && !isMissing(image))
         this.retry(refOf(image.metadata));
   }
 
@@ -257,6 +258,11 @@ export class User {
   #count(what: UserAction): void {
     this.#simulation.counts.add(what);
   }
+}
+
+/** Whether the source of an image does not exist. */
+export function isMissing(image: StoredObject): boolean {
+  return textAt(image, 'spec', 'url')?.startsWith(SOURCES.missing) === true;
 }
 
 function nameOf({ namespace, name }: Ref): string {
