@@ -1,5 +1,6 @@
 /** The controllers of vmwright, and the operator that runs them. */
 
+export { controlKubevirt } from './kubevirt/controllers.ts';
 export { type ManifestOptions, type Manifests, manifests } from './manifests.ts';
 export {
   type BatchResult,
@@ -26,12 +27,10 @@ export { type Settings, settingsFrom } from './settings/settings.ts';
 export { SettingsError } from './settings/values.ts';
 export { VCenter } from './vcenter/vcenter.ts';
 export { VCenterPool } from './vcenter/vcenter-pool.ts';
-export { controlVirtualMachines } from './virtualmachine/controller.ts';
 export { VirtualMachine } from './virtualmachine/resource.ts';
 export { controlVms } from './vm/controller.ts';
 export { collectVmGarbage } from './vm/gc.ts';
 export { VM } from './vm/resource.ts';
-export { controlVmDiskImages } from './vmdiskimage/controller.ts';
 export { VMDiskImage } from './vmdiskimage/resource.ts';
 export { controlVmGroups } from './vmgroup/controller.ts';
 export { collectVmGroupGarbage } from './vmgroup/gc.ts';

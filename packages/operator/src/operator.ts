@@ -1,19 +1,18 @@
 import { type Access, Channel, jsonLogger, Manager, type World } from '@vmwright/runtime';
 import { connectCloud } from './cloud.ts';
 import { clusterIdOf, metricsName, NAME, webhookAddress } from './declarations.ts';
+import { controlKubevirt } from './kubevirt/controllers.ts';
 import { buildMetrics, objectMetrics } from './metrics.ts';
 import type { AddressSettings } from './settings/endpoints.ts';
 import type { Settings } from './settings/settings.ts';
 import { connectVcenters } from './vcenter/connect.ts';
 import { admitVirtualMachines } from './virtualmachine/admission.ts';
-import { controlVirtualMachines } from './virtualmachine/controller.ts';
 import { VirtualMachine } from './virtualmachine/resource.ts';
 import { admitVms } from './vm/admission.ts';
 import { controlVms } from './vm/controller.ts';
 import { collectVmGarbage } from './vm/gc.ts';
 import { VM } from './vm/resource.ts';
 import { admitVmDiskImages } from './vmdiskimage/admission.ts';
-import { controlVmDiskImages } from './vmdiskimage/controller.ts';
 import { VMDiskImage } from './vmdiskimage/resource.ts';
 import { controlVmGroups } from './vmgroup/controller.ts';
 import { CONVERSION } from './vmgroup/conversion.ts';
@@ -77,8 +76,7 @@ export async function runOperator(
   if (settings.kubevirt !== undefined) {
     manager.admit(VirtualMachine, admitVirtualMachines(manager.caches));
     manager.admit(VMDiskImage, admitVmDiskImages(manager.caches));
-    controlVmDiskImages(manager, { world, namespace, ...settings.kubevirt });
-    controlVirtualMachines(manager, { world, ...settings.kubevirt });
+    controlKubevirt(manager, { world, namespace, ...settings.kubevirt });
   }
   objectMetrics(manager.registry, manager.caches, {
     vm: settings.cloud !== undefined,

@@ -15,6 +15,7 @@ export { SharedNamespaces, type SharedPartition } from './cache/shared-namespace
 export type { Change, Indexer } from './cache/store.ts';
 export * from './client/client.ts';
 export * from './client/errors.ts';
+export { ignoreAlreadyExists, ignoreNotFound } from './client/ignore.ts';
 export * from './client/options.ts';
 export type { RequestObserver } from './client/requests.ts';
 export type { Page, Scale, WatchEvent } from './client/responses.ts';

@@ -194,18 +194,6 @@ export const VolumeSnapshot = foreignKind<VolumeSnapshot>({
   scope: 'Namespaced',
 });
 
-export interface VolumeSnapshotClass extends KubeObject {
-  readonly driver?: string;
-}
-
-export const VolumeSnapshotClass = foreignKind<VolumeSnapshotClass>({
-  group: 'snapshot.storage.k8s.io',
-  version: 'v1',
-  kind: 'VolumeSnapshotClass',
-  plural: 'volumesnapshotclasses',
-  scope: 'Cluster',
-});
-
 /** Multus network that an interface of a machine is attached to. */
 export type NetworkAttachmentDefinition = KubeObject;
 

@@ -1,11 +1,12 @@
 import { keyOf, parseQuantity, type Secret } from '@vmwright/runtime';
 import type { DataVolume, KubevirtMachine, KubevirtMachineSpec } from '../kubevirt/kinds.ts';
+import { ownerReference } from '../kubevirt/ownership.ts';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { networkRef } from './addresses.ts';
 import type { CloudInit } from './cloud-init.ts';
-import { childLabels, macAddress, ownerReference, secretName } from './identity.ts';
+import { childLabels, macAddress, secretName } from './identity.ts';
 import { machineMetadata } from './metadata.ts';
-import type { VirtualMachine } from './resource.ts';
+import { VirtualMachine } from './resource.ts';
 
 /* The objects that the operator creates for a VirtualMachine. */
 
@@ -127,5 +128,5 @@ export function usesVolume(machine: KubevirtMachine | undefined, volume: string)
 
 function childMetadata(vm: VirtualMachine) {
   const { namespace = '', name } = vm.metadata;
-  return { namespace, name, labels: childLabels(vm), ownerReferences: [ownerReference(vm)] };
+  return { namespace, name, labels: childLabels(vm), ownerReferences: [ownerReference(VirtualMachine, vm)] };
 }

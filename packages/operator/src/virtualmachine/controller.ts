@@ -9,7 +9,6 @@ import {
   statusChanged,
   type World,
 } from '@vmwright/runtime';
-import { configureClaimCache } from '../kubevirt/claim-cache.ts';
 import {
   DataVolume,
   KubevirtInstance,
@@ -105,7 +104,6 @@ function configureCaches(caches: Caches): void {
   caches.get(KubevirtMachine, { labelSelector: MANAGED_SELECTOR });
   caches.get(KubevirtInstance, { labelSelector: MANAGED_SELECTOR });
   caches.get(Secret, { labelSelector: MANAGED_SELECTOR });
-  configureClaimCache(caches);
   caches.get(NetworkAttachmentDefinition, { metadataOnly: true });
   const volumes = caches.get(DataVolume);
   volumes.addIndex(VOLUME_OWNER_INDEX, volumeOwnerKeys);

@@ -1,5 +1,6 @@
 import {
   type Client,
+  ignoreNotFound,
   type Kind,
   type KubeObject,
   type Reconcile,
@@ -9,17 +10,9 @@ import {
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
-import { ignoreNotFound } from './errors.ts';
+import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import { remove } from './execute.ts';
-import {
-  childSelector,
-  controllerUid,
-  isInstanceOf,
-  isOwnedBy,
-  NO_CHILD_LABELS,
-  place,
-  secretName,
-} from './identity.ts';
+import { childSelector, isInstanceOf, NO_CHILD_LABELS, place, secretName } from './identity.ts';
 import type { VirtualMachine } from './resource.ts';
 import { deletingStatus } from './status.ts';
 
@@ -110,8 +103,8 @@ function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   const ref = { namespace: vm.metadata.namespace, name: dataVolume };
   const claim = cache(PersistentVolumeClaim).get(ref);
   // A claim without an owner, or with a DataVolume that was taken from the VirtualMachine, is not deleted.
-  if (claim === undefined || controllerUid(claim) === undefined) return undefined;
-  if (cache(DataVolume).get(ref)?.metadata.uid === controllerUid(claim)) return undefined;
+  if (claim === undefined || controllerOf(claim)?.uid === undefined) return undefined;
+  if (cache(DataVolume).get(ref)?.metadata.uid === controllerOf(claim)?.uid) return undefined;
   return describe({ kind: PersistentVolumeClaim, object: claim });
 }
 

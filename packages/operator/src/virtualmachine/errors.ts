@@ -120,23 +120,3 @@ function partOf({ type }: Action): Pick<ActionProblem, 'part'> {
 function isRejection(error: ApiError): boolean {
   return [ForbiddenError, InvalidError, BadRequestError, NotFoundError].some((each) => error instanceof each);
 }
-
-/** Resolves to undefined instead of failing if the object does not exist. */
-export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof NotFoundError) return undefined;
-    throw error;
-  }
-}
-
-/** Resolves to undefined instead of failing if the object exists already. */
-export async function ignoreAlreadyExists<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof AlreadyExistsError) return undefined;
-    throw error;
-  }
-}

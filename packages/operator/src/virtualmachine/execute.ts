@@ -3,16 +3,19 @@ import {
   ConflictError,
   type DeleteOptions,
   type Draft,
+  ignoreAlreadyExists,
+  ignoreNotFound,
   type Kind,
   type KubeObject,
   type ObjectRef,
   Secret,
 } from '@vmwright/runtime';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
+import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
-import { ignoreAlreadyExists, ignoreNotFound, NameConflictError } from './errors.ts';
-import { isOwnedBy, place } from './identity.ts';
+import { NameConflictError } from './errors.ts';
+import { place } from './identity.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /**

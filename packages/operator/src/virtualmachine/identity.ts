@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { KubeObject, ObjectRef, OwnerReference } from '@vmwright/runtime';
-import { VirtualMachine } from './resource.ts';
+import type { KubeObject, ObjectRef } from '@vmwright/runtime';
+import type { VirtualMachine } from './resource.ts';
 
 /* Names, labels and owner references of the objects that the operator creates for a VirtualMachine. */
 
@@ -23,24 +23,6 @@ export function childSelector({ metadata: { uid = '' } }: KubeObject): string {
 
 /** Change of labels with which a child is orphaned. */
 export const NO_CHILD_LABELS: Readonly<Record<string, null>> = { [MANAGED_BY]: null, [UID_LABEL]: null };
-
-export function ownerReference({ metadata: { name, uid = '' } }: VirtualMachine): OwnerReference {
-  const { group, version, kind } = VirtualMachine;
-  return {
-    ...{ apiVersion: `${group}/${version}`, kind, name, uid },
-    ...{ controller: true, blockOwnerDeletion: true },
-  };
-}
-
-/** Returns the UID of the object's controller. */
-export function controllerUid({ metadata }: KubeObject): string | undefined {
-  return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
-}
-
-/** Whether the VirtualMachine is the controller of an object. The operator changes and deletes no other objects. */
-export function isOwnedBy(child: KubeObject, { metadata: { uid } }: VirtualMachine): boolean {
-  return uid !== undefined && controllerUid(child) === uid;
-}
 
 /** Whether an instance of KubeVirt was started for the VirtualMachine. */
 export function isInstanceOf({ metadata }: KubeObject, { metadata: { uid } }: VirtualMachine): boolean {

@@ -8,18 +8,11 @@ import {
   PersistentVolumeClaim,
   StorageClass,
 } from '../kubevirt/kinds.ts';
+import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { type AddressConflict, findAddressConflict, isOlder, networkRef } from './addresses.ts';
 import { usesVolume } from './children.ts';
-import {
-  controllerUid,
-  firstVolumeName,
-  isInstanceOf,
-  isOwnedBy,
-  isVolumeName,
-  place,
-  secretName,
-} from './identity.ts';
+import { firstVolumeName, isInstanceOf, isVolumeName, place, secretName } from './identity.ts';
 import { imageKeyOf, imageRefOf, isImageNamespaceAllowed } from './image-ref.ts';
 import type { Passwords } from './passwords.ts';
 import { VirtualMachine } from './resource.ts';
@@ -31,7 +24,7 @@ export const VOLUME_OWNER_INDEX = 'virtualmachine-volume-owner';
 
 /** Returns the key of a DataVolume in the index of owners. */
 export function volumeOwnerKeys(volume: DataVolume): readonly string[] {
-  const uid = controllerUid(volume);
+  const uid = controllerOf(volume)?.uid;
   return uid === undefined ? [] : [uid];
 }
 

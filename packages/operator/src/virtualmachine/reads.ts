@@ -1,7 +1,6 @@
-import { type Client, keyOf, type ReconcileContext } from '@vmwright/runtime';
+import { type Client, ignoreNotFound, keyOf, type ReconcileContext } from '@vmwright/runtime';
 import { DataVolume } from '../kubevirt/kinds.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
-import { ignoreNotFound } from './errors.ts';
 import { imageKeyOf } from './image-ref.ts';
 import { VirtualMachine } from './resource.ts';
 import { hasSnapshot } from './snapshot-choice.ts';

@@ -12,13 +12,13 @@ import {
   type World,
   watch,
 } from '@vmwright/runtime';
-import { configureClaimCache } from '../kubevirt/claim-cache.ts';
 import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
+import { imageKeyOf } from '../virtualmachine/image-ref.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { ImageFinalizer } from './deletion.ts';
 import { Executor } from './executor.ts';
-import { claimPrefix, clonedPrefix, referencedImage } from './identity.ts';
+import { claimPrefix, clonedPrefix } from './identity.ts';
 import { imageMetrics } from './metrics.ts';
 import { imagesWithPrefix, indexChildren } from './observe.ts';
 import { ImageReconciler } from './reconciler.ts';
@@ -69,7 +69,6 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
   const { namespace, syncs, pruneAfterMs, concurrency } = options;
   const { caches } = manager;
   const images = caches.get(VMDiskImage);
-  configureClaimCache(caches);
   indexUsers(caches);
   indexChildren(caches);
   const channel = new Channel();
@@ -103,7 +102,7 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
     predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
     owns: [DataVolume, VolumeSnapshot],
     watches: [
-      watch(VirtualMachine, (machine) => [referencedImage(machine)], isReferenceChange),
+      watch(VirtualMachine, (machine) => [imageKeyOf(machine)], isReferenceChange),
       watch(DataVolume, (volume) => imagesWithPrefix(clonedPrefix(volume), caches)),
       watch(PersistentVolumeClaim, (claim) => imagesWithPrefix(claimPrefix(claim), caches)),
     ],
@@ -122,4 +121,4 @@ const isReferenceChange: Predicate<VirtualMachine> = ({ type, before, object }) 
   type !== 'changed' ||
   before?.metadata.uid !== object.metadata.uid ||
   before?.status?.snapshot !== object.status?.snapshot ||
-  (before !== undefined && referencedImage(before) !== referencedImage(object));
+  (before !== undefined && imageKeyOf(before) !== imageKeyOf(object));

@@ -1,6 +1,7 @@
 import {
   type Caches,
   type Client,
+  ignoreNotFound,
   type Kind,
   type KubeObject,
   keyOf,
@@ -11,11 +12,11 @@ import {
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
 import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { nameOf, snapshotChild, volumeChild } from './cleanup.ts';
 import { deleteChild } from './executor.ts';
-import { isOwnedBy } from './identity.ts';
 import { childrenOf, claimsOf } from './observe.ts';
-import { ignoreNotFound, isNewest } from './reads.ts';
+import { isNewest } from './reads.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
 import { slotStore } from './slot-store.ts';

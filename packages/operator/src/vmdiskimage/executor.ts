@@ -5,6 +5,7 @@ import {
   type Client,
   ForbiddenError,
   InvalidError,
+  ignoreNotFound,
   type KubeObject,
   messageOf,
   NotFoundError,
@@ -16,7 +17,6 @@ import type { FailureReason } from './errors.ts';
 import type { ImageMetrics } from './metrics.ts';
 import type { Observed } from './observe.ts';
 import type { Action } from './plan.ts';
-import { ignoreNotFound } from './reads.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
 import { slotStore } from './slot-store.ts';

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { isOwnedBy } from '../kubevirt/ownership.ts';
 import {
   attemptOf,
   childMetadata,
   claimPrefix,
   clonedPrefix,
   dataVolumeName,
-  isOwnedBy,
   prefixKey,
   snapshotName,
   sourceDigest,

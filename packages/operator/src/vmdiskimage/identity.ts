@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type KubeObject, keyOf, type OwnerReference } from '@vmwright/runtime';
+import { type KubeObject, keyOf } from '@vmwright/runtime';
 import type { DataVolume } from '../kubevirt/kinds.ts';
-import type { VirtualMachine } from '../virtualmachine/resource.ts';
+import { ownerReference } from '../kubevirt/ownership.ts';
 import { type ImageSpec, VMDiskImage } from './resource.ts';
 
 /* Names, labels and ownership of the DataVolumes and VolumeSnapshots of an image. */
@@ -35,23 +35,12 @@ export function snapshotName(image: VMDiskImage, attempt: number, number: number
 /** Returns the metadata of a child of an image. */
 export function childMetadata(image: VMDiskImage, name: string) {
   const { namespace = '', uid = '' } = image.metadata;
-  return { namespace, name, labels: { [UID_LABEL]: uid }, ownerReferences: [ownerReference(image)] };
-}
-
-function ownerReference({ metadata: { name, uid = '' } }: VMDiskImage): OwnerReference {
-  const { group, version, kind } = VMDiskImage;
-  const owner = { apiVersion: `${group}/${version}`, kind, name, uid };
-  return { ...owner, controller: true, blockOwnerDeletion: true };
-}
-
-/** Returns the UID of the controller that owns an object. */
-export function controllerOf({ metadata }: KubeObject): OwnerReference | undefined {
-  return metadata.ownerReferences?.find(({ controller }) => controller === true);
-}
-
-/** Whether an object is a child of this image. Objects with another owner are never changed, whatever their name is. */
-export function isOwnedBy(child: KubeObject, { metadata: { uid } }: KubeObject): boolean {
-  return uid !== undefined && controllerOf(child)?.uid === uid;
+  return {
+    namespace,
+    name,
+    labels: { [UID_LABEL]: uid },
+    ownerReferences: [ownerReference(VMDiskImage, image)],
+  };
 }
 
 /** Returns the number of the attempt that a child belongs to, from its name; 0 if the operator did not choose the name. */
@@ -60,12 +49,6 @@ export function attemptOf(image: VMDiskImage, { metadata: { name } }: KubeObject
   const [, number = '0'] =
     (name.startsWith(prefix) && /^-(\d+)(-\d+)?$/.exec(name.slice(prefix.length))) || [];
   return Number(number);
-}
-
-/** Returns the key of the image that a VirtualMachine refers to: `namespace/name`. */
-export function referencedImage({ metadata, spec }: VirtualMachine): string {
-  const { namespace = metadata.namespace, name } = spec.vmDiskImageRef;
-  return keyOf({ namespace, name });
 }
 
 /** Returns namespace and prefix of an image's children, under which clones of them are indexed. */

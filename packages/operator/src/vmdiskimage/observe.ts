@@ -1,17 +1,17 @@
-import { type Caches, type Client, type Kind, type KubeObject, keyOf, refOf } from '@vmwright/runtime';
+import {
+  type Caches,
+  type Client,
+  ignoreNotFound,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  refOf,
+} from '@vmwright/runtime';
 import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
 import type { Failure } from './errors.ts';
-import {
-  attemptOf,
-  claimPrefix,
-  controllerOf,
-  dataVolumeName,
-  isOwnedBy,
-  prefixKey,
-  sourceDigest,
-} from './identity.ts';
-import { ignoreNotFound } from './reads.ts';
+import { attemptOf, claimPrefix, dataVolumeName, prefixKey, sourceDigest } from './identity.ts';
 import { type Users, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
 import { isReadyToUse } from './snapshots.ts';

@@ -14,7 +14,7 @@ import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { snapshotName } from './identity.ts';
 import { countReferences, indexUsers, usersOf } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
-import { chooseSnapshot, countClones } from './snapshots.ts';
+import { countClones } from './snapshots.ts';
 
 const NAMESPACES = ['a', 'b'];
 const LONG = 'x'.repeat(50);
@@ -172,23 +172,4 @@ test('a machine and its disk are one clone of a snapshot, from the moment it is 
   const clones = [clone('disk-1', 'cloned'), clone('disk-2', 'lost-status'), clone('foreign')];
   expect(countClones('s-1', { machines, clones })).toBe(4);
   expect(countClones('s-2', { machines, clones })).toBe(1);
-});
-
-test('the oldest snapshot with a free clone is chosen, only while the image is Ready', () => {
-  const [image] = IMAGES;
-  if (image === undefined) throw new Error('no image');
-  const snapshots = [
-    { name: 's-1', clones: 2 },
-    { name: 's-2', clones: 1 },
-  ];
-  const { spec } = image;
-  expect(chooseSnapshot({ spec, status: { phase: 'Ready', snapshots } })).toBe('s-1');
-  expect(chooseSnapshot({ spec: { ...spec, maxClones: 2 }, status: { phase: 'Ready', snapshots } })).toBe(
-    's-2',
-  );
-  expect(
-    chooseSnapshot({ spec: { ...spec, maxClones: 1 }, status: { phase: 'Ready', snapshots } }),
-  ).toBeUndefined();
-  expect(chooseSnapshot({ spec, status: { phase: 'Syncing', snapshots } })).toBeUndefined();
-  expect(chooseSnapshot({ spec })).toBeUndefined();
 });

@@ -1,7 +1,9 @@
 import { type Caches, keyOf } from '@vmwright/runtime';
 import { DataVolume } from '../kubevirt/kinds.ts';
+import { controllerOf } from '../kubevirt/ownership.ts';
+import { imageKeyOf } from '../virtualmachine/image-ref.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
-import { clonedPrefix, controllerOf, prefixKey, referencedImage } from './identity.ts';
+import { clonedPrefix, prefixKey } from './identity.ts';
 import type { VMDiskImage } from './resource.ts';
 
 /** Index of VirtualMachines by the key of the image that they refer to. */
@@ -26,7 +28,7 @@ export interface References {
 
 /** Adds the indexes that `usersOf` reads. May be called more than once. */
 export function indexUsers(caches: Caches): void {
-  caches.get(VirtualMachine).addIndex(MACHINES_BY_IMAGE, (machine) => [referencedImage(machine)]);
+  caches.get(VirtualMachine).addIndex(MACHINES_BY_IMAGE, (machine) => [imageKeyOf(machine)]);
   caches.get(DataVolume).addIndex(CLONES_BY_IMAGE, (volume) => {
     const prefix = clonedPrefix(volume);
     return prefix === undefined ? [] : [prefix];

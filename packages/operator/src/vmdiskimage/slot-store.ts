@@ -1,5 +1,4 @@
-import { type Client, ConfigMap, refOf } from '@vmwright/runtime';
-import { ignoreNotFound } from './reads.ts';
+import { type Client, ConfigMap, ignoreNotFound, refOf } from '@vmwright/runtime';
 import { VMDiskImage } from './resource.ts';
 
 /** ConfigMap in the operator's namespace that lists the images that hold a sync slot: UID → `namespace/name`. */

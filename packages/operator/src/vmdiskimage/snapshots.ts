@@ -4,17 +4,6 @@ import { machineUid, type Users } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
 
 /**
- * Returns the snapshot that the next VM is cloned from: the oldest one that allows another clone. Undefined if the image is
- * not Ready, or if every snapshot has `maxClones` clones; another snapshot is on its way then. Works for an image that is being
- * deleted and still referenced, because its phase stays Ready.
- */
-export function chooseSnapshot({ spec, status }: Pick<VMDiskImage, 'spec' | 'status'>): string | undefined {
-  if (status?.phase !== 'Ready') return undefined;
-  const { maxClones = Number.POSITIVE_INFINITY } = spec;
-  return status.snapshots?.find(({ clones }) => clones < maxClones)?.name;
-}
-
-/**
  * Counts the clones of a snapshot: VirtualMachines that chose it, and other DataVolumes that clone it. A VirtualMachine counts
  * once its `status.snapshot` is stored, before its disk exists.
  */

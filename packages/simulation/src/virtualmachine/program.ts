@@ -1,4 +1,4 @@
-import { controlVirtualMachines, controlVmDiskImages } from '@vmwright/operator';
+import { controlKubevirt } from '@vmwright/operator';
 import { type ManagerListeners, observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
 
@@ -31,8 +31,7 @@ export function kubevirtProgram({ limit, ...listeners }: KubevirtProgramOptions)
       pruneAfterMs: 30 * DAY_MS,
       concurrency: 2,
     };
-    controlVmDiskImages(manager, { world, namespace: 'default', ...settings });
-    controlVirtualMachines(manager, { world, ...settings });
+    controlKubevirt(manager, { world, namespace: 'default', ...settings });
     await manager.run(world.stopping);
   };
 }
