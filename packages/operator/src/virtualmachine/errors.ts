@@ -1,11 +1,4 @@
-import {
-  AlreadyExistsError,
-  ApiError,
-  BadRequestError,
-  ForbiddenError,
-  InvalidError,
-  NotFoundError,
-} from '@vmwright/runtime';
+import { ApiError, BadRequestError, ForbiddenError, InvalidError, NotFoundError } from '@vmwright/runtime';
 import type { Action } from './actions.ts';
 import { place } from './identity.ts';
 import { imageRefOf } from './image-ref.ts';
