@@ -67,7 +67,9 @@ export const attemptsFailForAReason: Invariant = {
       const [was, is] = [phaseIn(before), phaseIn(after)];
       if (is === 'Syncing' && (was !== 'Syncing' || numberOf(before) !== numberOf(after))) {
         const startedAt = Date.parse(textAt(after, 'status', 'attempt', 'startedAt') ?? '') - EPOCH_MS;
-        attempts.set(uid, { startedAt, problem: undefined });
+        // The disk of an earlier attempt may be used again, and a stalled watch may show an older state of it.
+        const disk = server.objects(Volume).find((each) => controllerOf(each) === uid);
+        attempts.set(uid, { startedAt, problem: disk && problemOf(disk, false) });
         if (!firstAt.has(uid)) firstAt.set(uid, startedAt);
         if (!(startedAt >= (slotAt.get(uid) ?? 0) - clockError(truth) - ROUNDING_MS))
           violated(`the attempt of ${keyOf(after)} starts at ${startedAt} ms, before it got a slot`);
@@ -82,7 +84,9 @@ export const attemptsFailForAReason: Invariant = {
       const isOver = schedule.now - (firstAt.get(uid) ?? 0) >= SYNCS.maxTotalMs - slack;
       if (isTooLong) counts.add('an attempt timed out');
       if (!isTooLong && !isOver)
-        violated(`the attempt of ${keyOf(after)} fails after ${schedule.now - attempt.startedAt} ms`);
+        violated(
+          `the attempt of ${keyOf(after)} fails after ${schedule.now - attempt.startedAt} ms: ${textAt(after, 'status', 'message')}`,
+        );
     });
   },
 };

@@ -25,22 +25,31 @@ export const machineDeletedFirst: Invariant = {
 export const childrenDeletedFirst: Invariant = {
   name: 'children are deleted before their object',
   watch: (truth, violated) => {
+    /** UIDs of the owners of DataVolumes and machines, also of those that are gone: a claim outlives its DataVolume. */
+    const owners = new Map<string, string | undefined>();
+    for (const kind of [Volume, Machine])
+      onChange(truth.server, kind, (_, after) => {
+        if (after !== undefined) owners.set(after.metadata.uid ?? '', controllerOf(after));
+      });
     for (const kind of [VirtualMachine, VMDiskImage])
       onChange(truth.server, kind, (before, after) => {
         if (before === undefined || after !== undefined || isOrphaned(before)) return;
-        for (const child of descendantsOf(truth, before.metadata.uid))
+        for (const child of descendantsOf(truth, before.metadata.uid, owners))
           if (!isLate(child, before))
             violated(`${keyOf(before)} is gone, but ${child.kind} ${keyOf(child)} exists`);
       });
   },
 };
 
-function* descendantsOf({ server }: Truth, uid: string | undefined): Generator<StoredObject> {
+function* descendantsOf(
+  { server }: Truth,
+  uid: string | undefined,
+  owners: ReadonlyMap<string, string | undefined>,
+): Generator<StoredObject> {
   for (const kind of [Machine, Instance, Volume, Claim, Snapshot, Secret])
     for (const object of server.objects(kind)) {
-      const owner = controllerOf(object);
-      const parent = byUid(server, Machine, owner) ?? byUid(server, Volume, owner);
-      if (owner === uid || (parent !== undefined && controllerOf(parent) === uid)) yield object;
+      const owner = controllerOf(object) ?? '';
+      if (owner === uid || owners.get(owner) === uid) yield object;
     }
 }
 
