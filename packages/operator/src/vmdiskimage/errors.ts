@@ -54,9 +54,10 @@ export function classify(image: VMDiskImage, text: string): Failure | undefined 
   return { reason, message, isTerminal: true };
 }
 
-/** Removes user, password and query of the image's URL from a text. */
+/** Removes user, password and query of the image's URL from a text, and line breaks, which messages of S3 contain. */
 export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string): string {
-  return url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
+  const safe = url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
+  return safe.replaceAll(/\s+/g, ' ').trim();
 }
 
 function sentenceFor(reason: FailureReason, { spec: { url, secretRef } }: VMDiskImage): string {

@@ -32,7 +32,7 @@ export function failureOf(image: Reported, observed: Observed, now: number): Fai
   return (
     observed.rejection ??
     importFailure(image, observed) ??
-    snapshotFailure(observed) ??
+    snapshotFailure(observed, now) ??
     timeout(image, observed, now)
   );
 }
@@ -69,7 +69,8 @@ function importFailure(image: Reported, observed: Observed): Failure | undefined
   const cause = importerMessage(volume);
   const rejection = classify(image, cause);
   if (rejection !== undefined) return rejection;
-  const reported = cause === '' ? '' : `. CDI reports: ${withoutCredentials(image, cause)}`;
+  const error = cause === '' ? (attempt?.importerError ?? '') : withoutCredentials(image, cause);
+  const reported = error === '' ? '' : `. CDI reports: ${error}`;
   if (phase === 'Failed')
     return retryable('ImportFailed', `The import to the DataVolume ${name} failed${reported}`);
   if (restartCount > limits.syncs.maxRestarts)
@@ -80,7 +81,22 @@ function importFailure(image: Reported, observed: Observed): Failure | undefined
   return undefined;
 }
 
-function snapshotFailure({ snapshots }: Observed): Failure | undefined {
+/** Time for which a snapshot may have an error: the snapshot controller retries, and many errors are temporary. */
+const SNAPSHOT_ERROR_MS = 15_000;
+
+/** Returns the time when an error of a snapshot fails the attempt; infinite without an error. */
+export function snapshotFailsAt({ snapshots }: Observed): number {
+  const times = snapshots
+    .filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.readyToUse !== true)
+    .flatMap(({ metadata, status }) =>
+      status?.error === undefined ? [] : [Date.parse(status.error.time ?? metadata.creationTimestamp ?? '')],
+    );
+  return Math.min(...times) + SNAPSHOT_ERROR_MS;
+}
+
+function snapshotFailure(observed: Observed, now: number): Failure | undefined {
+  const { snapshots } = observed;
+  if (now < snapshotFailsAt(observed)) return undefined;
   for (const { metadata, status } of snapshots) {
     if (metadata.deletionTimestamp !== undefined || status?.readyToUse === true) continue;
     const { error } = status ?? {};

@@ -379,6 +379,26 @@ describe('an attempt fails and is repeated', () => {
     expect(next(image(SYNCING), seen({ volume: restarted })).status.phase).toBe('Syncing');
   });
 
+  test('a snapshot error fails the attempt only after 15 s, because the snapshot controller retries', () => {
+    const failing = (time: string) => snapshot({ error: { message: 'the API server is busy', time } });
+    const waiting = next(image(SYNCING), seen({ ...IMPORTED, snapshots: [failing(ago(5_000))] }));
+    expect(waiting).toMatchObject({ status: { phase: 'Syncing' }, requeueAfterMs: 10_000 });
+    const failed = next(image(SYNCING), seen({ ...IMPORTED, snapshots: [failing(ago(15_000))] }));
+    expect(failed.failure).toBe('SnapshotFailed');
+  });
+
+  test('the cause of restarts is remembered until the importer has restarted too often', () => {
+    const stopped = { type: 'Running', status: 'False', reason: 'Error', message: 'connection\n\treset' };
+    const first = volume({ phase: 'ImportInProgress', restartCount: 1, conditions: [stopped] });
+    const { status } = next(image(SYNCING), seen({ volume: first }));
+    expect(status.attempt?.importerError).toBe('Error: connection reset');
+    const running = { type: 'Running', status: 'True' };
+    const last = volume({ phase: 'ImportInProgress', restartCount: 4, conditions: [running] });
+    const failed = next(image(status), seen({ volume: last }));
+    expect(failed.failure).toBe('TooManyRestarts');
+    expect(failed.status.message).toContain('CDI reports: Error: connection reset');
+  });
+
   test('after a back-off of 3ⁿ minutes up to the limit, when its children are gone and its slot is released', () => {
     const failing = (failureCount: number): VMDiskImageStatus => ({
       ...{ ...SYNCING, phase: 'RetryableFailure', failureCount, lastFailureTime: ago(0) },

@@ -13,7 +13,7 @@ import {
   unfinishedImports,
 } from './cleanup.ts';
 import type { Failure, FailureReason } from './errors.ts';
-import { attemptEndsAt, backoffMs, failureOf, syncEndsAt, syncTimeout } from './failures.ts';
+import { attemptEndsAt, backoffMs, failureOf, snapshotFailsAt, syncEndsAt, syncTimeout } from './failures.ts';
 import { dataVolumeName, sourceDigest } from './identity.ts';
 import type { Observed } from './observe.ts';
 import { blockerOf, progressedAt, withProgress } from './progress.ts';
@@ -149,7 +149,10 @@ function planSyncing(image: Reported, observed: Observed, now: number): Plan {
     };
   if (hasImportedDisk(observed) && snapshots.every(isTerminating))
     return { status, actions: [takeSnapshot(current, observed)] };
-  const deadlines = [attemptEndsAt(image, observed), syncEndsAt(image, observed), stallsAt];
+  const deadlines = [
+    ...[attemptEndsAt(image, observed), syncEndsAt(image, observed)],
+    ...[snapshotFailsAt(observed), stallsAt],
+  ];
   const next = Math.min(...deadlines.filter((time) => time > now));
   return { status, actions: [], requeueAfterMs: Math.min(next - now, SAFETY_MS) };
 }

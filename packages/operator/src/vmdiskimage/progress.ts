@@ -13,9 +13,17 @@ export function withProgress(image: Reported, { volume }: Observed, now: number)
   const { attempt, progress: before = 0 } = image.status;
   if (attempt === undefined || volume === undefined) return image;
   const progress = percentOf(volume);
-  const status = { ...image.status, dataVolume: volume.metadata.name, progress };
-  if (progress <= before) return { ...image, status };
-  return { ...image, status: { ...status, attempt: { ...attempt, progressedAt: timeOf(now) } } };
+  // CDI drops the message when the importer starts again, which is also when it counts the restart.
+  const error = withoutCredentials(image, importerMessage(volume));
+  const current = {
+    ...attempt,
+    ...(error !== '' && { importerError: error }),
+    ...(progress > before && { progressedAt: timeOf(now) }),
+  };
+  return {
+    ...image,
+    status: { ...image.status, dataVolume: volume.metadata.name, progress, attempt: current },
+  };
 }
 
 /** Returns the progress in steps; below 100 until CDI reports success, because it converts the disk after the download. */
@@ -30,6 +38,9 @@ export function progressedAt({ status: { attempt } }: Reported): number {
   return Date.parse(attempt?.progressedAt ?? attempt?.startedAt ?? '');
 }
 
+/** Phases of a DataVolume in which CDI's importer is responsible for the progress. */
+const IMPORTING: ReadonlySet<string> = new Set(['ImportScheduled', 'ImportInProgress', 'Paused']);
+
 /** Returns the object that an import waits for, and its state. */
 export function blockerOf(image: VMDiskImage, observed: Observed): string {
   const { volume, claim, snapshots, storageClass } = observed;
@@ -42,7 +53,8 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
       ? `no VolumeSnapshot of the PersistentVolumeClaim ${name} exists yet`
       : `the VolumeSnapshot ${keyOf(snapshot.metadata)} is not ready; check the VolumeSnapshotClass and the snapshot controller`;
   }
-  if (claim?.status?.phase !== 'Bound') {
+  // With a volume populator, the claim stays Pending until the import has finished.
+  if (claim?.status?.phase !== 'Bound' && !IMPORTING.has(phase)) {
     const state = claim === undefined ? 'does not exist' : `is ${claim.status?.phase ?? 'Pending'}`;
     const bound = said(image, conditionIn(volume, 'Bound'));
     return storageClass ?? `the PersistentVolumeClaim ${name} ${state}${bound}`;

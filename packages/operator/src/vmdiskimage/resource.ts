@@ -171,6 +171,9 @@ const status = object(
             format: 'date-time',
           }),
           progressedAt: time('Time when the import last made progress.'),
+          importerError: optional(
+            string({ description: 'Why the importer of CDI last stopped during this attempt.' }),
+          ),
           source: string({
             description: 'Digest of the spec fields that the imported data depends on.',
           }),
