@@ -9,11 +9,11 @@ export type Action =
   | { readonly type: 'applySecret'; readonly secret: Draft<Secret>; readonly isNew: boolean }
   | { readonly type: 'applyMachine'; readonly machine: Draft<KubevirtMachine>; readonly isNew: boolean }
   | { readonly type: 'createVolume'; readonly volume: Draft<DataVolume> }
+  /** Deletes this version only: a clone that has succeeded since is kept. */
   | {
       readonly type: 'deleteVolume';
       readonly name: string;
       readonly uid: string | undefined;
-      /** Precondition: another version may have succeeded. */
       readonly resourceVersion: string | undefined;
     }
   | {

@@ -60,7 +60,8 @@ export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
   permissions: [
     { kind: KubevirtMachine, verbs: ['get', 'create', 'patch', 'delete'] },
     { kind: KubevirtInstance, verbs: ['get', 'delete'] },
-    { kind: DataVolume, verbs: ['create', 'patch', 'delete'] },
+    { kind: VirtualMachine, verbs: ['get'] },
+    { kind: DataVolume, verbs: ['get', 'create', 'patch', 'delete'] },
     // CDI requires it of the user that creates a clone, in the namespace of the source.
     { kind: DataVolume, subresource: 'source', verbs: ['create'] },
     { kind: PersistentVolumeClaim, verbs: ['patch'] },

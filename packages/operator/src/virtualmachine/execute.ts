@@ -49,13 +49,13 @@ export async function execute(action: Action, vm: VirtualMachine, client: Client
       return void (await client.mergePatch(PersistentVolumeClaim, { namespace, name: action.name }, patch));
     }
     case 'restart':
-      return remove(client, KubevirtInstance, { namespace, name }, { uid: action.uid });
+      return remove(client, KubevirtInstance, { namespace, name }, action);
   }
 }
 
 /**
- * Deletes the object with this UID, and with this resource version if one is given. Does nothing if it is gone, has changed, or
- * was replaced by another one of the same name.
+ * Deletes the object with this UID and, if given, this version. Does nothing if it is gone, was replaced by another one of
+ * the same name, or has changed.
  */
 export async function remove(
   client: Client,

@@ -64,6 +64,13 @@ interface ObservedStorageClass {
   readonly allowsExpansion: boolean;
 }
 
+/** State that is read with requests, before the caches are read. */
+export interface Read {
+  readonly passwords: Passwords;
+  /** DataVolume of the root disk, if the cached one is in doubt. */
+  readonly volume?: DataVolume | undefined;
+}
+
 /** What `observe` needs besides the caches. */
 export interface ObserveOptions {
   readonly imageNamespaces: readonly string[] | undefined;
@@ -74,11 +81,11 @@ type Context = Pick<ReconcileContext<VirtualMachine>, 'cache'>;
 
 /**
  * Reads the state from the caches, without a request, so that nothing changes between the observation and the plan.
- * @param passwords read before, because they may need requests
+ * @param read what needs requests
  */
 export function observe(
   vm: VirtualMachine,
-  passwords: Passwords,
+  { passwords, volume: read }: Read,
   { cache }: Context,
   { imageNamespaces, clones }: ObserveOptions,
 ): Observed {
@@ -87,9 +94,14 @@ export function observe(
   const image = cache(VMDiskImage).get(imageKeyOf(vm));
   const machine = owned(cache(KubevirtMachine).get(key), vm);
   const instance = cache(KubevirtInstance).get(key);
-  const volumes = [...cache(DataVolume).byIndex(VOLUME_OWNER_INDEX, uid)];
+  const cached = [...cache(DataVolume).byIndex(VOLUME_OWNER_INDEX, uid)];
+  const isRead = ({ metadata }: DataVolume) => metadata.name === read?.metadata.name;
+  const volumes = [
+    ...cached.filter((volume) => !isRead(volume)),
+    ...(read !== undefined && isOwnedBy(read, vm) ? [read] : []),
+  ];
   const volumeKey = keyOf({ namespace, name: currentVolumeName(vm, volumes, machine) });
-  const volume = cache(DataVolume).get(volumeKey);
+  const volume = read ?? cache(DataVolume).get(volumeKey);
   const claim = cache(PersistentVolumeClaim).get(volumeKey);
   const className = claim?.spec?.storageClassName ?? image?.spec.storageClass;
   const storageClass = className === undefined ? undefined : cache(StorageClass).get({ name: className });

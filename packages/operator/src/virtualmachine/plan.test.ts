@@ -60,7 +60,11 @@ const PLANNED: VirtualMachineStatus = { snapshot: 'snap-1', dataVolume: DISK };
 
 function volume(object: VirtualMachine, phase: string, name = DISK): DataVolume {
   const draft = volumeDraft(object, image(), 'snap-1', name);
-  return { ...draft, metadata: { ...draft.metadata, uid: `uid-of-${name}` }, status: { phase } };
+  return {
+    ...draft,
+    metadata: { ...draft.metadata, uid: `uid-of-${name}`, resourceVersion: '7' },
+    status: { phase },
+  };
 }
 
 function machine(object: VirtualMachine, status: KubevirtMachine['status'], disk = DISK): KubevirtMachine {

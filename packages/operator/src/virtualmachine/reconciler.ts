@@ -5,12 +5,16 @@ import { imageRefOf } from './image-ref.ts';
 import { type ObserveOptions, observe } from './observe.ts';
 import type { PasswordReader } from './passwords.ts';
 import { type Plan, plan } from './plan.ts';
+import { isNewest, readDoubtfulVolume } from './reads.ts';
 import type { VirtualMachine } from './resource.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
 import { hasNewIntent, problemStatus } from './status.ts';
 
 /** Interval at which an action that the API server rejected is tried again, because its cause may not be watched. */
 const REJECTED_RETRY_MS = 30_000;
+
+/** Interval after which an object is reconciled again whose newest version the cache does not have yet. */
+const OLD_RETRY_MS = 200;
 
 export interface VirtualMachineReconcilerOptions extends Pick<ObserveOptions, 'imageNamespaces'> {
   readonly clones: SnapshotClones;
@@ -27,10 +31,16 @@ export class VirtualMachineReconciler {
 
   readonly reconcile: Reconcile<VirtualMachine> = async (vm, context) => {
     const { clones, passwords } = this.#options;
-    const read = await passwords.read(vm, context.client, context.signal);
+    const read = {
+      passwords: await passwords.read(vm, context.client, context.signal),
+      volume: await readDoubtfulVolume(vm, context),
+    };
     // No await until the clone is reserved: another reconcile must not choose the same last clone of a snapshot.
     const planned = plan(vm, observe(vm, read, context, this.#options), context.now());
     const stored = await storeIntent(vm, planned, context, clones);
+    // A stored intent carried the version of the object, which proves that it was the newest one.
+    const mayBeOld = stored === vm && planned.actions.length > 0;
+    if (mayBeOld && !(await isNewest(vm, context.client))) return requeueAfter(OLD_RETRY_MS);
     return this.#execute(stored, planned, context);
   };
 

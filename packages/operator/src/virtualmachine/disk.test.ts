@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import type { DataVolume } from '../kubevirt/kinds.ts';
+import { currentVolumeName } from './observe.ts';
+import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
+
+const vm = (status?: VirtualMachineStatus): VirtualMachine => ({
+  metadata: { namespace: 'work', name: 'demo', uid: '0a1b2c3d-0000' },
+  spec: { resources: { cpu: 1, memory: '1Gi', diskSize: '1Gi' }, vmDiskImageRef: { name: 'base' } },
+  ...(status && { status }),
+});
+const first = 'demo-root-0a1b2c3d';
+const disk = (name: string, phase: string): DataVolume => ({ metadata: { name }, status: { phase } });
+const using = (name: string) => ({
+  metadata: { name: 'demo' },
+  spec: {
+    template: { spec: { domain: { devices: {} }, volumes: [{ name: 'root', dataVolume: { name } }] } },
+  },
+});
+
+test('the stored name of the root disk counts, unless it was tampered with', () => {
+  expect(currentVolumeName(vm({ dataVolume: `${first}-3` }), [], undefined)).toBe(`${first}-3`);
+  expect(currentVolumeName(vm({ dataVolume: 'of-another' }), [], undefined)).toBe(first);
+  expect(currentVolumeName(vm({ dataVolume: `${first}-x` }), [], undefined)).toBe(first);
+});
+
+test('without a stored name, the disk of the machine is found, then one that is cloned, then the newest', () => {
+  const disks = [
+    disk(`${first}-2`, 'Succeeded'),
+    disk(`${first}-3`, 'Pending'),
+    disk('unrelated', 'Succeeded'),
+  ];
+  expect(currentVolumeName(vm(), disks, using(`${first}-3`))).toBe(`${first}-3`);
+  expect(currentVolumeName(vm(), disks, undefined)).toBe(`${first}-2`);
+  expect(currentVolumeName(vm(), disks.slice(1), undefined)).toBe(`${first}-3`);
+  expect(currentVolumeName(vm(), [], undefined)).toBe(first);
+});
