@@ -4,6 +4,9 @@ import { VMDiskImage } from './resource.ts';
 /** ConfigMap in the operator's namespace that lists the images that hold a sync slot: UID → `namespace/name`. */
 export const SLOTS_NAME = 'vmwright-image-syncs';
 
+/** Annotation with the version that was read last. */
+const FENCE = 'vmwright.dev/read-version';
+
 /** Holders of sync slots in one version of the ConfigMap. */
 export interface HeldSlots {
   /** Undefined if the ConfigMap does not exist. */
@@ -14,6 +17,10 @@ export interface HeldSlots {
 
 /** Access to the ConfigMap with the sync slots. */
 export interface SlotStore {
+  /**
+   * Reads the holders and stores a new version of the ConfigMap, so that an earlier write that is still in transit conflicts: it
+   * could otherwise release a slot that its image uses again.
+   */
   read(): Promise<HeldSlots>;
   /**
    * Adds holders, or removes those with null.
@@ -28,7 +35,13 @@ export interface SlotStore {
 export function slotStore(client: Client, namespace: string): SlotStore {
   const ref = { namespace, name: SLOTS_NAME };
   return {
-    read: async () => heldIn(await ignoreNotFound(client.get(ConfigMap, ref))),
+    read: async () => {
+      const stored = await ignoreNotFound(client.get(ConfigMap, ref));
+      const { resourceVersion = '' } = stored?.metadata ?? {};
+      if (Object.keys(stored?.data ?? {}).length === 0) return heldIn(stored);
+      const metadata = { resourceVersion, annotations: { [FENCE]: resourceVersion } };
+      return heldIn(await client.mergePatch(ConfigMap, ref, { metadata }));
+    },
     write: async ({ resourceVersion }, change) => {
       if (resourceVersion !== undefined)
         return heldIn(

@@ -3,7 +3,7 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { restartsOf } from '../kubevirt/cdi.ts';
-import { Claim, controllerOf, isOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { Claim, controllerOf, find, isOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
 import { EPOCH_MS } from '../world/world.ts';
 import { clockError } from './image-invariants.ts';
 import {
@@ -69,7 +69,9 @@ export const attemptsFailForAReason: Invariant = {
         const startedAt = Date.parse(textAt(after, 'status', 'attempt', 'startedAt') ?? '') - EPOCH_MS;
         // The disk of an earlier attempt may be used again, and a stalled watch may show an older state of it.
         const disk = server.objects(Volume).find((each) => controllerOf(each) === uid);
-        attempts.set(uid, { startedAt, problem: disk && problemOf(disk, false) });
+        const claim = disk && find(server, Claim, disk.metadata.namespace, disk.metadata.name);
+        const lost = disk !== undefined && claim === undefined ? 'the claim was deleted' : undefined;
+        attempts.set(uid, { startedAt, problem: lost ?? (disk && problemOf(disk, false)) });
         if (!firstAt.has(uid)) firstAt.set(uid, startedAt);
         if (!(startedAt >= (slotAt.get(uid) ?? 0) - clockError(truth) - ROUNDING_MS))
           violated(`the attempt of ${keyOf(after)} starts at ${startedAt} ms, before it got a slot`);

@@ -69,7 +69,9 @@ export const choiceStoredFirst: Invariant = {
     }),
 };
 
-/** Shortest time between two restarts of a machine that was not ready in between. */
+/** Statuses of a machine that a restart can resolve. */
+const STUCK: readonly string[] = ['ErrorPvcNotFound', 'DataVolumeError', 'CrashLoopBackOff'];
+/** Shortest time until a stuck machine is restarted, and between two restarts if it was not ready in between. */
 const RESTART_MS = 10_000;
 /** A timer of the operator, and a time in seconds in the status, make a restart at most this much earlier. */
 const ROUNDING_MS = 1_000;
@@ -83,6 +85,13 @@ export const restartsBackOff: Invariant = {
     onChange(truth.server, VirtualMachine, (_, after) => {
       if (phaseIn(after) === 'Ready') restartedAt.delete(after?.metadata.uid ?? '');
     });
+    const stuckSince = new Map<string, number>();
+    onChange(truth.server, Machine, (_, after) => {
+      const owner = after && controllerOf(after);
+      if (after === undefined || owner === undefined) return;
+      if (!STUCK.includes(textAt(after, 'status', 'printableStatus') ?? '')) stuckSince.delete(owner);
+      else if (!stuckSince.has(owner)) stuckSince.set(owner, schedule.now);
+    });
     onOperatorDelete(truth, Instance, (instance, sent) => {
       counts.add('the operator restarted a machine');
       if (requiredUid(sent) !== instance.metadata.uid)
@@ -93,9 +102,11 @@ export const restartsBackOff: Invariant = {
       const { uid = '' } = owner.metadata;
       const last = restartedAt.get(uid) ?? Number.NEGATIVE_INFINITY;
       restartedAt.set(uid, sent.at);
-      const passed = sent.at - last;
+      const passed = sent.at - Math.max(last, stuckSince.get(uid) ?? 0);
       if (passed < RESTART_MS - ROUNDING_MS && counts.of('a clock jumped') === 0)
-        violated(`${keyOf(owner)} is restarted ${passed} ms after the last restart, at ${schedule.now} ms`);
+        violated(
+          `${keyOf(owner)} is restarted ${passed} ms after it got stuck or was restarted, at ${schedule.now} ms`,
+        );
     });
   },
 };

@@ -15,6 +15,14 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
+    name: 'late release of a slot is not fenced',
+    file: `${IMAGE}/slot-store.ts`,
+    find: 'if (Object.keys(stored?.data ?? {}).length === 0) return heldIn(stored);',
+    replace: 'if (resourceVersion !== undefined) return heldIn(stored);',
+    why: 'the release may arrive after the image has used its slot again',
+    scenario,
+  },
+  {
     name: 'one sync more than the limit',
     file: `${IMAGE}/sync-slots.ts`,
     find: 'Math.max(0, limit - holders.size)',
@@ -138,7 +146,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'machine is restarted without the UID of its instance',
     file: `${MACHINE}/execute.ts`,
-    find: 'return remove(client, KubevirtInstance, { namespace, name }, { uid: action.uid });',
+    find: 'return remove(client, KubevirtInstance, { namespace, name }, action);',
     replace: 'return remove(client, KubevirtInstance, { namespace, name }, {});',
     why: 'a late request would stop the next instance',
     scenario,
