@@ -34,8 +34,10 @@ export const childrenDeletedFirst: Invariant = {
     for (const kind of [VirtualMachine, VMDiskImage])
       onChange(truth.server, kind, (before, after) => {
         if (before === undefined || after !== undefined || isOrphaned(before)) return;
+        // The operator reads claims from its cache. One that a stalled watch did not show is left to the garbage collector.
+        const isStalled = truth.simulation.counts.of('stream stalled') > 0;
         for (const child of descendantsOf(truth, before.metadata.uid, owners))
-          if (!isLate(child, before))
+          if (!(isStalled && child.kind === Claim.kind) && !isLate(child, before))
             violated(`${keyOf(before)} is gone, but ${child.kind} ${keyOf(child)} exists`);
       });
   },
