@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { installed } from './installed.ts';
 import { audit, createMachine, deleteObject, imagePath, imageSpec, machinePath } from './kubevirt-world.ts';
 
-const ROUNDS = budget(4, 100);
+const ROUNDS = budget(2, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261119);
 const NAMESPACE = 'default';
 const FARM = 'farm';

@@ -57,7 +57,7 @@ const SHARES: Readonly<Record<string, number>> = {
   vm: budget(1_000, 20_000),
   vmgroup: budget(1_000, 20_000),
   mirror: budget(1_000, 20_000),
-  virtualmachine: budget(1_000, 20_000),
+  virtualmachine: budget(400, 20_000),
 };
 
 describe('many seeds', () => {

@@ -146,7 +146,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'machine is restarted without the UID of its instance',
     file: `${MACHINE}/execute.ts`,
-    find: 'return remove(client, KubevirtInstance, { namespace, name }, action);',
+    find: 'return remove(client, KubevirtInstance, { namespace, name }, { uid: action.uid });',
     replace: 'return remove(client, KubevirtInstance, { namespace, name }, {});',
     why: 'a late request would stop the next instance',
     scenario,
