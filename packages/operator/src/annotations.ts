@@ -3,7 +3,7 @@ import type { KubeObject } from '@vmwright/runtime';
 /* Annotations that users set on objects of every kind. */
 
 const PAUSED = 'vmwright.dev/paused';
-export const DELETION_POLICY = 'vmwright.dev/deletion-policy';
+const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
 /** With the value `"true"`, the operator replaces the object's machine when it is lost or has failed. */
 export const RECREATE = 'vmwright.dev/recreate';
@@ -60,6 +60,16 @@ export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { r
   const policy = metadata.annotations?.[DELETION_POLICY] ?? 'Delete';
   if (policy === 'Delete' || policy === 'Orphan') return policy;
   return { problem: `the annotation ${DELETION_POLICY} is "${policy}"; it must be Delete or Orphan` };
+}
+
+/**
+ * CEL expression for `matchConditions`: whether a request changes the deletion policy. Other updates, such as the removal of a
+ * finalizer, must not depend on the operator.
+ */
+export const POLICY_CHANGED = `${policyIn('object')} != ${policyIn('oldObject')}`;
+
+function policyIn(object: string): string {
+  return `${object}.metadata.?annotations[?"${DELETION_POLICY}"]`;
 }
 
 /** Whether the deletion of an object deletes its machines. False while the object is paused. */

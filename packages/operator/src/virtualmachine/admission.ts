@@ -1,5 +1,5 @@
 import { type AdmissionRules, allow, type Caches, deny } from '@vmwright/runtime';
-import { deletionPolicyOf } from '../annotations.ts';
+import { deletionPolicyOf, POLICY_CHANGED } from '../annotations.ts';
 import { addressKeys, conflictMessage, findAddressConflict } from './addresses.ts';
 import { VirtualMachine } from './resource.ts';
 import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names.ts';
@@ -13,6 +13,12 @@ import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names
 export function admitVirtualMachines(caches: Caches | undefined): AdmissionRules<VirtualMachine> {
   return {
     operations: ['CREATE', 'UPDATE'],
+    matchConditions: [
+      {
+        name: 'spec-or-deletion-policy-changed',
+        expression: `request.operation != "UPDATE" || object.spec != oldObject.spec || ${POLICY_CHANGED}`,
+      },
+    ],
     validate: (vm, { before }) => {
       if (vm.metadata.deletionTimestamp !== undefined) return allow();
       const policy = deletionPolicyOf(vm);

@@ -1,11 +1,8 @@
 import { type AdmissionRules, allow, type Caches, deny, keyOf, type Verdict } from '@vmwright/runtime';
-import { DELETION_POLICY, deletionPolicyOf } from '../annotations.ts';
+import { deletionPolicyOf, POLICY_CHANGED } from '../annotations.ts';
 import { countReferences, hasSyncedUsers, indexUsers, listReferrers, usersOf } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
 import { NAMED_REFERRERS } from './status.ts';
-
-/** Value of the annotation with the deletion policy, in CEL. */
-const policyIn = (object: string) => `${object}.metadata.?annotations[?"${DELETION_POLICY}"]`;
 
 /**
  * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion policies.
@@ -16,12 +13,8 @@ export function admitVmDiskImages(caches: Caches | undefined): AdmissionRules<VM
   if (caches !== undefined) indexUsers(caches);
   return {
     operations: ['CREATE', 'UPDATE', 'DELETE'],
-    // Other updates, such as the removal of a finalizer, do not depend on the operator.
     matchConditions: [
-      {
-        name: 'deletion-policy-changed',
-        expression: `request.operation != "UPDATE" || ${policyIn('object')} != ${policyIn('oldObject')}`,
-      },
+      { name: 'deletion-policy-changed', expression: `request.operation != "UPDATE" || ${POLICY_CHANGED}` },
     ],
     validate: (image, { operation }) => {
       if (operation === 'DELETE') return caches === undefined ? allow() : validateDeletion(image, caches);
