@@ -9,7 +9,7 @@ import { SOURCES } from './backends.ts';
 import { isTerminating, PAUSED, phaseIn, RETRY, textAt } from './objects.ts';
 
 /** The users' VirtualMachines, and the images that they name. Two images have the same name in different namespaces. */
-export const MACHINES: readonly [Ref, ...Ref[]] = [
+const MACHINES: readonly [Ref, ...Ref[]] = [
   { namespace: 'red', name: 'ant' },
   { namespace: 'red', name: 'bee' },
   { namespace: 'blue', name: 'cat' },
