@@ -7,22 +7,6 @@ const scenario = 'virtualmachine';
 /** Mutants of the VMDiskImage and VirtualMachine controllers. */
 export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
-    name: 'sync slot is taken without a precondition',
-    file: `${IMAGE}/slot-store.ts`,
-    find: 'await client.mergePatch(ConfigMap, ref, { metadata: { resourceVersion }, data: change }),',
-    replace: 'await client.mergePatch(ConfigMap, ref, { data: change }),',
-    why: 'two replicas may both take the last slot',
-    scenario,
-  },
-  {
-    name: 'late release of a slot is not fenced',
-    file: `${IMAGE}/slot-store.ts`,
-    find: 'if (Object.keys(stored?.data ?? {}).length === 0) return heldIn(stored);',
-    replace: 'if (resourceVersion !== undefined) return heldIn(stored);',
-    why: 'the release may arrive after the image has used its slot again',
-    scenario,
-  },
-  {
     name: 'one sync more than the limit',
     file: `${IMAGE}/sync-slots.ts`,
     find: 'Math.max(0, limit - holders.size)',
@@ -178,27 +162,11 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'lost root disk is cloned under the same name',
-    file: `${MACHINE}/identity.ts`,
-    find: '(volumeNumber(vm, volume) ?? 1) + 1',
-    replace: '(volumeNumber(vm, volume) ?? 1)',
-    why: 'the claim of the lost disk may still exist',
-    scenario,
-  },
-  {
     name: 'password is written in plain text',
     file: `${MACHINE}/passwords.ts`,
     find: 'const hashed = sha512Crypt(password, saltFor(uid, user));',
     replace: 'const hashed = sha512Crypt(password, saltFor(uid, user)) && password;',
     why: 'the Secret with the cloud-init data is mounted into the machine',
-    scenario,
-  },
-  {
-    name: 'disk is replaced although its clone succeeded',
-    file: `${MACHINE}/execute.ts`,
-    find: 'await ignoreNotFound(client.delete(kind, ref, { uid, resourceVersion }));',
-    replace: 'await ignoreNotFound(client.delete(kind, ref, { uid }));',
-    why: 'a clone may succeed between the plan and the deletion',
     scenario,
   },
   {
