@@ -1,5 +1,6 @@
 import type { Condition, EventInput } from '@vmwright/runtime';
-import type { DataVolume } from '../kubevirt/kinds.ts';
+import type { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
+import { controllerOf } from '../kubevirt/ownership.ts';
 import type { Action } from './actions.ts';
 import { diskSizeOf, usesVolume, volumeDraft } from './children.ts';
 import { claimLost } from './diagnosis.ts';
@@ -62,6 +63,9 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     // The next one is cloned when this one is gone: if this clone succeeds in the meantime, it is used, and none is left over.
     return { ...cloning(volume, where), dataVolume, snapshot, actions: [deletionOf(volume)] };
   }
+  // The data is in the claim: as long as it is not being deleted, no other disk may take its place.
+  if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
+    return { ...withoutVolume(vm, observed, claim), dataVolume, snapshot: vm.status?.snapshot };
   // The KubeVirt VirtualMachine and the claim are created after the DataVolume: with one of them, the DataVolume existed.
   const isLost = claim !== undefined || usesVolume(machine, dataVolume);
   if (!isLost) return planClone(vm, observed, image, dataVolume, undefined);
@@ -70,6 +74,31 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     reason: 'VolumeLost',
     note: `The DataVolume ${where} of the root disk was deleted; cloning a new disk from the image. The data of the old disk is lost when the machine restarts`,
   });
+}
+
+/**
+ * Plans a root disk whose claim exists without its DataVolume, after a deletion with `--cascade=orphan` or a restore from a
+ * backup. KubeVirt uses the claim with the name of a DataVolume that does not exist.
+ */
+function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
+  const where = place(claim.metadata);
+  // The garbage collector deletes the claim of a DataVolume that was deleted without this option.
+  if (controllerOf(claim) !== undefined)
+    return lost({
+      phase: 'Provisioning',
+      reason: 'VolumeDeleting',
+      message: `The DataVolume ${where} was deleted, and its PersistentVolumeClaim is deleted with it; a new disk is cloned then`,
+    });
+  if (claim.status?.phase !== 'Bound')
+    return lost({
+      phase: 'Provisioning',
+      reason: 'VolumeWithoutDataVolume',
+      message: `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. Nothing is replaced; delete the claim to clone a new disk`,
+    });
+  const { actions, events } = planResize(vm, observed, diskSizeOf(vm, undefined));
+  const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; nothing is replaced`;
+  const condition = { status: 'True', reason: 'VolumeWithoutDataVolume', message } as const;
+  return { state: 'ready', condition, actions, events };
 }
 
 /** Plans a new clone under a name that no DataVolume and no claim has. */
@@ -168,7 +197,6 @@ const ERRORS: ReadonlySet<string> = new Set([
   ...['ImagePullFailed', 'ClaimLost', 'ErrUnableToClone', 'IncompatibleVolumeModes'],
 ]);
 
-/** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */
 /** Returns the plan of a disk that exists only in part. */
 function lost(problem: Problem): DiskPlan {
   const { reason, message } = problem;
@@ -178,6 +206,7 @@ function lost(problem: Problem): DiskPlan {
   };
 }
 
+/** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */
 function missing({ status }: VirtualMachine, problem: Problem): DiskPlan {
   const { reason, message } = problem;
   const { snapshot, dataVolume } = status ?? {};

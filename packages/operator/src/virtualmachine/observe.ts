@@ -62,6 +62,8 @@ export interface Read {
   readonly passwords: Passwords;
   /** DataVolume of the root disk, if the cached one is in doubt. */
   readonly volume?: DataVolume | undefined;
+  /** Claim of the root disk, if the caches have neither it nor the DataVolume. */
+  readonly claim?: PersistentVolumeClaim | undefined;
 }
 
 /** What `observe` needs besides the caches. */
@@ -78,7 +80,7 @@ type Context = Pick<ReconcileContext<VirtualMachine>, 'cache'>;
  */
 export function observe(
   vm: VirtualMachine,
-  { passwords, volume: read }: Read,
+  { passwords, volume: read, claim: readClaim }: Read,
   { cache }: Context,
   { imageNamespaces, clones }: ObserveOptions,
 ): Observed {
@@ -95,7 +97,7 @@ export function observe(
   ];
   const volumeKey = keyOf({ namespace, name: currentVolumeName(vm, volumes, machine) });
   const volume = read ?? cache(DataVolume).get(volumeKey);
-  const claim = cache(PersistentVolumeClaim).get(volumeKey);
+  const claim = cache(PersistentVolumeClaim).get(volumeKey) ?? readClaim;
   const className = claim?.spec?.storageClassName ?? image?.spec.storageClass;
   const storageClass = className === undefined ? undefined : cache(StorageClass).get({ name: className });
   const networks = (vm.spec.interfaces ?? []).map(({ network }) => networkRef(vm, network));

@@ -271,8 +271,10 @@ describe('the root disk', () => {
 
   test('that was deleted is cloned again under another name, with a warning', () => {
     const object = vm({}, PLANNED);
-    const observed = all(object, 'Running', { volumes: [], instance });
+    const terminating = { namespace: 'work', name: DISK, deletionTimestamp: '2026-11-17T09:00:00Z' };
+    const observed = all(object, 'Running', { volumes: [], instance, claim: { metadata: terminating } });
     const planned = next(object, observed);
+    expect(next(object, { ...observed, claim: undefined }).status.dataVolume).toBe(`${DISK}-2`);
     expect(planned.status).toMatchObject({ snapshot: 'snap-1', dataVolume: `${DISK}-2` });
     expect(types(planned)).toEqual(['createVolume', 'applyMachine']);
     expect(reasons(planned)).toEqual(['VolumeLost']);
@@ -283,9 +285,39 @@ describe('the root disk', () => {
     expect(reasons(again)).toEqual([]);
   });
 
+  test('whose claim exists without the DataVolume is used and never replaced', () => {
+    const object = vm({}, PLANNED);
+    const kept = { metadata: { namespace: 'work', name: DISK }, status: { phase: 'Bound' } };
+    const observed = all(object, 'Running', { volumes: [], instance, claim: kept });
+    const planned = next(object, observed);
+    expect(planned.status).toMatchObject({ phase: 'Ready', dataVolume: DISK });
+    expect(condition(planned, 'VolumeReady')).toMatchObject({
+      ...{ status: 'True', reason: 'VolumeWithoutDataVolume' },
+      message: expect.stringContaining(`The PersistentVolumeClaim work/${DISK} exists and is used`),
+    });
+    isSettled(object, observed);
+    const stopped = next(object, { ...observed, machine: undefined });
+    expect(stopped.actions).toMatchObject([
+      { type: 'applyMachine', machine: machineDraft(object, DISK), isNew: true },
+    ]);
+    const pending = next(object, { ...observed, claim: { ...kept, status: { phase: 'Pending' } } });
+    expect([types(pending), condition(pending, 'VolumeReady')?.status]).toEqual([[], 'False']);
+  });
+
+  test('whose claim is about to be garbage-collected is not replaced before that', () => {
+    const object = vm({}, PLANNED);
+    const owner = { apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume', name: DISK, uid: 'gone' };
+    const metadata = { namespace: 'work', name: DISK, ownerReferences: [{ ...owner, controller: true }] };
+    const claim = { metadata, status: { phase: 'Bound' } };
+    const planned = next(object, all(object, 'Running', { volumes: [], instance, claim }));
+    expect([types(planned), planned.status.dataVolume]).toEqual([[], DISK]);
+    expect(condition(planned, 'VolumeReady')).toMatchObject({ status: 'False', reason: 'VolumeDeleting' });
+  });
+
   test('that was deleted is not replaced while the image is not Ready', () => {
     const object = vm({}, PLANNED);
-    const planned = next(object, all(object, 'Stopped', { volumes: [], image: image({ phase: 'Syncing' }) }));
+    const lost = { volumes: [], claim: undefined, image: image({ phase: 'Syncing' }) };
+    const planned = next(object, all(object, 'Stopped', lost));
     expect(planned.actions).toEqual([]);
     expect(planned.status.dataVolume).toBe(DISK);
   });

@@ -5,7 +5,7 @@ import { imageRefOf } from './image-ref.ts';
 import { type ObserveOptions, observe } from './observe.ts';
 import type { PasswordReader } from './passwords.ts';
 import { type Plan, plan } from './plan.ts';
-import { isNewest, readDoubtfulVolume } from './reads.ts';
+import { isNewest, readDoubtfulClaim, readDoubtfulVolume } from './reads.ts';
 import type { VirtualMachine } from './resource.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
 import { hasNewIntent, problemStatus } from './status.ts';
@@ -31,10 +31,9 @@ export class VirtualMachineReconciler {
 
   readonly reconcile: Reconcile<VirtualMachine> = async (vm, context) => {
     const { clones, passwords } = this.#options;
-    const read = {
-      passwords: await passwords.read(vm, context.client, context.signal),
-      volume: await readDoubtfulVolume(vm, context),
-    };
+    const volume = await readDoubtfulVolume(vm, context);
+    const claim = await readDoubtfulClaim(vm, volume, context);
+    const read = { passwords: await passwords.read(vm, context.client, context.signal), volume, claim };
     // No await until the clone is reserved: another reconcile must not choose the same last clone of a snapshot.
     const planned = plan(vm, observe(vm, read, context, this.#options), context.now());
     const stored = await storeIntent(vm, planned, context, clones);
