@@ -632,6 +632,13 @@ describe('restarts', () => {
     expect(types(done)).toEqual(['restart']);
     expect(done.status.restartedGeneration).toBe(1);
     expect(next({ ...restarting, status: done.status }, required(restarting)).actions).toEqual([]);
+    // The running guest may still hold the data of a disk that was deleted.
+    const replaced = { ...required(restarting), instance: running(1, 'old') };
+    const kept = next(restarting, replaced);
+    expect(kept.actions).toEqual([]);
+    expect(condition(kept, 'RestartRequired')?.message).toContain('the root disk was replaced');
+    const cloning = { ...required(restarting), volumes: [volume(restarting, 'CloneInProgress')] };
+    expect(next(restarting, cloning).actions).toEqual([]);
     const over = next({ ...restarting, status: done.status }, all(restarting, 'Running', { instance }));
     expect(condition(over, 'RestartRequired')).toBeUndefined();
   });

@@ -42,12 +42,21 @@ export function restartRequired({
   machine,
   instance,
 }: Pick<Observed, 'machine' | 'instance'>): string | undefined {
+  if (isDiskReplaced({ machine, instance }))
+    return 'the root disk was replaced. The operator does not restart the machine, because the data of the old disk is lost then';
   const condition = foreignCondition(machine?.status?.conditions, 'RestartRequired');
   if (condition?.status === 'True') return condition.message ?? '';
   const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
   if (wanted === undefined || actual === undefined) return undefined;
-  if (wanted.domain.cpu?.cores !== actual.domain.cpu?.cores) return 'the number of virtual CPUs was changed';
-  return rootDiskOf(wanted) === rootDiskOf(actual) ? undefined : 'the root disk was replaced';
+  return wanted.domain.cpu?.cores === actual.domain.cpu?.cores
+    ? undefined
+    : 'the number of virtual CPUs was changed';
+}
+
+/** Whether the instance runs with another root disk than the next one. That disk was deleted, and exists until it stops. */
+function isDiskReplaced({ machine, instance }: Pick<Observed, 'machine' | 'instance'>): boolean {
+  const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
+  return wanted !== undefined && actual !== undefined && rootDiskOf(wanted) !== rootDiskOf(actual);
 }
 
 function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
@@ -67,7 +76,8 @@ export function restartRecord({ status }: VirtualMachine): RestartRecord {
 
 /**
  * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off if the
- * machine is stuck although its disk is ready, because it started before the data was there.
+ * machine is stuck although its disk is ready, because it started before the data was there. A machine whose root disk was
+ * replaced is not restarted for a change: the running guest may hold the only copy of the user's data.
  * @param isDiskReady whether the root disk is cloned
  * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
  */
@@ -92,6 +102,8 @@ export function planRestart(
     message !== undefined &&
     vm.spec.updatePolicy === 'Restart' &&
     isCurrent &&
+    isDiskReady &&
+    !isDiskReplaced(observed) &&
     generation !== record.restartedGeneration
   ) {
     const note = `Restarting the machine, because a change takes effect only after a restart (${message})`;
