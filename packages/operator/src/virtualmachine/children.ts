@@ -19,10 +19,10 @@ export function shouldRun({ spec }: VirtualMachine): boolean {
   return spec.ignoreOnDeploy !== true;
 }
 
-/** Returns the size of the root disk, which is never smaller than the image. */
-export function diskSizeOf({ spec }: VirtualMachine, image: VMDiskImage | undefined): string {
+/** Returns the size of a new root disk, which is never smaller than the image. */
+function cloneSizeOf({ spec }: VirtualMachine, image: VMDiskImage): string {
   const wanted = spec.resources.diskSize;
-  const least = image?.spec.diskSize ?? wanted;
+  const least = image.spec.diskSize;
   return (parseQuantity(least) ?? 0) > (parseQuantity(wanted) ?? 0) ? least : wanted;
 }
 
@@ -69,7 +69,7 @@ export function volumeDraft(
       source: { snapshot: { namespace, name: snapshot } },
       storage: {
         ...(storageClass !== undefined && { storageClassName: storageClass }),
-        resources: { requests: { storage: diskSizeOf(vm, image) } },
+        resources: { requests: { storage: cloneSizeOf(vm, image) } },
       },
     },
   };

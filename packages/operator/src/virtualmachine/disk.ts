@@ -2,7 +2,7 @@ import type { Condition, EventInput } from '@vmwright/runtime';
 import type { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { controllerOf } from '../kubevirt/ownership.ts';
 import type { Action } from './actions.ts';
-import { diskSizeOf, usesVolume, volumeDraft } from './children.ts';
+import { usesVolume, volumeDraft } from './children.ts';
 import { claimLost } from './diagnosis.ts';
 import { isVolumeName, nextVolumeName, place } from './identity.ts';
 import type { ImagePlan } from './image.ts';
@@ -52,7 +52,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     const snapshot = vm.status?.snapshot ?? volume.spec?.source?.snapshot?.name;
     if (volume.status?.phase === 'Succeeded') {
       if (claim === undefined) return { ...lost(claimLost(vm)), dataVolume, snapshot };
-      const { condition, actions, events } = planResize(vm, observed, diskSizeOf(vm, image.usable));
+      const { condition, actions, events } = planResize(vm, observed);
       const cleanUp = deleteStrays(vm, volumes, dataVolume);
       return { state: 'ready', dataVolume, snapshot, condition, actions: [...actions, ...cleanUp], events };
     }
@@ -95,7 +95,7 @@ function withoutVolume(vm: VirtualMachine, observed: Observed, claim: Persistent
       reason: 'VolumeWithoutDataVolume',
       message: `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. Nothing is replaced; delete the claim to clone a new disk`,
     });
-  const { actions, events } = planResize(vm, observed, diskSizeOf(vm, undefined));
+  const { actions, events } = planResize(vm, observed);
   const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; nothing is replaced`;
   const condition = { status: 'True', reason: 'VolumeWithoutDataVolume', message } as const;
   return { state: 'ready', condition, actions, events };

@@ -403,6 +403,13 @@ describe('growth of the root disk', () => {
     expect(isTrue(planned.status.conditions, 'VolumeReady')).toBe(true);
   });
 
+  test('follows the spec, not an image that was enlarged after the clone', () => {
+    const enlarged = image({}, { diskSize: '40Gi' });
+    const observed = { claim: claim('24Gi'), storageClass, image: enlarged };
+    expect(next(vm({}, PLANNED), all(vm(), 'Running', observed)).actions).toEqual([]);
+    expect(next(object, all(object, 'Running', observed)).actions).toMatchObject([{ size: '30Gi' }]);
+  });
+
   test('is reported as not supported otherwise, with one event', () => {
     const observed = all(object, 'Running', {
       claim: claim('24Gi'),
