@@ -591,10 +591,27 @@ describe('restarts', () => {
     expect(first.status.stuckSince).toBeUndefined();
     expect(hasNewIntent(status, first.status)).toBe(true);
     expect(reasons(first)).toEqual(['Restarted']);
-    status = next(vm({}, first.status), stuck, NOW + 11_000).status;
-    expect(next(vm({}, status), stuck, NOW + 11_000).requeueAfterMs).toBe(20_000);
+    const again = { ...stuck, instance: { metadata: { ...instance.metadata, uid: 'uid-of-next' } } };
+    status = next(vm({}, first.status), again, NOW + 11_000).status;
+    expect(next(vm({}, status), again, NOW + 11_000).requeueAfterMs).toBe(20_000);
     const many = { ...status, restarts: 30 };
-    expect(next(vm({}, many), stuck, NOW + 11_000).requeueAfterMs).toBe(300_000);
+    expect(next(vm({}, many), again, NOW + 11_000).requeueAfterMs).toBe(300_000);
+  });
+
+  test('that a crash interrupted are continued with the same instance, and not counted again', () => {
+    const stored = next(vm({}, next(object, stuck).status), stuck, NOW + 10_000).status;
+    expect(stored.restartedInstance).toBe('uid-of-instance');
+    const planned = next(vm({}, stored), stuck, NOW + 11_000);
+    expect(planned.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+    expect([planned.status.restarts, planned.events]).toEqual([1, []]);
+    expect(hasNewIntent(stored, planned.status)).toBe(false);
+    const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
+    expect(next(vm({}, stored), { ...stuck, instance: terminating }).actions).toEqual([]);
+    // A disk that was replaced since then keeps the running guest alive.
+    const old = { ...instance, spec: machine(object, {}, 'old').spec?.template?.spec };
+    if (old.spec === undefined) throw new Error('the machine has no template');
+    const replaced = all(object, 'Running', { instance: { ...old, spec: old.spec } });
+    expect(next(vm({}, stored), replaced).actions).toEqual([]);
   });
 
   test('need an instance that is not being deleted, a disk, and end when the machine is ready', () => {
@@ -638,7 +655,9 @@ describe('restarts', () => {
     const done = next(restarting, required(restarting));
     expect(types(done)).toEqual(['restart']);
     expect(done.status.restartedGeneration).toBe(1);
-    expect(next({ ...restarting, status: done.status }, required(restarting)).actions).toEqual([]);
+    const started = { metadata: { ...instance.metadata, uid: 'uid-of-next' } };
+    const after = { ...required(restarting), instance: started };
+    expect(next({ ...restarting, status: done.status }, after).actions).toEqual([]);
     // The running guest may still hold the data of a disk that was deleted.
     const replaced = { ...required(restarting), instance: running(1, 'old') };
     const kept = next(restarting, replaced);
@@ -646,7 +665,10 @@ describe('restarts', () => {
     expect(condition(kept, 'RestartRequired')?.message).toContain('the root disk was replaced');
     const cloning = { ...required(restarting), volumes: [volume(restarting, 'CloneInProgress')] };
     expect(next(restarting, cloning).actions).toEqual([]);
-    const over = next({ ...restarting, status: done.status }, all(restarting, 'Running', { instance }));
+    const over = next(
+      { ...restarting, status: done.status },
+      all(restarting, 'Running', { instance: started }),
+    );
     expect(condition(over, 'RestartRequired')).toBeUndefined();
   });
 });

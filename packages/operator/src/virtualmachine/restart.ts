@@ -8,7 +8,7 @@ import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
 /** Fields of the status that restarts are recorded in. They are stored before the instance is deleted. */
 export type RestartRecord = Pick<
   VirtualMachineStatus,
-  'restarts' | 'restartedAt' | 'restartedGeneration' | 'stuckSince'
+  'restarts' | 'restartedAt' | 'restartedGeneration' | 'restartedInstance' | 'stuckSince'
 >;
 
 /** What a VirtualMachine does about an instance that needs a restart. */
@@ -65,11 +65,12 @@ function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
 
 /** Returns the record of earlier restarts. */
 export function restartRecord({ status }: VirtualMachine): RestartRecord {
-  const { restarts, restartedAt, restartedGeneration, stuckSince } = status ?? {};
+  const { restarts, restartedAt, restartedGeneration, restartedInstance, stuckSince } = status ?? {};
   return {
     ...(restarts !== undefined && { restarts }),
     ...(restartedAt !== undefined && { restartedAt }),
     ...(restartedGeneration !== undefined && { restartedGeneration }),
+    ...(restartedInstance !== undefined && { restartedInstance }),
     ...(stuckSince !== undefined && { stuckSince }),
   };
 }
@@ -95,7 +96,12 @@ export function planRestart(
   const isAlive = instance !== undefined && instance.metadata.deletionTimestamp === undefined;
   if (!isAlive || !shouldRun(vm) || machine === undefined) return nothing;
   const time = new Date(now).toISOString();
-  const actions = [{ type: 'restart', uid: instance.metadata.uid }] as const;
+  const { uid } = instance.metadata;
+  const actions = [{ type: 'restart', uid }] as const;
+  // The operator stored the restart and stopped before it deleted the instance.
+  const isInterrupted = uid !== undefined && uid === record.restartedInstance;
+  if (isInterrupted && isDiskReady && !isDiskReplaced(observed)) return { ...nothing, actions };
+  const restarted = { restartedAt: time, ...(uid !== undefined && { restartedInstance: uid }) };
   const message = restartRequired(observed);
   const { generation } = machine.metadata;
   if (
@@ -111,7 +117,7 @@ export function planRestart(
     return {
       record: {
         ...record,
-        restartedAt: time,
+        ...restarted,
         ...(generation !== undefined && { restartedGeneration: generation }),
       },
       actions,
@@ -125,7 +131,7 @@ export function planRestart(
   if (waitMs > 0) return { ...nothing, record: { ...record, stuckSince: since }, requeueAfterMs: waitMs };
   const note = `Restarting the machine, because KubeVirt reports ${status} although the root disk is ready`;
   return {
-    record: { ...record, restarts: (restarts ?? 0) + 1, restartedAt: time },
+    record: { ...record, restarts: (restarts ?? 0) + 1, ...restarted },
     actions,
     events: [{ type: 'Warning', reason: 'Restarted', note }],
   };

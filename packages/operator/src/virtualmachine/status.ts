@@ -105,7 +105,10 @@ export function deletingStatus(
 
 /** Whether two statuses differ in a field that must be stored before the actions of a plan are executed. */
 export function hasNewIntent(before: VirtualMachineStatus | undefined, after: VirtualMachineStatus): boolean {
-  const fields = ['snapshot', 'dataVolume', 'restarts', 'restartedAt', 'restartedGeneration'] as const;
+  const fields = [
+    ...(['snapshot', 'dataVolume', 'restarts', 'restartedAt'] as const),
+    ...(['restartedGeneration', 'restartedInstance'] as const),
+  ];
   return fields.some((field) => before?.[field] !== after[field]);
 }
 
