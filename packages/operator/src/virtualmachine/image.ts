@@ -23,9 +23,22 @@ export interface ImagePlan {
 
 const NOTHING = { actions: [], events: [] } as const;
 
-/** Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. */
-export function planImage(vm: VirtualMachine, { image }: Pick<Observed, 'image'>): ImagePlan {
+/**
+ * Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. An image of a namespace that is
+ * not allowed is neither created nor cloned; a machine that has its disk does not need it.
+ */
+export function planImage(
+  vm: VirtualMachine,
+  { image, isImageNamespaceAllowed }: Pick<Observed, 'image' | 'isImageNamespaceAllowed'>,
+): ImagePlan {
+  const { namespace } = imageRefOf(vm);
   const where = place(imageRefOf(vm));
+  if (!isImageNamespaceAllowed)
+    return waiting({
+      phase: 'Failed',
+      reason: 'ImageNamespaceNotAllowed',
+      message: `VirtualMachines of other namespaces may not use images of the namespace ${namespace}. Use an image of this namespace, or ask an administrator of the operator to allow it (--image-namespaces)`,
+    });
   if (image === undefined) return planMissing(vm, where);
   const { phase, message = '' } = image.status ?? {};
   const fields = templateDifferences(vm, image);

@@ -10,7 +10,7 @@ import {
 } from '../kubevirt/kinds.ts';
 import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
-import { type AddressConflict, findAddressConflict, isOlder, networkRef } from './addresses.ts';
+import { type AddressConflict, findAddressConflict, keepsAddress, networkRef } from './addresses.ts';
 import { usesVolume } from './children.ts';
 import { firstVolumeName, isInstanceOf, isVolumeName, place, secretName } from './identity.ts';
 import { imageKeyOf, imageRefOf, isImageNamespaceAllowed } from './image-ref.ts';
@@ -112,7 +112,7 @@ export function observe(
   const countOf = (snapshot: string) => clones.count(`${imageRefOf(vm).namespace}/${snapshot}`);
   return {
     isImageNamespaceAllowed: isImageNamespaceAllowed(vm, imageNamespaces),
-    addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other) => isOlder(other, vm)),
+    addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other) => keepsAddress(other, vm)),
     image,
     clones: new Map(image?.status?.snapshots?.map((snapshot) => [snapshot.name, countOf(snapshot.name)])),
     passwords,

@@ -214,6 +214,25 @@ describe('rejections', () => {
   );
 });
 
+describe('a namespace of images that is no longer allowed', () => {
+  const object = vm({ vmDiskImageTemplate: TEMPLATE }, PLANNED);
+  const forbidden = { isImageNamespaceAllowed: false };
+
+  test('does not keep the operator from repairing a machine that has its disk', () => {
+    const observed = all(object, 'Running', { ...forbidden, image: undefined });
+    const planned = next(object, observed);
+    expect([planned.status.phase, planned.actions]).toEqual(['Ready', []]);
+    expect(condition(planned, 'DiskImageReady')).toMatchObject({ reason: 'ImageNamespaceNotAllowed' });
+    isSettled(object, observed);
+    expect(types(next(object, { ...observed, machine: undefined }))).toEqual(['applyMachine']);
+  });
+
+  test('prevents another clone of a disk that was lost', () => {
+    const planned = next(object, all(object, 'Stopped', { ...forbidden, volumes: [], claim: undefined }));
+    expect([planned.status.phase, planned.actions]).toEqual(['Failed', []]);
+  });
+});
+
 describe('the root disk', () => {
   test('is planned in the status before it is created, with the size of the image if that is larger', () => {
     const planned = next(vm(), { image: image({}, { storageClass: 'fast' }) });
