@@ -42,7 +42,7 @@ test.for<readonly [Action, Error, string, string, string]>([
   [createImage, invalid('bad url'), 'Failed', 'ImageRejected', 'cannot be created: bad url'],
   [
     createVolume,
-    forbidden('no rights'),
+    forbidden('User "a" cannot create resource "datavolumes/source" in the namespace "farm"'),
     'Provisioning',
     'CloneForbidden',
     'the operator needs the permission to create datavolumes/source in the namespace farm',
@@ -55,6 +55,7 @@ test.for<readonly [Action, Error, string, string, string]>([
     'datavolumes/source in the namespace farm',
   ],
   [createVolume, forbidden('exceeded quota: q'), 'Provisioning', 'QuotaExceeded', 'exceeded quota: q'],
+  [createVolume, forbidden('denied by policy p'), 'Provisioning', 'VolumeRejected', 'denied by policy p'],
   [createVolume, invalid('bad size'), 'Provisioning', 'VolumeRejected', 'bad size'],
   [
     applyMachine,
