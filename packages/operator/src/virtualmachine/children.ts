@@ -14,6 +14,14 @@ const ROOT = 'root';
 const CLOUD_INIT = 'cloudinit';
 const VIRTIO = { bus: 'virtio' };
 
+/** Annotation of a DataVolume with which its claim is bound without a consumer. CDI copies it when it creates the claim. */
+const BIND_IMMEDIATELY = 'cdi.kubevirt.io/storage.bind.immediate.requested';
+
+/** Whether a DataVolume on late-binding storage is cloned without a machine that starts. */
+export function bindsImmediately({ metadata }: DataVolume): boolean {
+  return metadata.annotations?.[BIND_IMMEDIATELY] !== undefined;
+}
+
 /** Whether the machine should run. */
 export function shouldRun({ spec }: VirtualMachine): boolean {
   return spec.ignoreOnDeploy !== true;
@@ -62,7 +70,7 @@ export function volumeDraft(
         // CDI may otherwise delete the DataVolume after the clone, which would look like a lost disk.
         'cdi.kubevirt.io/storage.deleteAfterCompletion': 'false',
         // A stopped machine never becomes the first consumer that late-binding storage waits for.
-        ...(!shouldRun(vm) && { 'cdi.kubevirt.io/storage.bind.immediate.requested': 'true' }),
+        ...(!shouldRun(vm) && { [BIND_IMMEDIATELY]: 'true' }),
       },
     },
     spec: {

@@ -2,7 +2,7 @@ import type { Condition, EventInput } from '@vmwright/runtime';
 import type { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { controllerOf } from '../kubevirt/ownership.ts';
 import type { Action } from './actions.ts';
-import { usesVolume, volumeDraft } from './children.ts';
+import { bindsImmediately, shouldRun, usesVolume, volumeDraft } from './children.ts';
 import { claimLost } from './diagnosis.ts';
 import { isVolumeName, nextVolumeName, place } from './identity.ts';
 import type { ImagePlan } from './image.ts';
@@ -59,9 +59,9 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     const isSourceGone =
       image.usable !== undefined && snapshot !== undefined && !hasSnapshot(image.usable, snapshot);
     if (!isSourceGone || volume.metadata.deletionTimestamp !== undefined)
-      return { ...cloning(volume, where), dataVolume, snapshot };
+      return { ...cloning(vm, volume, where), dataVolume, snapshot };
     // The next one is cloned when this one is gone: if this clone succeeds in the meantime, it is used, and none is left over.
-    return { ...cloning(volume, where), dataVolume, snapshot, actions: [deletionOf(volume)] };
+    return { ...cloning(vm, volume, where), dataVolume, snapshot, actions: [deletionOf(volume)] };
   }
   // The data is in the claim: as long as it is not being deleted, no other disk may take its place.
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
@@ -162,7 +162,8 @@ function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume): A
   return { type: 'deleteVolume', name, uid, resourceVersion };
 }
 
-function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {
+function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPlan {
+  const { status, metadata } = volume;
   const wait = (reason: string, message: string, problem?: Problem): DiskPlan => ({
     ...{ state: 'cloning', condition: { status: 'False', reason, message } },
     ...{ problem, actions: [], events: [] },
@@ -186,7 +187,13 @@ function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {
     );
   if (cause !== undefined && ERRORS.has(cause.reason ?? ''))
     return fail('CloneFailing', `The DataVolume ${where} is not cloned: ${cause.message}`);
-  if (phase === 'WaitForFirstConsumer')
+  const isWaiting = phase === 'WaitForFirstConsumer' || phase === 'PendingPopulation';
+  if (isWaiting && !shouldRun(vm) && !bindsImmediately(volume))
+    return fail(
+      'WaitForFirstConsumer',
+      `The DataVolume ${where} was created before ignoreOnDeploy was set, and CDI clones it only when the machine is scheduled. Set ignoreOnDeploy to false, or delete the DataVolume: the operator then clones one that does not wait`,
+    );
+  if (isWaiting && !bindsImmediately(volume))
     return wait('WaitForFirstConsumer', `The DataVolume ${where} is cloned when the machine is scheduled`);
   return wait('Cloning', `The DataVolume ${where} is being cloned from the image`);
 }

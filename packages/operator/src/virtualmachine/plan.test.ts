@@ -258,6 +258,20 @@ describe('the root disk', () => {
     expect(JSON.stringify(running)).not.toContain(annotation);
   });
 
+  test.for(['WaitForFirstConsumer', 'PendingPopulation'])(
+    'in the phase %s of a machine that was halted later says what to do',
+    (phase) => {
+      const halted = vm({ ignoreOnDeploy: true }, PLANNED);
+      const waiting = all(halted, 'Stopped', { volumes: [volume(vm(), phase)] });
+      const planned = next(halted, waiting);
+      expect(condition(planned, 'Ready')).toMatchObject({ status: 'False', reason: 'WaitForFirstConsumer' });
+      expect(planned.status.message).toContain('Set ignoreOnDeploy to false, or delete the DataVolume');
+      isSettled(halted, waiting);
+      const bound = next(halted, { ...waiting, volumes: [volume(halted, phase)] });
+      expect(bound.status.message).not.toContain('delete the DataVolume');
+    },
+  );
+
   test('continues with the stored names after a crash', () => {
     const object = vm({}, PLANNED);
     const planned = next(object, {
