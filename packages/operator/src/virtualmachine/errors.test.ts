@@ -23,7 +23,11 @@ const vm: VirtualMachine = {
 };
 const image = { metadata: { namespace: 'farm', name: 'base' }, spec: template };
 const draft = imageFromTemplate(vm) ?? image;
-const createImage: Action = { type: 'createImage', image: draft };
+const createImage: Action = {
+  type: 'createImage',
+  image: draft,
+  event: { type: 'Normal', reason: 'ImageCreated', note: '' },
+};
 const createVolume: Action = { type: 'createVolume', volume: volumeDraft(vm, image, 'snap', 'demo-root') };
 const applyMachine: Action = { type: 'applyMachine', machine: machineDraft(vm, 'demo-root'), isNew: true };
 const applySecret: Action = { type: 'applySecret', secret: secretDraft(vm, { userdata: '' }), isNew: true };

@@ -1,4 +1,4 @@
-import type { Condition, EventInput } from '@vmwright/runtime';
+import type { Condition } from '@vmwright/runtime';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
 import { place } from './identity.ts';
@@ -18,10 +18,9 @@ export interface ImagePlan {
   /** Message of the condition ImageDiffers. */
   readonly difference?: string;
   readonly actions: readonly Action[];
-  readonly events: readonly EventInput[];
 }
 
-const NOTHING = { actions: [], events: [] } as const;
+const NOTHING = { actions: [] } as const;
 
 /**
  * Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. An image of a namespace that is
@@ -92,20 +91,14 @@ function planMissing(vm: VirtualMachine, where: string): ImagePlan {
       reason: 'ImageNotFound',
       message: `The VMDiskImage ${where} does not exist. Create it, or set spec.vmDiskImageTemplate`,
     });
+  const note = `Created VMDiskImage ${where} from vmDiskImageTemplate`;
   return {
     ...waiting({
       phase: 'Provisioning',
       reason: 'CreatingImage',
       message: `The VMDiskImage ${where} is being created from vmDiskImageTemplate`,
     }),
-    actions: [{ type: 'createImage', image }],
-    events: [
-      {
-        type: 'Normal',
-        reason: 'ImageCreated',
-        note: `Created VMDiskImage ${where} from vmDiskImageTemplate`,
-      },
-    ],
+    actions: [{ type: 'createImage', image, event: { type: 'Normal', reason: 'ImageCreated', note } }],
   };
 }
 

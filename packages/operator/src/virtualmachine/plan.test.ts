@@ -124,8 +124,10 @@ describe('the image', () => {
           },
           spec: TEMPLATE,
         },
+        event: expect.objectContaining({ reason: 'ImageCreated' }),
       },
     ]);
+    expect(planned.events).toEqual([]);
     expect(planned.status).toMatchObject({ phase: 'Provisioning' });
     expect(hasNewIntent(undefined, planned.status)).toBe(false);
   });

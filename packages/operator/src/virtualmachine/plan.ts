@@ -62,7 +62,7 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
   return withEvents(vm, {
     status: statusOf(vm, observed, { ...parts, disk, restarts: restart.record }, now),
     actions: [...image.actions, ...children.secret, ...disk.actions, ...children.machine, ...restart.actions],
-    events: [...image.events, ...disk.events, ...restart.events],
+    events: [...disk.events, ...restart.events],
     ...(waits.length > 0 && { requeueAfterMs: Math.min(...waits) }),
   });
 }

@@ -1,4 +1,10 @@
-import { type Reconcile, type ReconcileContext, type Result, requeueAfter } from '@vmwright/runtime';
+import {
+  type EventInput,
+  type Reconcile,
+  type ReconcileContext,
+  type Result,
+  requeueAfter,
+} from '@vmwright/runtime';
 import { problemOf } from './errors.ts';
 import { checkName, execute } from './execute.ts';
 import { imageRefOf } from './image-ref.ts';
@@ -49,10 +55,12 @@ export class VirtualMachineReconciler {
     context: ReconcileContext<VirtualMachine>,
   ): Promise<Result> {
     const { client, setStatus, event, now } = context;
+    const actionEvents: EventInput[] = [];
     for (const step of [checkName, execute]) {
       for (const action of actions) {
         try {
-          await step(action, vm, client);
+          const input = await step(action, vm, client);
+          if (input !== undefined) actionEvents.push(input);
         } catch (error) {
           const problem = problemOf(vm, action, error);
           if (problem === undefined) throw error;
@@ -65,7 +73,7 @@ export class VirtualMachineReconciler {
       }
     }
     const reported = await setStatus(vm, status);
-    for (const input of events) event(reported, input);
+    for (const input of [...actionEvents, ...events]) event(reported, input);
     return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
   }
 }
