@@ -494,8 +494,13 @@ describe('the machine', () => {
 
   test('reports its static address once it runs', () => {
     const configured = vm({ interfaces: [{ network: 'net', ipAddress: '10.0.0.7/24' }] }, PLANNED);
-    const at = (printableStatus: string) => next(configured, all(configured, printableStatus)).status.ip;
+    const { annotations = {} } = machineDraft(configured, DISK).spec?.template?.metadata ?? {};
+    const started = { metadata: { ...instance.metadata, annotations } };
+    const at = (printableStatus: string, of = configured) =>
+      next(of, all(of, printableStatus, { instance: started })).status.ip;
     expect([at('Starting'), at('Running')]).toEqual([undefined, '10.0.0.7']);
+    const changed = vm({ interfaces: [{ network: 'net', ipAddress: '10.0.0.8/24' }] }, PLANNED);
+    expect(at('Running', changed)).toBeUndefined();
   });
 
   test.for(['Stopped', 'Provisioning', 'Starting', 'Stopping', 'Unknown', ''])(

@@ -3,6 +3,7 @@ import { pauseOf } from '../annotations.ts';
 import { plainAddress } from './addresses.ts';
 import type { DiskPlan } from './disk.ts';
 import type { ImagePlan } from './image.ts';
+import { hasAddresses } from './metadata.ts';
 import type { Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
 import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
@@ -136,7 +137,8 @@ function machineFields(vm: VirtualMachine, { machine, instance }: Observed): Par
   const { nodeName = '', interfaces = [] } = instance?.status ?? {};
   const [first] = vm.spec.interfaces ?? [];
   const reported = interfaces.find(({ ipAddress }) => (ipAddress ?? '') !== '')?.ipAddress;
-  const ip = reported ?? (first && plainAddress(first.ipAddress));
+  const isConfigured = instance !== undefined && hasAddresses(instance, vm);
+  const ip = reported ?? (first && isConfigured ? plainAddress(first.ipAddress) : undefined);
   return { printableStatus, ...(ip !== undefined && { ip }), ...(nodeName !== '' && { node: nodeName }) };
 }
 
