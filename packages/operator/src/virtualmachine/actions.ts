@@ -1,10 +1,11 @@
-import type { Draft, Secret } from '@vmwright/runtime';
+import type { Draft, EventInput, Secret } from '@vmwright/runtime';
 import type { DataVolume, KubevirtMachine } from '../kubevirt/kinds.ts';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 
 /** A change of the cluster that a plan asks for. */
 export type Action =
-  | { readonly type: 'createImage'; readonly image: Draft<VMDiskImage> }
+  /** `event` is recorded only if this action created the image, and not another VirtualMachine at the same time. */
+  | { readonly type: 'createImage'; readonly image: Draft<VMDiskImage>; readonly event: EventInput }
   /** `isNew`: the caches show no such object; one of another owner must not be changed. */
   | { readonly type: 'applySecret'; readonly secret: Draft<Secret>; readonly isNew: boolean }
   | { readonly type: 'applyMachine'; readonly machine: Draft<KubevirtMachine>; readonly isNew: boolean }

@@ -60,14 +60,14 @@ export function findAddressConflict(
 }
 
 /**
- * Whether a VirtualMachine is older than another one: by creation time, which has a precision of seconds; then one that has a
- * disk is older than one that has none; then by UID.
+ * Whether a VirtualMachine keeps an address that another one has, too: one that has a disk keeps it against one that has none,
+ * and so no KubeVirt VirtualMachine; then the older one, by creation time, which has a precision of seconds; then by UID.
  */
-export function isOlder(a: VirtualMachine, b: VirtualMachine): boolean {
-  const [atA, atB] = [a, b].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''));
-  if (atA !== atB && atA !== undefined && atB !== undefined) return atA < atB;
+export function keepsAddress(a: VirtualMachine, b: VirtualMachine): boolean {
   const [hasDiskA, hasDiskB] = [a, b].map(({ status }) => status?.dataVolume !== undefined);
   if (hasDiskA !== hasDiskB) return hasDiskA === true;
+  const [atA, atB] = [a, b].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''));
+  if (atA !== atB && atA !== undefined && atB !== undefined) return atA < atB;
   return (a.metadata.uid ?? '') < (b.metadata.uid ?? '');
 }
 

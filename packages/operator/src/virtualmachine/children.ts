@@ -14,15 +14,23 @@ const ROOT = 'root';
 const CLOUD_INIT = 'cloudinit';
 const VIRTIO = { bus: 'virtio' };
 
+/** Annotation of a DataVolume with which its claim is bound without a consumer. CDI copies it when it creates the claim. */
+const BIND_IMMEDIATELY = 'cdi.kubevirt.io/storage.bind.immediate.requested';
+
+/** Whether a DataVolume on late-binding storage is cloned without a machine that starts. */
+export function bindsImmediately({ metadata }: DataVolume): boolean {
+  return metadata.annotations?.[BIND_IMMEDIATELY] !== undefined;
+}
+
 /** Whether the machine should run. */
 export function shouldRun({ spec }: VirtualMachine): boolean {
   return spec.ignoreOnDeploy !== true;
 }
 
-/** Returns the size of the root disk, which is never smaller than the image. */
-export function diskSizeOf({ spec }: VirtualMachine, image: VMDiskImage | undefined): string {
+/** Returns the size of a new root disk, which is never smaller than the image. */
+function cloneSizeOf({ spec }: VirtualMachine, image: VMDiskImage): string {
   const wanted = spec.resources.diskSize;
-  const least = image?.spec.diskSize ?? wanted;
+  const least = image.spec.diskSize;
   return (parseQuantity(least) ?? 0) > (parseQuantity(wanted) ?? 0) ? least : wanted;
 }
 
@@ -62,14 +70,14 @@ export function volumeDraft(
         // CDI may otherwise delete the DataVolume after the clone, which would look like a lost disk.
         'cdi.kubevirt.io/storage.deleteAfterCompletion': 'false',
         // A stopped machine never becomes the first consumer that late-binding storage waits for.
-        ...(!shouldRun(vm) && { 'cdi.kubevirt.io/storage.bind.immediate.requested': 'true' }),
+        ...(!shouldRun(vm) && { [BIND_IMMEDIATELY]: 'true' }),
       },
     },
     spec: {
       source: { snapshot: { namespace, name: snapshot } },
       storage: {
         ...(storageClass !== undefined && { storageClassName: storageClass }),
-        resources: { requests: { storage: diskSizeOf(vm, image) } },
+        resources: { requests: { storage: cloneSizeOf(vm, image) } },
       },
     },
   };

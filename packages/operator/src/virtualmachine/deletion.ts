@@ -49,7 +49,7 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
   }
   const remaining =
     (await deleteAll(await machineOf(vm, context), context)) ??
-    (await instanceOf(vm, context)) ??
+    (await deleteInstance(vm, context)) ??
     (await deleteAll(await dataOf(vm, context), context)) ??
     claimOf(vm, context);
   if (remaining === undefined) return undefined;
@@ -89,11 +89,20 @@ async function dataOf(vm: VirtualMachine, { client, cache }: Context): Promise<r
   ].filter(({ object }) => isOwnedBy(object, vm));
 }
 
-/** Returns the instance, which KubeVirt deletes with its VirtualMachine. */
-async function instanceOf(vm: VirtualMachine, { client }: Context): Promise<string | undefined> {
-  const instance = await ignoreNotFound(client.get(KubevirtInstance, vm.metadata));
+/** Requests the deletion of an abandoned instance. @returns the instance, if there is one */
+async function deleteInstance(vm: VirtualMachine, context: Context): Promise<string | undefined> {
+  const instance = await ignoreNotFound(context.client.get(KubevirtInstance, vm.metadata));
   if (instance === undefined || !isInstanceOf(instance, vm)) return undefined;
-  return describe({ kind: KubevirtInstance, object: instance });
+  const child = { kind: KubevirtInstance, object: instance };
+  return isAbandoned(instance) ? deleteAll([child], context) : describe(child);
+}
+
+/**
+ * Whether no KubeVirt VirtualMachine controls the instance, because it was deleted with `--cascade=orphan`. KubeVirt and the
+ * garbage collector delete all other instances.
+ */
+export function isAbandoned(instance: KubevirtInstance): boolean {
+  return controllerOf(instance) === undefined;
 }
 
 /** Returns the claim of the root disk, which the garbage collector deletes after its DataVolume. */

@@ -1,7 +1,8 @@
 import type { Condition, EventInput } from '@vmwright/runtime';
-import type { DataVolume } from '../kubevirt/kinds.ts';
+import type { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
+import { controllerOf } from '../kubevirt/ownership.ts';
 import type { Action } from './actions.ts';
-import { diskSizeOf, usesVolume, volumeDraft } from './children.ts';
+import { bindsImmediately, shouldRun, usesVolume, volumeDraft } from './children.ts';
 import { claimLost } from './diagnosis.ts';
 import { isVolumeName, nextVolumeName, place } from './identity.ts';
 import type { ImagePlan } from './image.ts';
@@ -51,17 +52,20 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     const snapshot = vm.status?.snapshot ?? volume.spec?.source?.snapshot?.name;
     if (volume.status?.phase === 'Succeeded') {
       if (claim === undefined) return { ...lost(claimLost(vm)), dataVolume, snapshot };
-      const { condition, actions, events } = planResize(vm, observed, diskSizeOf(vm, image.usable));
+      const { condition, actions, events } = planResize(vm, observed);
       const cleanUp = deleteStrays(vm, volumes, dataVolume);
       return { state: 'ready', dataVolume, snapshot, condition, actions: [...actions, ...cleanUp], events };
     }
     const isSourceGone =
       image.usable !== undefined && snapshot !== undefined && !hasSnapshot(image.usable, snapshot);
     if (!isSourceGone || volume.metadata.deletionTimestamp !== undefined)
-      return { ...cloning(volume, where), dataVolume, snapshot };
+      return { ...cloning(vm, volume, where), dataVolume, snapshot };
     // The next one is cloned when this one is gone: if this clone succeeds in the meantime, it is used, and none is left over.
-    return { ...cloning(volume, where), dataVolume, snapshot, actions: [deletionOf(volume)] };
+    return { ...cloning(vm, volume, where), dataVolume, snapshot, actions: [deletionOf(volume)] };
   }
+  // The data is in the claim: as long as it is not being deleted, no other disk may take its place.
+  if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
+    return { ...withoutVolume(vm, observed, claim), dataVolume, snapshot: vm.status?.snapshot };
   // The KubeVirt VirtualMachine and the claim are created after the DataVolume: with one of them, the DataVolume existed.
   const isLost = claim !== undefined || usesVolume(machine, dataVolume);
   if (!isLost) return planClone(vm, observed, image, dataVolume, undefined);
@@ -70,6 +74,31 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     reason: 'VolumeLost',
     note: `The DataVolume ${where} of the root disk was deleted; cloning a new disk from the image. The data of the old disk is lost when the machine restarts`,
   });
+}
+
+/**
+ * Plans a root disk whose claim exists without its DataVolume, after a deletion with `--cascade=orphan` or a restore from a
+ * backup. KubeVirt uses the claim with the name of a DataVolume that does not exist.
+ */
+function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
+  const where = place(claim.metadata);
+  // The garbage collector deletes the claim of a DataVolume that was deleted without this option.
+  if (controllerOf(claim) !== undefined)
+    return lost({
+      phase: 'Provisioning',
+      reason: 'VolumeDeleting',
+      message: `The DataVolume ${where} was deleted, and its PersistentVolumeClaim is deleted with it; a new disk is cloned then`,
+    });
+  if (claim.status?.phase !== 'Bound')
+    return lost({
+      phase: 'Provisioning',
+      reason: 'VolumeWithoutDataVolume',
+      message: `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. Nothing is replaced; delete the claim to clone a new disk`,
+    });
+  const { actions, events } = planResize(vm, observed);
+  const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; nothing is replaced`;
+  const condition = { status: 'True', reason: 'VolumeWithoutDataVolume', message } as const;
+  return { state: 'ready', condition, actions, events };
 }
 
 /** Plans a new clone under a name that no DataVolume and no claim has. */
@@ -133,7 +162,8 @@ function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume): A
   return { type: 'deleteVolume', name, uid, resourceVersion };
 }
 
-function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {
+function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPlan {
+  const { status, metadata } = volume;
   const wait = (reason: string, message: string, problem?: Problem): DiskPlan => ({
     ...{ state: 'cloning', condition: { status: 'False', reason, message } },
     ...{ problem, actions: [], events: [] },
@@ -157,7 +187,13 @@ function cloning({ status, metadata }: DataVolume, where: string): DiskPlan {
     );
   if (cause !== undefined && ERRORS.has(cause.reason ?? ''))
     return fail('CloneFailing', `The DataVolume ${where} is not cloned: ${cause.message}`);
-  if (phase === 'WaitForFirstConsumer')
+  const isWaiting = phase === 'WaitForFirstConsumer' || phase === 'PendingPopulation';
+  if (isWaiting && !shouldRun(vm) && !bindsImmediately(volume))
+    return fail(
+      'WaitForFirstConsumer',
+      `The DataVolume ${where} was created before ignoreOnDeploy was set, and CDI clones it only when the machine is scheduled. Set ignoreOnDeploy to false, or delete the DataVolume: the operator then clones one that does not wait`,
+    );
+  if (isWaiting && !bindsImmediately(volume))
     return wait('WaitForFirstConsumer', `The DataVolume ${where} is cloned when the machine is scheduled`);
   return wait('Cloning', `The DataVolume ${where} is being cloned from the image`);
 }
@@ -168,7 +204,6 @@ const ERRORS: ReadonlySet<string> = new Set([
   ...['ImagePullFailed', 'ClaimLost', 'ErrUnableToClone', 'IncompatibleVolumeModes'],
 ]);
 
-/** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */
 /** Returns the plan of a disk that exists only in part. */
 function lost(problem: Problem): DiskPlan {
   const { reason, message } = problem;
@@ -178,6 +213,7 @@ function lost(problem: Problem): DiskPlan {
   };
 }
 
+/** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */
 function missing({ status }: VirtualMachine, problem: Problem): DiskPlan {
   const { reason, message } = problem;
   const { snapshot, dataVolume } = status ?? {};

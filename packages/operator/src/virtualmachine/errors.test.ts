@@ -23,7 +23,11 @@ const vm: VirtualMachine = {
 };
 const image = { metadata: { namespace: 'farm', name: 'base' }, spec: template };
 const draft = imageFromTemplate(vm) ?? image;
-const createImage: Action = { type: 'createImage', image: draft };
+const createImage: Action = {
+  type: 'createImage',
+  image: draft,
+  event: { type: 'Normal', reason: 'ImageCreated', note: '' },
+};
 const createVolume: Action = { type: 'createVolume', volume: volumeDraft(vm, image, 'snap', 'demo-root') };
 const applyMachine: Action = { type: 'applyMachine', machine: machineDraft(vm, 'demo-root'), isNew: true };
 const applySecret: Action = { type: 'applySecret', secret: secretDraft(vm, { userdata: '' }), isNew: true };
@@ -42,7 +46,7 @@ test.for<readonly [Action, Error, string, string, string]>([
   [createImage, invalid('bad url'), 'Failed', 'ImageRejected', 'cannot be created: bad url'],
   [
     createVolume,
-    forbidden('no rights'),
+    forbidden('User "a" cannot create resource "datavolumes/source" in the namespace "farm"'),
     'Provisioning',
     'CloneForbidden',
     'the operator needs the permission to create datavolumes/source in the namespace farm',
@@ -55,6 +59,7 @@ test.for<readonly [Action, Error, string, string, string]>([
     'datavolumes/source in the namespace farm',
   ],
   [createVolume, forbidden('exceeded quota: q'), 'Provisioning', 'QuotaExceeded', 'exceeded quota: q'],
+  [createVolume, forbidden('denied by policy p'), 'Provisioning', 'VolumeRejected', 'denied by policy p'],
   [createVolume, invalid('bad size'), 'Provisioning', 'VolumeRejected', 'bad size'],
   [
     applyMachine,

@@ -87,9 +87,10 @@ function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
 function volumeProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
   const { namespace } = imageRefOf(vm);
   const part = 'VolumeReady';
-  // CDI rejects a clone across namespaces with this text and the HTTP status 422.
+  // CDI rejects a clone across namespaces with this text and the HTTP status 422. Other webhooks reject with 403, too.
   const isUnauthorized = error.message.includes('insufficient permissions in clone source namespace');
-  if (error instanceof ForbiddenError || isUnauthorized)
+  const isForbidden = error instanceof ForbiddenError && error.message.includes('datavolumes/source');
+  if (isForbidden || isUnauthorized)
     return {
       phase: 'Provisioning',
       reason: 'CloneForbidden',

@@ -3,6 +3,7 @@ import {
   ConflictError,
   type DeleteOptions,
   type Draft,
+  type EventInput,
   ignoreAlreadyExists,
   ignoreNotFound,
   type Kind,
@@ -23,19 +24,41 @@ import type { VirtualMachine } from './resource.ts';
  * nothing is created for a VirtualMachine whose children cannot all be created.
  * @throws NameConflictError
  */
-export async function checkName(action: Action, vm: VirtualMachine, client: Client): Promise<void> {
+export async function checkName(
+  action: Action,
+  vm: VirtualMachine,
+  client: Pick<Client, 'get'>,
+): Promise<undefined> {
   if (action.type === 'applySecret' && action.isNew) await rejectForeign(Secret, action.secret, vm, client);
   if (action.type === 'applyMachine' && action.isNew)
     await rejectForeign(KubevirtMachine, action.machine, vm, client);
 }
 
-/** Executes an action of a plan. Every action can be repeated. */
-export async function execute(action: Action, vm: VirtualMachine, client: Client): Promise<void> {
+/** Client with which actions are executed. */
+type Writer = Pick<Client, 'create' | 'apply' | 'mergePatch' | 'delete'>;
+
+/** Executes an action of a plan. Every action can be repeated. @returns the event to record */
+export async function execute(
+  action: Action,
+  vm: VirtualMachine,
+  client: Writer,
+): Promise<EventInput | undefined> {
+  if (action.type !== 'createImage') {
+    await change(action, vm, client);
+    return undefined;
+  }
+  // Another VirtualMachine may create the same image at the same time.
+  const created = await ignoreAlreadyExists(client.create(VMDiskImage, action.image));
+  return created && action.event;
+}
+
+async function change(
+  action: Exclude<Action, { type: 'createImage' }>,
+  vm: VirtualMachine,
+  client: Writer,
+): Promise<void> {
   const { namespace, name } = vm.metadata;
   switch (action.type) {
-    case 'createImage':
-      // Another VirtualMachine may create the same image at the same time.
-      return void (await ignoreAlreadyExists(client.create(VMDiskImage, action.image)));
     case 'applySecret':
       return void (await client.apply(Secret, action.secret));
     case 'createVolume':
@@ -61,7 +84,7 @@ export async function execute(action: Action, vm: VirtualMachine, client: Client
  * was replaced by another one of the same name.
  */
 export async function remove(
-  client: Client,
+  client: Pick<Client, 'delete'>,
   kind: Kind,
   ref: ObjectRef,
   { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
@@ -78,7 +101,7 @@ async function rejectForeign<T extends KubeObject>(
   kind: Kind<T>,
   { metadata }: Draft<T>,
   vm: VirtualMachine,
-  client: Client,
+  client: Pick<Client, 'get'>,
 ): Promise<void> {
   const existing = await ignoreNotFound(client.get(kind, metadata));
   if (existing === undefined || isOwnedBy(existing, vm)) return;

@@ -1,4 +1,4 @@
-import type { Condition, EventInput } from '@vmwright/runtime';
+import type { Condition } from '@vmwright/runtime';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
 import { place } from './identity.ts';
@@ -18,14 +18,26 @@ export interface ImagePlan {
   /** Message of the condition ImageDiffers. */
   readonly difference?: string;
   readonly actions: readonly Action[];
-  readonly events: readonly EventInput[];
 }
 
-const NOTHING = { actions: [], events: [] } as const;
+const NOTHING = { actions: [] } as const;
 
-/** Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. */
-export function planImage(vm: VirtualMachine, { image }: Pick<Observed, 'image'>): ImagePlan {
+/**
+ * Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. An image of a namespace that is
+ * not allowed is neither created nor cloned; a machine that has its disk does not need it.
+ */
+export function planImage(
+  vm: VirtualMachine,
+  { image, isImageNamespaceAllowed }: Pick<Observed, 'image' | 'isImageNamespaceAllowed'>,
+): ImagePlan {
+  const { namespace } = imageRefOf(vm);
   const where = place(imageRefOf(vm));
+  if (!isImageNamespaceAllowed)
+    return waiting({
+      phase: 'Failed',
+      reason: 'ImageNamespaceNotAllowed',
+      message: `VirtualMachines of other namespaces may not use images of the namespace ${namespace}. Use an image of this namespace, or ask an administrator of the operator to allow it (--image-namespaces)`,
+    });
   if (image === undefined) return planMissing(vm, where);
   const { phase, message = '' } = image.status ?? {};
   const fields = templateDifferences(vm, image);
@@ -79,20 +91,14 @@ function planMissing(vm: VirtualMachine, where: string): ImagePlan {
       reason: 'ImageNotFound',
       message: `The VMDiskImage ${where} does not exist. Create it, or set spec.vmDiskImageTemplate`,
     });
+  const note = `Created VMDiskImage ${where} from vmDiskImageTemplate`;
   return {
     ...waiting({
       phase: 'Provisioning',
       reason: 'CreatingImage',
       message: `The VMDiskImage ${where} is being created from vmDiskImageTemplate`,
     }),
-    actions: [{ type: 'createImage', image }],
-    events: [
-      {
-        type: 'Normal',
-        reason: 'ImageCreated',
-        note: `Created VMDiskImage ${where} from vmDiskImageTemplate`,
-      },
-    ],
+    actions: [{ type: 'createImage', image, event: { type: 'Normal', reason: 'ImageCreated', note } }],
   };
 }
 

@@ -1,9 +1,14 @@
+import type { KubevirtInstance } from '../kubevirt/kinds.ts';
+import { plainAddress } from './addresses.ts';
 import { childLabels } from './identity.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /** Prefix of the labels and annotations that the operator sets, and removes when they are no longer wanted. */
 export const PREFIX = 'vmwright.dev/';
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
+
+/** Annotation of a template and of the instances that KubeVirt starts from it: the static addresses. */
+const ADDRESSES = `${PREFIX}addresses`;
 
 interface Metadata {
   readonly labels: Readonly<Record<string, string>>;
@@ -25,8 +30,19 @@ export function machineMetadata(vm: VirtualMachine): Metadata {
     version,
   }).flatMap(([key, value]) => (value === undefined ? [] : [[`${PREFIX}${key}`, value] as const]));
   const legal = described.filter(([, value]) => LABEL_VALUE.test(value));
+  const addresses = addressesOf(vm);
+  const annotations = [...described, ...(addresses === '' ? [] : [[ADDRESSES, addresses] as const])];
   return {
     labels: { ...childLabels(vm), ...Object.fromEntries(legal) },
-    ...(described.length > 0 && { annotations: Object.fromEntries(described) }),
+    ...(annotations.length > 0 && { annotations: Object.fromEntries(annotations) }),
   };
+}
+
+/** Whether an instance was started with the static addresses that the spec has now. */
+export function hasAddresses({ metadata }: KubevirtInstance, vm: VirtualMachine): boolean {
+  return (metadata.annotations?.[ADDRESSES] ?? '') === addressesOf(vm);
+}
+
+function addressesOf({ spec: { interfaces = [] } }: VirtualMachine): string {
+  return interfaces.map(({ ipAddress }) => plainAddress(ipAddress)).join(',');
 }

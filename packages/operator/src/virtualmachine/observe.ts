@@ -10,7 +10,7 @@ import {
 } from '../kubevirt/kinds.ts';
 import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
-import { type AddressConflict, findAddressConflict, isOlder, networkRef } from './addresses.ts';
+import { type AddressConflict, findAddressConflict, keepsAddress, networkRef } from './addresses.ts';
 import { usesVolume } from './children.ts';
 import { firstVolumeName, isInstanceOf, isVolumeName, place, secretName } from './identity.ts';
 import { imageKeyOf, imageRefOf, isImageNamespaceAllowed } from './image-ref.ts';
@@ -19,13 +19,21 @@ import { VirtualMachine } from './resource.ts';
 import type { CloneCounts } from './snapshot-choice.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
 
-/** Index of DataVolumes by the UID of their controller. */
+/** Index of DataVolumes by their namespace and the UID of their controller. */
 export const VOLUME_OWNER_INDEX = 'virtualmachine-volume-owner';
 
-/** Returns the key of a DataVolume in the index of owners. */
+/**
+ * Returns the key of a DataVolume in the index of owners. It has the namespace, because an owner reference from another
+ * namespace has no meaning in Kubernetes, and its author may have no rights in the namespace of the VirtualMachine.
+ */
 export function volumeOwnerKeys(volume: DataVolume): readonly string[] {
   const uid = controllerOf(volume)?.uid;
-  return uid === undefined ? [] : [uid];
+  return uid === undefined ? [] : [volumeOwnerKey(volume.metadata.namespace, uid)];
+}
+
+/** Returns the key of the DataVolumes in a namespace that the object with this UID owns. */
+export function volumeOwnerKey(namespace: string | undefined, uid: string): string {
+  return `${namespace ?? ''}/${uid}`;
 }
 
 /** State of the cluster that concerns a VirtualMachine. */
@@ -62,6 +70,8 @@ export interface Read {
   readonly passwords: Passwords;
   /** DataVolume of the root disk, if the cached one is in doubt. */
   readonly volume?: DataVolume | undefined;
+  /** Claim of the root disk, if the caches have neither it nor the DataVolume. */
+  readonly claim?: PersistentVolumeClaim | undefined;
 }
 
 /** What `observe` needs besides the caches. */
@@ -78,7 +88,7 @@ type Context = Pick<ReconcileContext<VirtualMachine>, 'cache'>;
  */
 export function observe(
   vm: VirtualMachine,
-  { passwords, volume: read }: Read,
+  { passwords, volume: read, claim: readClaim }: Read,
   { cache }: Context,
   { imageNamespaces, clones }: ObserveOptions,
 ): Observed {
@@ -87,7 +97,7 @@ export function observe(
   const image = cache(VMDiskImage).get(imageKeyOf(vm));
   const machine = owned(cache(KubevirtMachine).get(key), vm);
   const instance = cache(KubevirtInstance).get(key);
-  const cached = [...cache(DataVolume).byIndex(VOLUME_OWNER_INDEX, uid)];
+  const cached = [...cache(DataVolume).byIndex(VOLUME_OWNER_INDEX, volumeOwnerKey(namespace, uid))];
   const isRead = ({ metadata }: DataVolume) => metadata.name === read?.metadata.name;
   const volumes = [
     ...cached.filter((volume) => !isRead(volume)),
@@ -95,14 +105,14 @@ export function observe(
   ];
   const volumeKey = keyOf({ namespace, name: currentVolumeName(vm, volumes, machine) });
   const volume = read ?? cache(DataVolume).get(volumeKey);
-  const claim = cache(PersistentVolumeClaim).get(volumeKey);
+  const claim = cache(PersistentVolumeClaim).get(volumeKey) ?? readClaim;
   const className = claim?.spec?.storageClassName ?? image?.spec.storageClass;
   const storageClass = className === undefined ? undefined : cache(StorageClass).get({ name: className });
   const networks = (vm.spec.interfaces ?? []).map(({ network }) => networkRef(vm, network));
   const countOf = (snapshot: string) => clones.count(`${imageRefOf(vm).namespace}/${snapshot}`);
   return {
     isImageNamespaceAllowed: isImageNamespaceAllowed(vm, imageNamespaces),
-    addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other) => isOlder(other, vm)),
+    addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other) => keepsAddress(other, vm)),
     image,
     clones: new Map(image?.status?.snapshots?.map((snapshot) => [snapshot.name, countOf(snapshot.name)])),
     passwords,

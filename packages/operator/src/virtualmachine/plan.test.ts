@@ -124,8 +124,10 @@ describe('the image', () => {
           },
           spec: TEMPLATE,
         },
+        event: expect.objectContaining({ reason: 'ImageCreated' }),
       },
     ]);
+    expect(planned.events).toEqual([]);
     expect(planned.status).toMatchObject({ phase: 'Provisioning' });
     expect(hasNewIntent(undefined, planned.status)).toBe(false);
   });
@@ -214,6 +216,25 @@ describe('rejections', () => {
   );
 });
 
+describe('a namespace of images that is no longer allowed', () => {
+  const object = vm({ vmDiskImageTemplate: TEMPLATE }, PLANNED);
+  const forbidden = { isImageNamespaceAllowed: false };
+
+  test('does not keep the operator from repairing a machine that has its disk', () => {
+    const observed = all(object, 'Running', { ...forbidden, image: undefined });
+    const planned = next(object, observed);
+    expect([planned.status.phase, planned.actions]).toEqual(['Ready', []]);
+    expect(condition(planned, 'DiskImageReady')).toMatchObject({ reason: 'ImageNamespaceNotAllowed' });
+    isSettled(object, observed);
+    expect(types(next(object, { ...observed, machine: undefined }))).toEqual(['applyMachine']);
+  });
+
+  test('prevents another clone of a disk that was lost', () => {
+    const planned = next(object, all(object, 'Stopped', { ...forbidden, volumes: [], claim: undefined }));
+    expect([planned.status.phase, planned.actions]).toEqual(['Failed', []]);
+  });
+});
+
 describe('the root disk', () => {
   test('is planned in the status before it is created, with the size of the image if that is larger', () => {
     const planned = next(vm(), { image: image({}, { storageClass: 'fast' }) });
@@ -238,6 +259,20 @@ describe('the root disk', () => {
     const [, running] = next(vm(), { image: image() }).actions;
     expect(JSON.stringify(running)).not.toContain(annotation);
   });
+
+  test.for(['WaitForFirstConsumer', 'PendingPopulation'])(
+    'in the phase %s of a machine that was halted later says what to do',
+    (phase) => {
+      const halted = vm({ ignoreOnDeploy: true }, PLANNED);
+      const waiting = all(halted, 'Stopped', { volumes: [volume(vm(), phase)] });
+      const planned = next(halted, waiting);
+      expect(condition(planned, 'Ready')).toMatchObject({ status: 'False', reason: 'WaitForFirstConsumer' });
+      expect(planned.status.message).toContain('Set ignoreOnDeploy to false, or delete the DataVolume');
+      isSettled(halted, waiting);
+      const bound = next(halted, { ...waiting, volumes: [volume(halted, phase)] });
+      expect(bound.status.message).not.toContain('delete the DataVolume');
+    },
+  );
 
   test('continues with the stored names after a crash', () => {
     const object = vm({}, PLANNED);
@@ -271,8 +306,10 @@ describe('the root disk', () => {
 
   test('that was deleted is cloned again under another name, with a warning', () => {
     const object = vm({}, PLANNED);
-    const observed = all(object, 'Running', { volumes: [], instance });
+    const terminating = { namespace: 'work', name: DISK, deletionTimestamp: '2026-11-17T09:00:00Z' };
+    const observed = all(object, 'Running', { volumes: [], instance, claim: { metadata: terminating } });
     const planned = next(object, observed);
+    expect(next(object, { ...observed, claim: undefined }).status.dataVolume).toBe(`${DISK}-2`);
     expect(planned.status).toMatchObject({ snapshot: 'snap-1', dataVolume: `${DISK}-2` });
     expect(types(planned)).toEqual(['createVolume', 'applyMachine']);
     expect(reasons(planned)).toEqual(['VolumeLost']);
@@ -283,9 +320,39 @@ describe('the root disk', () => {
     expect(reasons(again)).toEqual([]);
   });
 
+  test('whose claim exists without the DataVolume is used and never replaced', () => {
+    const object = vm({}, PLANNED);
+    const kept = { metadata: { namespace: 'work', name: DISK }, status: { phase: 'Bound' } };
+    const observed = all(object, 'Running', { volumes: [], instance, claim: kept });
+    const planned = next(object, observed);
+    expect(planned.status).toMatchObject({ phase: 'Ready', dataVolume: DISK });
+    expect(condition(planned, 'VolumeReady')).toMatchObject({
+      ...{ status: 'True', reason: 'VolumeWithoutDataVolume' },
+      message: expect.stringContaining(`The PersistentVolumeClaim work/${DISK} exists and is used`),
+    });
+    isSettled(object, observed);
+    const stopped = next(object, { ...observed, machine: undefined });
+    expect(stopped.actions).toMatchObject([
+      { type: 'applyMachine', machine: machineDraft(object, DISK), isNew: true },
+    ]);
+    const pending = next(object, { ...observed, claim: { ...kept, status: { phase: 'Pending' } } });
+    expect([types(pending), condition(pending, 'VolumeReady')?.status]).toEqual([[], 'False']);
+  });
+
+  test('whose claim is about to be garbage-collected is not replaced before that', () => {
+    const object = vm({}, PLANNED);
+    const owner = { apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume', name: DISK, uid: 'gone' };
+    const metadata = { namespace: 'work', name: DISK, ownerReferences: [{ ...owner, controller: true }] };
+    const claim = { metadata, status: { phase: 'Bound' } };
+    const planned = next(object, all(object, 'Running', { volumes: [], instance, claim }));
+    expect([types(planned), planned.status.dataVolume]).toEqual([[], DISK]);
+    expect(condition(planned, 'VolumeReady')).toMatchObject({ status: 'False', reason: 'VolumeDeleting' });
+  });
+
   test('that was deleted is not replaced while the image is not Ready', () => {
     const object = vm({}, PLANNED);
-    const planned = next(object, all(object, 'Stopped', { volumes: [], image: image({ phase: 'Syncing' }) }));
+    const lost = { volumes: [], claim: undefined, image: image({ phase: 'Syncing' }) };
+    const planned = next(object, all(object, 'Stopped', lost));
     expect(planned.actions).toEqual([]);
     expect(planned.status.dataVolume).toBe(DISK);
   });
@@ -371,6 +438,13 @@ describe('growth of the root disk', () => {
     expect(isTrue(planned.status.conditions, 'VolumeReady')).toBe(true);
   });
 
+  test('follows the spec, not an image that was enlarged after the clone', () => {
+    const enlarged = image({}, { diskSize: '40Gi' });
+    const observed = { claim: claim('24Gi'), storageClass, image: enlarged };
+    expect(next(vm({}, PLANNED), all(vm(), 'Running', observed)).actions).toEqual([]);
+    expect(next(object, all(object, 'Running', observed)).actions).toMatchObject([{ size: '30Gi' }]);
+  });
+
   test('is reported as not supported otherwise, with one event', () => {
     const observed = all(object, 'Running', {
       claim: claim('24Gi'),
@@ -420,8 +494,13 @@ describe('the machine', () => {
 
   test('reports its static address once it runs', () => {
     const configured = vm({ interfaces: [{ network: 'net', ipAddress: '10.0.0.7/24' }] }, PLANNED);
-    const at = (printableStatus: string) => next(configured, all(configured, printableStatus)).status.ip;
+    const { annotations = {} } = machineDraft(configured, DISK).spec?.template?.metadata ?? {};
+    const started = { metadata: { ...instance.metadata, annotations } };
+    const at = (printableStatus: string, of = configured) =>
+      next(of, all(of, printableStatus, { instance: started })).status.ip;
     expect([at('Starting'), at('Running')]).toEqual([undefined, '10.0.0.7']);
+    const changed = vm({ interfaces: [{ network: 'net', ipAddress: '10.0.0.8/24' }] }, PLANNED);
+    expect(at('Running', changed)).toBeUndefined();
   });
 
   test.for(['Stopped', 'Provisioning', 'Starting', 'Stopping', 'Unknown', ''])(
@@ -552,10 +631,27 @@ describe('restarts', () => {
     expect(first.status.stuckSince).toBeUndefined();
     expect(hasNewIntent(status, first.status)).toBe(true);
     expect(reasons(first)).toEqual(['Restarted']);
-    status = next(vm({}, first.status), stuck, NOW + 11_000).status;
-    expect(next(vm({}, status), stuck, NOW + 11_000).requeueAfterMs).toBe(20_000);
+    const again = { ...stuck, instance: { metadata: { ...instance.metadata, uid: 'uid-of-next' } } };
+    status = next(vm({}, first.status), again, NOW + 11_000).status;
+    expect(next(vm({}, status), again, NOW + 11_000).requeueAfterMs).toBe(20_000);
     const many = { ...status, restarts: 30 };
-    expect(next(vm({}, many), stuck, NOW + 11_000).requeueAfterMs).toBe(300_000);
+    expect(next(vm({}, many), again, NOW + 11_000).requeueAfterMs).toBe(300_000);
+  });
+
+  test('that a crash interrupted are continued with the same instance, and not counted again', () => {
+    const stored = next(vm({}, next(object, stuck).status), stuck, NOW + 10_000).status;
+    expect(stored.restartedInstance).toBe('uid-of-instance');
+    const planned = next(vm({}, stored), stuck, NOW + 11_000);
+    expect(planned.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+    expect([planned.status.restarts, planned.events]).toEqual([1, []]);
+    expect(hasNewIntent(stored, planned.status)).toBe(false);
+    const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
+    expect(next(vm({}, stored), { ...stuck, instance: terminating }).actions).toEqual([]);
+    // A disk that was replaced since then keeps the running guest alive.
+    const old = { ...instance, spec: machine(object, {}, 'old').spec?.template?.spec };
+    if (old.spec === undefined) throw new Error('the machine has no template');
+    const replaced = all(object, 'Running', { instance: { ...old, spec: old.spec } });
+    expect(next(vm({}, stored), replaced).actions).toEqual([]);
   });
 
   test('need an instance that is not being deleted, a disk, and end when the machine is ready', () => {
@@ -599,8 +695,20 @@ describe('restarts', () => {
     const done = next(restarting, required(restarting));
     expect(types(done)).toEqual(['restart']);
     expect(done.status.restartedGeneration).toBe(1);
-    expect(next({ ...restarting, status: done.status }, required(restarting)).actions).toEqual([]);
-    const over = next({ ...restarting, status: done.status }, all(restarting, 'Running', { instance }));
+    const started = { metadata: { ...instance.metadata, uid: 'uid-of-next' } };
+    const after = { ...required(restarting), instance: started };
+    expect(next({ ...restarting, status: done.status }, after).actions).toEqual([]);
+    // The running guest may still hold the data of a disk that was deleted.
+    const replaced = { ...required(restarting), instance: running(1, 'old') };
+    const kept = next(restarting, replaced);
+    expect(kept.actions).toEqual([]);
+    expect(condition(kept, 'RestartRequired')?.message).toContain('the root disk was replaced');
+    const cloning = { ...required(restarting), volumes: [volume(restarting, 'CloneInProgress')] };
+    expect(next(restarting, cloning).actions).toEqual([]);
+    const over = next(
+      { ...restarting, status: done.status },
+      all(restarting, 'Running', { instance: started }),
+    );
     expect(condition(over, 'RestartRequired')).toBeUndefined();
   });
 });

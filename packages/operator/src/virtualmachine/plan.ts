@@ -9,7 +9,6 @@ import { type DiskPlan, planDisk } from './disk.ts';
 import { differs } from './drift.ts';
 import { place } from './identity.ts';
 import { planImage } from './image.ts';
-import { imageRefOf } from './image-ref.ts';
 import type { Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
 import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
@@ -63,22 +62,15 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
   return withEvents(vm, {
     status: statusOf(vm, observed, { ...parts, disk, restarts: restart.record }, now),
     actions: [...image.actions, ...children.secret, ...disk.actions, ...children.machine, ...restart.actions],
-    events: [...image.events, ...disk.events, ...restart.events],
+    events: [...disk.events, ...restart.events],
     ...(waits.length > 0 && { requeueAfterMs: Math.min(...waits) }),
   });
 }
 
 /** Returns why nothing may be created for the VirtualMachine until a user changes something. */
 function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefined {
-  const { isImageNamespaceAllowed, addressConflict } = observed;
+  const { addressConflict } = observed;
   const failed = (reason: string, message: string): Problem => ({ phase: 'Failed', reason, message });
-  if (!isImageNamespaceAllowed) {
-    const { namespace } = imageRefOf(vm);
-    return failed(
-      'ImageNamespaceNotAllowed',
-      `VirtualMachines of other namespaces may not use images of the namespace ${namespace}. Use an image of this namespace, or ask an administrator of the operator to allow it (--image-namespaces)`,
-    );
-  }
   const collision = collisionMessage(userNamesOf(vm));
   if (collision !== undefined) return failed('UserNamesCollide', collision);
   if (addressConflict !== undefined) return failed('AddressConflict', conflictMessage(vm, addressConflict));

@@ -1,5 +1,5 @@
 import { type Client, ignoreNotFound, keyOf, type ReconcileContext } from '@vmwright/runtime';
-import { DataVolume } from '../kubevirt/kinds.ts';
+import { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { imageKeyOf } from './image-ref.ts';
 import { VirtualMachine } from './resource.ts';
@@ -27,6 +27,22 @@ export async function readDoubtfulVolume(
     if (cached.status?.phase === 'Succeeded' || !isSourceGone) return undefined;
   }
   return ignoreNotFound(client.get(DataVolume, ref));
+}
+
+/**
+ * Returns the claim of the root disk as the API server has it, if the DataVolume does not exist and the cache has no claim. A
+ * disk is replaced only if its claim is gone, too.
+ * @param volume DataVolume that the API server has
+ */
+export async function readDoubtfulClaim(
+  { metadata: { namespace }, status }: VirtualMachine,
+  volume: DataVolume | undefined,
+  { client, cache }: Pick<ReconcileContext<VirtualMachine>, 'client' | 'cache'>,
+): Promise<PersistentVolumeClaim | undefined> {
+  if (status?.dataVolume === undefined || volume !== undefined) return undefined;
+  const ref = { namespace, name: status.dataVolume };
+  const cached = cache(DataVolume).get(keyOf(ref)) ?? cache(PersistentVolumeClaim).get(keyOf(ref));
+  return cached === undefined ? ignoreNotFound(client.get(PersistentVolumeClaim, ref)) : undefined;
 }
 
 /** Whether no newer version of the VirtualMachine is stored than the given one. */

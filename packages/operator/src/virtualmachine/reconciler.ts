@@ -1,11 +1,17 @@
-import { type Reconcile, type ReconcileContext, type Result, requeueAfter } from '@vmwright/runtime';
+import {
+  type EventInput,
+  type Reconcile,
+  type ReconcileContext,
+  type Result,
+  requeueAfter,
+} from '@vmwright/runtime';
 import { problemOf } from './errors.ts';
 import { checkName, execute } from './execute.ts';
 import { imageRefOf } from './image-ref.ts';
 import { type ObserveOptions, observe } from './observe.ts';
 import type { PasswordReader } from './passwords.ts';
 import { type Plan, plan } from './plan.ts';
-import { isNewest, readDoubtfulVolume } from './reads.ts';
+import { isNewest, readDoubtfulClaim, readDoubtfulVolume } from './reads.ts';
 import type { VirtualMachine } from './resource.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
 import { hasNewIntent, problemStatus } from './status.ts';
@@ -31,10 +37,9 @@ export class VirtualMachineReconciler {
 
   readonly reconcile: Reconcile<VirtualMachine> = async (vm, context) => {
     const { clones, passwords } = this.#options;
-    const read = {
-      passwords: await passwords.read(vm, context.client, context.signal),
-      volume: await readDoubtfulVolume(vm, context),
-    };
+    const volume = await readDoubtfulVolume(vm, context);
+    const claim = await readDoubtfulClaim(vm, volume, context);
+    const read = { passwords: await passwords.read(vm, context.client, context.signal), volume, claim };
     // No await until the clone is reserved: another reconcile must not choose the same last clone of a snapshot.
     const planned = plan(vm, observe(vm, read, context, this.#options), context.now());
     const stored = await storeIntent(vm, planned, context, clones);
@@ -50,10 +55,12 @@ export class VirtualMachineReconciler {
     context: ReconcileContext<VirtualMachine>,
   ): Promise<Result> {
     const { client, setStatus, event, now } = context;
+    const actionEvents: EventInput[] = [];
     for (const step of [checkName, execute]) {
       for (const action of actions) {
         try {
-          await step(action, vm, client);
+          const input = await step(action, vm, client);
+          if (input !== undefined) actionEvents.push(input);
         } catch (error) {
           const problem = problemOf(vm, action, error);
           if (problem === undefined) throw error;
@@ -66,7 +73,7 @@ export class VirtualMachineReconciler {
       }
     }
     const reported = await setStatus(vm, status);
-    for (const input of events) event(reported, input);
+    for (const input of [...actionEvents, ...events]) event(reported, input);
     return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
   }
 }

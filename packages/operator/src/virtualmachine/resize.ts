@@ -14,9 +14,13 @@ interface ResizePlan {
 /** Conditions of a claim that report a failed expansion. */
 const ERRORS = ['ControllerResizeError', 'NodeResizeError'] as const;
 
-/** Plans the growth of the root disk. VolumeReady stays True: the disk is usable at its present size. */
-export function planResize(vm: VirtualMachine, observed: Observed, wanted: string): ResizePlan {
+/**
+ * Plans the growth of the root disk to the size in the spec. The size of the image counts only for a new clone. VolumeReady
+ * stays True: the disk is usable at its present size.
+ */
+export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
   const { claim, storageClass } = observed;
+  const wanted = vm.spec.resources.diskSize;
   const cloned = ready('Cloned', 'The root disk is cloned');
   const request = claim?.spec?.resources?.requests?.storage;
   if (claim === undefined || request === undefined || claim.metadata.deletionTimestamp !== undefined)

@@ -208,6 +208,12 @@ const status = object(
         format: 'int64',
       }),
     ),
+    restartedInstance: optional(
+      string({
+        description:
+          'UID of the VirtualMachineInstance that the operator last restarted. Stored before the instance is deleted; the deletion is repeated while it exists.',
+      }),
+    ),
     stuckSince: time('Time since KubeVirt cannot start the machine although its root disk is ready.'),
     conditions: optional(
       conditions(

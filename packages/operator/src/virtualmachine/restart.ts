@@ -8,7 +8,7 @@ import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
 /** Fields of the status that restarts are recorded in. They are stored before the instance is deleted. */
 export type RestartRecord = Pick<
   VirtualMachineStatus,
-  'restarts' | 'restartedAt' | 'restartedGeneration' | 'stuckSince'
+  'restarts' | 'restartedAt' | 'restartedGeneration' | 'restartedInstance' | 'stuckSince'
 >;
 
 /** What a VirtualMachine does about an instance that needs a restart. */
@@ -42,12 +42,21 @@ export function restartRequired({
   machine,
   instance,
 }: Pick<Observed, 'machine' | 'instance'>): string | undefined {
+  if (isDiskReplaced({ machine, instance }))
+    return 'the root disk was replaced. The operator does not restart the machine, because the data of the old disk is lost then';
   const condition = foreignCondition(machine?.status?.conditions, 'RestartRequired');
   if (condition?.status === 'True') return condition.message ?? '';
   const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
   if (wanted === undefined || actual === undefined) return undefined;
-  if (wanted.domain.cpu?.cores !== actual.domain.cpu?.cores) return 'the number of virtual CPUs was changed';
-  return rootDiskOf(wanted) === rootDiskOf(actual) ? undefined : 'the root disk was replaced';
+  return wanted.domain.cpu?.cores === actual.domain.cpu?.cores
+    ? undefined
+    : 'the number of virtual CPUs was changed';
+}
+
+/** Whether the instance runs with another root disk than the next one. That disk was deleted, and exists until it stops. */
+function isDiskReplaced({ machine, instance }: Pick<Observed, 'machine' | 'instance'>): boolean {
+  const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
+  return wanted !== undefined && actual !== undefined && rootDiskOf(wanted) !== rootDiskOf(actual);
 }
 
 function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
@@ -56,18 +65,20 @@ function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
 
 /** Returns the record of earlier restarts. */
 export function restartRecord({ status }: VirtualMachine): RestartRecord {
-  const { restarts, restartedAt, restartedGeneration, stuckSince } = status ?? {};
+  const { restarts, restartedAt, restartedGeneration, restartedInstance, stuckSince } = status ?? {};
   return {
     ...(restarts !== undefined && { restarts }),
     ...(restartedAt !== undefined && { restartedAt }),
     ...(restartedGeneration !== undefined && { restartedGeneration }),
+    ...(restartedInstance !== undefined && { restartedInstance }),
     ...(stuckSince !== undefined && { stuckSince }),
   };
 }
 
 /**
  * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off if the
- * machine is stuck although its disk is ready, because it started before the data was there.
+ * machine is stuck although its disk is ready, because it started before the data was there. A machine whose root disk was
+ * replaced is not restarted for a change: the running guest may hold the only copy of the user's data.
  * @param isDiskReady whether the root disk is cloned
  * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
  */
@@ -85,13 +96,20 @@ export function planRestart(
   const isAlive = instance !== undefined && instance.metadata.deletionTimestamp === undefined;
   if (!isAlive || !shouldRun(vm) || machine === undefined) return nothing;
   const time = new Date(now).toISOString();
-  const actions = [{ type: 'restart', uid: instance.metadata.uid }] as const;
+  const { uid } = instance.metadata;
+  const actions = [{ type: 'restart', uid }] as const;
+  // The operator stored the restart and stopped before it deleted the instance.
+  const isInterrupted = uid !== undefined && uid === record.restartedInstance;
+  if (isInterrupted && isDiskReady && !isDiskReplaced(observed)) return { ...nothing, actions };
+  const restarted = { restartedAt: time, ...(uid !== undefined && { restartedInstance: uid }) };
   const message = restartRequired(observed);
   const { generation } = machine.metadata;
   if (
     message !== undefined &&
     vm.spec.updatePolicy === 'Restart' &&
     isCurrent &&
+    isDiskReady &&
+    !isDiskReplaced(observed) &&
     generation !== record.restartedGeneration
   ) {
     const note = `Restarting the machine, because a change takes effect only after a restart (${message})`;
@@ -99,7 +117,7 @@ export function planRestart(
     return {
       record: {
         ...record,
-        restartedAt: time,
+        ...restarted,
         ...(generation !== undefined && { restartedGeneration: generation }),
       },
       actions,
@@ -113,7 +131,7 @@ export function planRestart(
   if (waitMs > 0) return { ...nothing, record: { ...record, stuckSince: since }, requeueAfterMs: waitMs };
   const note = `Restarting the machine, because KubeVirt reports ${status} although the root disk is ready`;
   return {
-    record: { ...record, restarts: (restarts ?? 0) + 1, restartedAt: time },
+    record: { ...record, restarts: (restarts ?? 0) + 1, ...restarted },
     actions,
     events: [{ type: 'Warning', reason: 'Restarted', note }],
   };

@@ -3,6 +3,7 @@ import { pauseOf } from '../annotations.ts';
 import { plainAddress } from './addresses.ts';
 import type { DiskPlan } from './disk.ts';
 import type { ImagePlan } from './image.ts';
+import { hasAddresses } from './metadata.ts';
 import type { Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
 import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
@@ -105,7 +106,10 @@ export function deletingStatus(
 
 /** Whether two statuses differ in a field that must be stored before the actions of a plan are executed. */
 export function hasNewIntent(before: VirtualMachineStatus | undefined, after: VirtualMachineStatus): boolean {
-  const fields = ['snapshot', 'dataVolume', 'restarts', 'restartedAt', 'restartedGeneration'] as const;
+  const fields = [
+    ...(['snapshot', 'dataVolume', 'restarts', 'restartedAt'] as const),
+    ...(['restartedGeneration', 'restartedInstance'] as const),
+  ];
   return fields.some((field) => before?.[field] !== after[field]);
 }
 
@@ -133,7 +137,8 @@ function machineFields(vm: VirtualMachine, { machine, instance }: Observed): Par
   const { nodeName = '', interfaces = [] } = instance?.status ?? {};
   const [first] = vm.spec.interfaces ?? [];
   const reported = interfaces.find(({ ipAddress }) => (ipAddress ?? '') !== '')?.ipAddress;
-  const ip = reported ?? (first && plainAddress(first.ipAddress));
+  const isConfigured = instance !== undefined && hasAddresses(instance, vm);
+  const ip = reported ?? (first && isConfigured ? plainAddress(first.ipAddress) : undefined);
   return { printableStatus, ...(ip !== undefined && { ip }), ...(nodeName !== '' && { node: nodeName }) };
 }
 

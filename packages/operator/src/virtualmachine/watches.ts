@@ -64,14 +64,17 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.snapshots,
       ]),
     ),
-    // The younger of two VirtualMachines with the same address is enqueued when the older one gives it up.
+    // Of two VirtualMachines with the same address, one is enqueued when the other gives it up, or gets a disk and keeps it.
     watch(
       VirtualMachine,
       (vm) =>
         addressKeys(vm)
           .flatMap((key) => found(ADDRESS_INDEX, key))
           .filter((key) => key !== keyOf(vm.metadata)),
-      partChanged(({ metadata, spec }) => [metadata.uid, spec.interfaces]),
+      partChanged(({ metadata, spec, status }) => [
+        ...[metadata.uid, spec.interfaces],
+        status?.dataVolume !== undefined,
+      ]),
     ),
     watch(
       NetworkAttachmentDefinition,

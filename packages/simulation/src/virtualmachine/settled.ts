@@ -162,6 +162,7 @@ function staleField(
   if (textAt(machine, 'status', 'printableStatus') !== textAt(child, 'status', 'printableStatus'))
     return 'printableStatus';
   if (textAt(machine, 'status', 'node') !== textAt(instance, 'status', 'nodeName')) return 'node';
+  if (conditionOf(machine, 'VolumeReady')?.status !== 'True') return 'VolumeReady';
   const isRequired = conditionOf(child, 'RestartRequired')?.status === 'True';
   return (conditionOf(machine, 'RestartRequired')?.status === 'True') === isRequired
     ? undefined
