@@ -441,9 +441,33 @@ describe('Failed is left', () => {
       expect(status).not.toHaveProperty(field);
   });
 
-  test('not when the annotation has the value that was handled, nor when other fields change', () => {
-    const options = { annotations: { 'vmwright.dev/retry': 'one' }, spec: { retention: { keep: true } } };
-    expect(next(image(failed, options)).status.phase).toBe('Failed');
+  test.each(['Failed', 'RetryableFailure'] as const)('from %s on every change of the spec', (phase) => {
+    const attempt = { ...ATTEMPT, generation: 1 };
+    const changed = image({ ...failed, phase, attempt }, { spec: { secretRef: 'keys' } });
+    const { status } = next(changed);
+    expect(status.phase).toBe('Queued');
+    expect(status).not.toHaveProperty('failureCount');
+    expect(next(image(status), { slot: 'held' }).status.attempt?.generation).toBe(2);
+  });
+
+  test('without another download if the disk is imported', () => {
+    const attempt = { ...ATTEMPT, generation: 1 };
+    const changed = image(
+      { ...failed, phase: 'RetryableFailure', attempt },
+      { spec: { snapshotClass: 'fast' } },
+    );
+    expect(shown(next(changed, { ...IMPORTED, slot: 'held' }))).toEqual(['create win-12345678-1-1']);
+  });
+
+  test('not when the annotation has the handled value, nor when only the deletion raised the generation', () => {
+    const options = { annotations: { 'vmwright.dev/retry': 'one' } };
+    const attempt = { ...ATTEMPT, generation: 2 };
+    expect(next(image({ ...failed, attempt }, options)).status.phase).toBe('Failed');
+    const deleted = image(
+      { ...failed, attempt: { ...attempt, generation: 1 } },
+      { ...options, deleting: true },
+    );
+    expect(next(deleted).status.phase).toBe('Failed');
   });
 
   test('and a value that was set before the failure counts as handled', () => {

@@ -90,11 +90,22 @@ export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan
     case 'Failed': {
       const retry = retryRequestOf(image);
       const isRequested = retry !== undefined && retry !== image.status.retryRequest;
-      return isOtherSource || isRequested ? enqueue() : planFailed(image, observed, now);
+      return isOtherSource || isOtherSpec(image) || isRequested
+        ? enqueue()
+        : planFailed(image, observed, now);
     }
     default: // new, or Deleting and a reference appeared before anything was deleted
       return enqueue();
   }
+}
+
+/**
+ * Whether the spec has changed since the attempt began. Also fields that the data does not depend on, such as `secretRef` and
+ * `snapshotClass`, can remove the cause of a failure. The API server raises the generation at a deletion as well.
+ */
+function isOtherSpec({ metadata, status: { attempt } }: Reported): boolean {
+  if (attempt?.generation === undefined || metadata.deletionTimestamp !== undefined) return false;
+  return attempt.generation !== metadata.generation;
 }
 
 /** Whether VMs can be cloned from the current attempt. An empty list of snapshots is no data. */

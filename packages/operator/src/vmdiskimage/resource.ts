@@ -177,6 +177,12 @@ const status = object(
           source: string({
             description: 'Digest of the spec fields that the imported data depends on.',
           }),
+          generation: optional(
+            integer({
+              description: 'Generation of the spec that the attempt began with.',
+              format: 'int64',
+            }),
+          ),
         },
         { description: 'Current or last attempt to import the image.' },
       ),

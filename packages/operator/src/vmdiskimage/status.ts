@@ -106,11 +106,12 @@ export function cleaning(image: Reported, child: string, now: number): Reported 
 export function started(image: Reported, number: number, isImported: boolean, now: number): Reported {
   const { dataVolume: _1, progress: _2, queuedAt: _3, ...status } = image.status;
   const time = timeOf(now);
+  const { generation } = image.metadata;
   const attempt = { number, startedAt: time, progressedAt: time, source: sourceDigest(image.spec) };
   const begun: VMDiskImageStatus = {
     ...status,
     phase: 'Syncing',
-    attempt,
+    attempt: { ...attempt, ...(generation !== undefined && { generation }) },
     progress: isImported ? 100 : 0,
     syncStartedAt: status.syncStartedAt ?? time,
     ...(isImported && { dataVolume: dataVolumeName(image, number) }),
