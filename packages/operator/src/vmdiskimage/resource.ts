@@ -222,6 +222,9 @@ const status = object(
     unreferencedSince: time(
       'Time when the image became Ready without references or lost its last reference.',
     ),
+    deletionStartedAt: time(
+      'Time when the operator began to delete the data of the image. The image cannot be used again from then on.',
+    ),
     pruneAt: time('Time when the operator deletes the image unless it is referenced by then.'),
     conditions: optional(
       conditions(
