@@ -358,7 +358,11 @@ describe('an attempt fails and is repeated', () => {
     ['ImportFailed', SYNCING, { volume: volume({ phase: 'Failed' }) }],
     ['TooManyRestarts', SYNCING, { volume: volume({ phase: 'ImportInProgress', restartCount: 4 }) }],
     ['AttemptTimeout', late, { volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM }],
-    ['AttemptTimeout', late, { ...IMPORTED, snapshots: [snapshot({ readyToUse: false })] }],
+    [
+      'AttemptTimeout',
+      late,
+      { ...IMPORTED, snapshots: [snapshot({ readyToUse: false }, { created: ago(HOUR) })] },
+    ],
     ['DataVolumeLost', { ...SYNCING, dataVolume: 'win-12345678-1' }, {}],
     ['DataVolumeLost', SYNCING, { volume: volume({ phase: 'ImportInProgress' }, { deleting: true }) }],
     ['DataVolumeRejected', SYNCING, { isNameTaken: true }],
@@ -423,6 +427,35 @@ describe('an attempt fails and is repeated', () => {
     expect(shown(planned)).toEqual(['create win-12345678-1-1']);
     const terminating = { ...IMPORTED, snapshots: [snapshot(undefined, { deleting: true })] };
     expect(shown(next(image(SYNCING), seen(terminating)))).toEqual(['create win-12345678-1-2']);
+  });
+});
+
+describe('an imported disk survives a long downtime of the operator', () => {
+  const old: VMDiskImageStatus = {
+    ...{ ...SYNCING, syncStartedAt: ago(20 * HOUR) },
+    attempt: { ...ATTEMPT, startedAt: ago(20 * HOUR) },
+  };
+  const held = { slot: 'held', ...IMPORTED } as const;
+
+  test('and its snapshot is taken although the times of the attempt and of the sync are over', () => {
+    const planned = next(image(old), held);
+    expect(planned.status.phase).toBe('Syncing');
+    expect(shown(planned)).toEqual(['create win-12345678-1-1']);
+    const waiting = next(image(old), { ...held, snapshots: [snapshot()] });
+    expect(waiting).toMatchObject({ status: { phase: 'Syncing' }, actions: [], requeueAfterMs: MINUTE });
+  });
+
+  test('in the queue and during a back-off', () => {
+    const queued: VMDiskImageStatus = { ...old, phase: 'Queued', queuedAt: ago(20 * HOUR) };
+    expect(shown(next(image(queued), held))).toEqual(['create win-12345678-1-1']);
+    expect(next(image(queued), { ...held, slot: 'waiting' }).requeueAfterMs).toBe(MINUTE);
+    const failed: VMDiskImageStatus = { ...old, phase: 'RetryableFailure', lastFailureTime: ago(20 * HOUR) };
+    expect(shown(next(image(failed), { ...held, slot: 'none' }))).toEqual(['acquireSlot']);
+  });
+
+  test('until its snapshot fails after the total time', () => {
+    const stuck = snapshot(undefined, { created: ago(HOUR) });
+    expect(next(image(old), { ...held, snapshots: [stuck] }).failure).toBe('SyncTimeout');
   });
 });
 
@@ -662,6 +695,16 @@ describe('an image', () => {
       expect(planned.status.references).toBe(1);
       expect(condition(planned, 'Paused')?.status).toBe('True');
     }
+  });
+
+  test('that is paused releases its slot when its importer has ended', () => {
+    const paused = image(SYNCING, { annotations: { 'vmwright.dev/paused': 'true' } });
+    const at = (phase: string) => shown(next(paused, { slot: 'held', volume: volume({ phase }) }));
+    expect(at('ImportInProgress')).toEqual([]);
+    expect(at('Succeeded')).toEqual(['releaseSlot']);
+    expect(at('Failed')).toEqual(['releaseSlot']);
+    expect(shown(next(paused, { slot: 'held' })), 'not created yet').toEqual([]);
+    expect(shown(next(paused, IMPORTED)), 'released').toEqual([]);
   });
 
   test('that is being deleted and referenced stays usable, and says who uses it', () => {

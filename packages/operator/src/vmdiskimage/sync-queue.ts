@@ -10,6 +10,8 @@ export interface QueuedImage {
   readonly phase: 'Queued' | 'Syncing';
   /** Time when the image entered the queue. */
   readonly queuedAt: string;
+  /** Whether the image is paused, so that it takes no slot. */
+  readonly isPaused?: boolean;
 }
 
 /** Images in the phases Queued and Syncing, in the order in which they get sync slots. Follows the cache of images. */
@@ -46,7 +48,10 @@ export class SyncQueue {
 function queuedImage(key: string, image: VMDiskImage): QueuedImage | undefined {
   const { metadata, status } = image;
   if (status?.phase === 'Syncing')
-    return { uid: metadata.uid ?? '', key, phase: 'Syncing', queuedAt: status.attempt?.startedAt ?? '' };
+    return {
+      ...{ uid: metadata.uid ?? '', key, phase: 'Syncing', queuedAt: status.attempt?.startedAt ?? '' },
+      ...(isPaused(image) && { isPaused: true }),
+    };
   const isHeld = metadata.deletionTimestamp !== undefined && deletionPolicyOf(image) !== 'Delete';
   if (status?.phase !== 'Queued' || status.queuedAt === undefined || isPaused(image) || isHeld)
     return undefined;
