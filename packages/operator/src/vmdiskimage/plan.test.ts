@@ -343,6 +343,27 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     expect(shown(next(failed, { ...COMPLETE, users: { machines: [], clones: [clone] } }))).toEqual([]);
   });
 
+  test('and the last complete data stays when another source fails', () => {
+    const failed = image({ phase: 'Failed', attempt: { ...ATTEMPT, number: 4 } });
+    const complete = (number: number) => ({
+      volume: volume({ phase: 'Succeeded' }, { name: `win-12345678-${number}` }),
+      snapshot: snapshot({ readyToUse: true }, { name: `win-12345678-${number}-1` }),
+    });
+    const [first, second] = [complete(1), complete(2)];
+    const incomplete = volume({ phase: 'Succeeded' }, { name: 'win-12345678-3' });
+    const seen: Partial<Observed> = {
+      volume: volume({ phase: 'ImportInProgress' }, { name: 'win-12345678-4' }),
+      obsolete: {
+        volumes: [first.volume, second.volume, incomplete],
+        snapshots: [first.snapshot, second.snapshot],
+      },
+    };
+    expect(shown(next(failed, seen))).toEqual([
+      ...['delete VolumeSnapshot farm/win-12345678-1-1', 'delete DataVolume farm/win-12345678-4'],
+      ...['delete DataVolume farm/win-12345678-1', 'delete DataVolume farm/win-12345678-3'],
+    ]);
+  });
+
   test('if the next attempt would begin after the total time', () => {
     const status = { ...SYNCING, syncStartedAt: ago(11.5 * HOUR), failureCount: 5 };
     const planned = next(image(status), { slot: 'held', volume: volume({ phase: 'Failed' }) });
