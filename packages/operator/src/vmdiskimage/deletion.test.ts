@@ -126,3 +126,12 @@ test('an image whose data is being deleted does not come back', async () => {
   await finalize(image({ phase: 'Deleting', deletionStartedAt: NOW }));
   expect(done).toEqual([]);
 });
+
+test('an object in another namespace is not deleted, although it names the image as its owner', async () => {
+  const { caches, done, finalize } = setup();
+  const marked = image({ phase: 'Deleting', deletionStartedAt: NOW });
+  caches.get(DataVolume).onWrite({ metadata: { ...owned(marked, NAME), namespace: 'lab' } });
+  caches.get(VolumeSnapshot).onWrite({ metadata: { ...owned(marked, `${NAME}-1`), namespace: 'lab' } });
+  await expect(finalize(marked)).resolves.toBeUndefined();
+  expect(done).toEqual([]);
+});

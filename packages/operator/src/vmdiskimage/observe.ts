@@ -85,11 +85,13 @@ export function claimsOf(image: VMDiskImage, caches: Caches): readonly Persisten
   return [...caches.get(PersistentVolumeClaim).byIndex(BY_PREFIX, prefixKey(image))];
 }
 
-/** Returns all children of an image in the caches. */
-export function childrenOf({ metadata: { uid = '' } }: VMDiskImage, caches: Caches): Children {
+/** Returns all children of an image in the caches. An object in another namespace cannot belong to it, whatever it says. */
+export function childrenOf({ metadata }: VMDiskImage, caches: Caches): Children {
+  const { namespace, uid = '' } = metadata;
+  const isNear = (child: KubeObject) => child.metadata.namespace === namespace;
   return {
-    volumes: [...caches.get(DataVolume).byIndex(BY_OWNER, uid)],
-    snapshots: [...caches.get(VolumeSnapshot).byIndex(BY_OWNER, uid)].toSorted(byAge),
+    volumes: [...caches.get(DataVolume).byIndex(BY_OWNER, uid)].filter(isNear),
+    snapshots: [...caches.get(VolumeSnapshot).byIndex(BY_OWNER, uid)].filter(isNear).toSorted(byAge),
   };
 }
 
