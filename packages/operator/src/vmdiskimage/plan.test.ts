@@ -718,14 +718,19 @@ describe('an image', () => {
     }
   });
 
-  test('that is paused releases its slot when its importer has ended', () => {
-    const paused = image(SYNCING, { annotations: { 'vmwright.dev/paused': 'true' } });
-    const at = (phase: string) => shown(next(paused, { slot: 'held', volume: volume({ phase }) }));
-    expect(at('ImportInProgress')).toEqual([]);
-    expect(at('Succeeded')).toEqual(['releaseSlot']);
-    expect(at('Failed')).toEqual(['releaseSlot']);
+  test('that is paused returns to the queue and releases its slot when its disk is imported', () => {
+    const annotations = { 'vmwright.dev/paused': 'true' };
+    const paused = image(SYNCING, { annotations });
+    const importing = next(paused, { slot: 'held', volume: volume({ phase: 'ImportInProgress' }) });
+    expect(importing).toMatchObject({ status: { phase: 'Syncing' }, actions: [] });
     expect(shown(next(paused, { slot: 'held' })), 'not created yet').toEqual([]);
-    expect(shown(next(paused, IMPORTED)), 'released').toEqual([]);
+    const { status, ...planned } = next(paused, { slot: 'held', ...IMPORTED });
+    expect(status).toMatchObject({ phase: 'Queued', queuedAt: ago(0) });
+    expect(shown({ status, ...planned })).toEqual(['releaseSlot']);
+    const again = next(image(status, { annotations }), { slot: 'held', ...IMPORTED });
+    expect(shown(again), 'after a crash').toEqual(['releaseSlot']);
+    expect(next(image(status, { annotations }), IMPORTED)).toEqual({ status, actions: [] });
+    expect(shown(next(image(status), { slot: 'held', ...IMPORTED }))).toEqual(['create win-12345678-1-1']);
   });
 
   test('that is being deleted and referenced stays usable, and says who uses it', () => {

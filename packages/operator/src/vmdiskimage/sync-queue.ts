@@ -10,8 +10,6 @@ export interface QueuedImage {
   readonly phase: 'Queued' | 'Syncing';
   /** Time when the image entered the queue. */
   readonly queuedAt: string;
-  /** Whether the image is paused, so that it takes no slot. */
-  readonly isPaused?: boolean;
 }
 
 /** Images in the phases Queued and Syncing, in the order in which they get sync slots. Follows the cache of images. */
@@ -48,10 +46,7 @@ export class SyncQueue {
 function queuedImage(key: string, image: VMDiskImage): QueuedImage | undefined {
   const { metadata, status } = image;
   if (status?.phase === 'Syncing')
-    return {
-      ...{ uid: metadata.uid ?? '', key, phase: 'Syncing', queuedAt: status.attempt?.startedAt ?? '' },
-      ...(isPaused(image) && { isPaused: true }),
-    };
+    return { uid: metadata.uid ?? '', key, phase: 'Syncing', queuedAt: status.attempt?.startedAt ?? '' };
   const isHeld = metadata.deletionTimestamp !== undefined && deletionPolicyOf(image) !== 'Delete';
   if (status?.phase !== 'Queued' || status.queuedAt === undefined || isPaused(image) || isHeld)
     return undefined;

@@ -23,11 +23,6 @@ test('free slots go to the first images that hold none', () => {
   expect(granted(['x', 'y', 'z'], 2), 'the limit was lowered').toEqual([]);
 });
 
-test('a paused image that released its slot does not block the next one', () => {
-  const paused: QueuedImage = { ...queuedImage('a'), phase: 'Syncing', isPaused: true };
-  expect(grant(new Set(), [paused, queuedImage('b')], 1).map(({ uid }) => uid)).toEqual(['b']);
-});
-
 describe('the queue', () => {
   const image = (name: string, status: VMDiskImage['status'], annotations = {}): VMDiskImage => ({
     metadata: { namespace: 'farm', name, uid: name, annotations },

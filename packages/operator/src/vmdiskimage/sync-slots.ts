@@ -23,15 +23,7 @@ export function grant(
   queue: readonly QueuedImage[],
   limit: number,
 ): readonly QueuedImage[] {
-  return waitingIn(queue, holders).slice(0, Math.max(0, limit - holders.size));
-}
-
-/** Returns the images that hold no slot and would take one. */
-function waitingIn(
-  queue: readonly QueuedImage[],
-  holders: Pick<HeldSlots['holders'], 'has'>,
-): readonly QueuedImage[] {
-  return queue.filter(({ uid, isPaused = false }) => !isPaused && !holders.has(uid));
+  return queue.filter(({ uid }) => !holders.has(uid)).slice(0, Math.max(0, limit - holders.size));
 }
 
 /**
@@ -88,7 +80,7 @@ export class SyncSlots {
       return true;
     }
     // Only images that would be next look for abandoned slots, so that a long queue causes few requests.
-    const waiting = waitingIn(queue(), held.holders);
+    const waiting = queue().filter((image) => !held.holders.has(image.uid));
     if (!waiting.slice(0, limit).some((image) => image.uid === uid)) return false;
     const abandoned = await this.#findAbandoned(held, store);
     if (abandoned.length === 0) return false;
