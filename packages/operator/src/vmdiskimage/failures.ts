@@ -44,7 +44,7 @@ export function failureOf(image: Reported, observed: Observed, now: number): Fai
   return (
     observed.rejection ??
     importFailure(image, observed) ??
-    snapshotFailure(observed, now) ??
+    snapshotFailure(image, observed, now) ??
     timeout(image, observed, now)
   );
 }
@@ -106,7 +106,7 @@ export function snapshotFailsAt({ snapshots }: Observed): number {
   return Math.min(...times) + SNAPSHOT_ERROR_MS;
 }
 
-function snapshotFailure(observed: Observed, now: number): Failure | undefined {
+function snapshotFailure(image: Reported, observed: Observed, now: number): Failure | undefined {
   const { snapshots } = observed;
   if (now < snapshotFailsAt(observed)) return undefined;
   for (const { metadata, status } of snapshots) {
@@ -115,7 +115,7 @@ function snapshotFailure(observed: Observed, now: number): Failure | undefined {
     if (error !== undefined)
       return retryable(
         'SnapshotFailed',
-        `The VolumeSnapshot ${keyOf(metadata)} failed: ${error.message ?? 'no cause given'}`,
+        `The VolumeSnapshot ${keyOf(metadata)} failed: ${withoutCredentials(image, error.message ?? 'no cause given')}`,
       );
   }
   return undefined;
