@@ -210,7 +210,7 @@ describe('the DataVolume of an image', () => {
   });
 
   test.each<[ImageSpec['sourceType'], Partial<ImageSpec>, object]>([
-    ['s3', { secretRef: 'keys', url: 's3://a/b' }, { s3: { url: 's3://a/b', secretRef: 'keys' } }],
+    ['s3', { secretRef: 'keys', url: 'https://a/b' }, { s3: { url: 'https://a/b', secretRef: 'keys' } }],
     [
       'registry',
       { url: 'docker://a', certConfigMap: 'ca' },

@@ -54,7 +54,7 @@ export const imageFields = {
   url: optional(
     string({
       description:
-        'URL of the disk image. For s3 and http: https://, http:// or s3://. For registry: docker:// or oci-archive://. Not needed for blank.',
+        'URL of the disk image. For s3 and http: https:// or http://, such as https://s3.example.com/bucket/disk.qcow2. For registry: docker:// or oci-archive://. Not needed for blank.',
       maxLength: 2_048,
       default: NO_URL,
     }),
@@ -113,8 +113,9 @@ export const imageRules = [
     fieldPath: '.url',
   },
   {
-    rule: `!(self.sourceType in ['s3', 'http']) || self.url == '${NO_URL}' || ${begins('http://', 'https://', 's3://')}`,
-    message: 'url must begin with https://, http:// or s3:// for the sourceTypes s3 and http',
+    rule: `!(self.sourceType in ['s3', 'http']) || self.url == '${NO_URL}' || ${begins('http://', 'https://')}`,
+    message:
+      'url must begin with https:// or http:// for the sourceTypes s3 and http; CDI does not accept s3://, so use the URL of the S3 endpoint, such as https://s3.example.com/bucket/key',
     fieldPath: '.url',
   },
   {
