@@ -255,6 +255,29 @@ describe('an attempt', () => {
     expect(at('N/A', SYNCING).progress).toBe(0);
   });
 
+  test('does not count as stalled while it makes progress of less than a step', () => {
+    const importing = (progress: string) => ({
+      ...held,
+      volume: volume({ phase: 'ImportInProgress', progress }),
+    });
+    const { status: first } = next(image(SYNCING), importing('61.2%'));
+    const later = (minutes: number, progress: string, status = first) =>
+      next(image(status), importing(progress), NOW + minutes * MINUTE);
+    expect(later(4, '63.0%').status, 'written rarely').toEqual(first);
+    const slow = later(5, '62.9%');
+    expect(slow.status).toMatchObject({
+      ...{ progress: 60, attempt: { percent: 62, progressedAt: ago(-5 * MINUTE) } },
+    });
+    expect(condition(later(14, '62.9%', slow.status), 'Progressing')?.status).toBe('True');
+    expect(condition(later(15, '62.9%', slow.status), 'Progressing')?.status).toBe('False');
+  });
+
+  test.each(['Pending', 'ContainerCreating', 'Completed'])('does not store %s as an error', (reason) => {
+    const conditions = [{ type: 'Running', status: 'False', reason, message: 'text' }];
+    const seen = { ...held, volume: volume({ phase: 'ImportInProgress', conditions }) };
+    expect(next(image(SYNCING), seen).status.attempt).not.toHaveProperty('importerError');
+  });
+
   test('takes no snapshot before the import has succeeded', () => {
     const importing = { ...held, volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM };
     expect(next(image(SYNCING), importing).actions).toEqual([]);

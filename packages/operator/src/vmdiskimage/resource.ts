@@ -172,6 +172,13 @@ const status = object(
             format: 'date-time',
           }),
           progressedAt: time('Time when the import last made progress.'),
+          percent: optional(
+            integer({
+              description: 'Progress of the import in percent at progressedAt.',
+              minimum: 0,
+              maximum: 100,
+            }),
+          ),
           importerError: optional(
             string({ description: 'Why the importer of CDI last stopped during this attempt.' }),
           ),
