@@ -135,3 +135,13 @@ test('an object in another namespace is not deleted, although it names the image
   await expect(finalize(marked)).resolves.toBeUndefined();
   expect(done).toEqual([]);
 });
+
+test('the finalizer ends although an orphaned claim of the image remains', async () => {
+  const { caches, finalize } = setup();
+  const marked = image({ phase: 'Deleting', deletionStartedAt: NOW });
+  const { ownerReferences, ...orphaned } = owned(marked, NAME);
+  caches.get(PersistentVolumeClaim).onWrite({ metadata: { ...orphaned, ownerReferences } });
+  expect(await finalize(marked), 'its DataVolume owns it').toBeDefined();
+  caches.get(PersistentVolumeClaim).onWrite({ metadata: { ...orphaned, resourceVersion: '2' } });
+  expect(await finalize(marked)).toBeUndefined();
+});
