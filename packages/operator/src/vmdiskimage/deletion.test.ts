@@ -1,4 +1,5 @@
 import {
+  apiError,
   Fence,
   Manager,
   noCredentials,
@@ -6,7 +7,7 @@ import {
   type ReconcileContext,
   silentLogger,
 } from '@vmwright/runtime';
-import { expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { ImageFinalizer } from './deletion.ts';
@@ -144,4 +145,26 @@ test('the finalizer ends although an orphaned claim of the image remains', async
   expect(await finalize(marked), 'its DataVolume owns it').toBeDefined();
   caches.get(PersistentVolumeClaim).onWrite({ metadata: { ...orphaned, resourceVersion: '2' } });
   expect(await finalize(marked)).toBeUndefined();
+});
+
+describe('with the deletion policy Orphan', () => {
+  const orphaning = image({ phase: 'Ready' }, { 'vmwright.dev/deletion-policy': 'Orphan' });
+
+  test('a referenced image stays and is maintained', async () => {
+    const { caches, done, finalize } = setup(() => caches.get(VirtualMachine).onWrite(MACHINE));
+    await finalize(orphaning);
+    expect(done).toEqual(['list', 'maintain']);
+  });
+
+  test('children that only the API server knows are kept as well', async () => {
+    const { caches, client, finalize } = setup();
+    vi.spyOn(caches.get(VolumeSnapshot), 'refresh').mockImplementation(async () => {
+      caches.get(VolumeSnapshot).onWrite({ metadata: owned(orphaning, `${NAME}-1`) });
+    });
+    const patch = vi.spyOn(client, 'mergePatch').mockRejectedValue(apiError('gone', { status: 404 }));
+    await expect(finalize(orphaning)).resolves.toBeUndefined();
+    expect(patch.mock.calls.map(([, { name }, body]) => [name, body])).toEqual([
+      [`${NAME}-1`, { metadata: { resourceVersion: '1', ownerReferences: [] } }],
+    ]);
+  });
 });

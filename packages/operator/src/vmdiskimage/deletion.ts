@@ -68,7 +68,11 @@ export class ImageFinalizer {
       await context.setStatus(image, deleting(image, { state: 'stalled', message }, context.now()).status);
       return requeueAfter(HELD_MS);
     }
-    if (policy === 'Orphan') return this.#orphan(image, context);
+    if (policy === 'Orphan') {
+      const isUnused =
+        image.status?.deletionStartedAt !== undefined || (await this.#isUnreferenced(image, context));
+      return isUnused ? this.#orphan(image, context) : this.#maintain(image, context);
+    }
     const marked = await this.#mark(image, context);
     return marked === undefined ? this.#maintain(image, context) : this.#remove(marked, context);
   };
@@ -122,9 +126,19 @@ export class ImageFinalizer {
     return undefined;
   }
 
-  /** Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. */
-  async #orphan(image: VMDiskImage, { client }: ReconcileContext<VMDiskImage>): Promise<Result> {
+  /**
+   * Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. They are listed
+   * from etcd: a child that a late watch has not delivered yet would be deleted with the image.
+   */
+  async #orphan(image: VMDiskImage, { client, signal }: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { caches, slots, namespace } = this.#options;
+    await Promise.all([caches.get(DataVolume).refresh(signal), caches.get(VolumeSnapshot).refresh(signal)]);
+    const unlistable = [...caches.get(DataVolume).unlistable, ...caches.get(VolumeSnapshot).unlistable];
+    const { namespace: own = '' } = image.metadata;
+    if (unlistable.includes(own))
+      throw new Error(
+        `the children of the image cannot be listed in the namespace ${own}, so it is not removed`,
+      );
     const { volumes, snapshots } = childrenOf(image, caches);
     for (const volume of volumes) await disown(DataVolume, volume, image, client);
     for (const snapshot of snapshots) await disown(VolumeSnapshot, snapshot, image, client);

@@ -671,6 +671,13 @@ describe('pruning', () => {
     expect(planned.actions).toEqual([]);
   });
 
+  test.each(['Orphan', 'unknown'])('does not happen with the deletion policy %s', (policy) => {
+    const annotations = { 'vmwright.dev/deletion-policy': policy };
+    const planned = next(image(announced, { annotations }), COMPLETE, NOW + 2 * HOUR);
+    expect(planned.status).not.toHaveProperty('pruneAt');
+    expect(planned.actions).toEqual([]);
+  });
+
   test('does not happen with keep, or while the image is not Ready', () => {
     expect(next(image(unused, { spec: { retention: { keep: true } } }), COMPLETE).status).not.toHaveProperty(
       'pruneAt',
