@@ -121,3 +121,9 @@ describe('a rejected', () => {
     expect(rejectionOf(plain, 'DataVolumeRejected', apiError('busy', { status: 500 }))).toBeUndefined();
   });
 });
+
+test('a URL that cannot be parsed is named by its field', () => {
+  const failure = classify(image('win', 'https://[bad/user:secret'), 'got 404 from https://[bad/user:secret');
+  expect(failure?.message).toMatch(/^The source in spec\.url does not exist; correct spec\.url/);
+  expect(failure?.message).not.toContain('secret');
+});

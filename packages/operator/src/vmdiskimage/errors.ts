@@ -87,22 +87,23 @@ export function rejectionOf(
 }
 
 function sentenceFor(reason: FailureReason, { spec: { url, secretRef } }: VMDiskImage): string {
+  const source = URL.canParse(url ?? '') ? `The source ${safeUrl(url)}` : 'The source in spec.url';
   switch (reason) {
     case 'SourceMissing':
-      return `The source ${safeUrl(url)} does not exist; correct spec.url or upload the disk image`;
+      return `${source} does not exist; correct spec.url or upload the disk image`;
     case 'SourceForbidden':
       return secretRef === ''
-        ? `The source ${safeUrl(url)} rejects requests without credentials; set spec.secretRef`
-        : `The source ${safeUrl(url)} rejects the credentials in the Secret ${secretRef}; correct them`;
+        ? `${source} rejects requests without credentials; set spec.secretRef`
+        : `${source} rejects the credentials in the Secret ${secretRef}; correct them`;
     default:
-      return `The data of ${safeUrl(url)} does not match spec.checksum; correct the checksum or the disk image`;
+      return `${source} does not match spec.checksum; correct the checksum or the disk image`;
   }
 }
 
 /** Returns a URL without user, password and query, which may contain credentials (a presigned S3 URL). */
 export function safeUrl(url: string | undefined): string {
   const parsed = url === undefined ? null : URL.parse(url);
-  if (parsed === null) return 'of the image';
+  if (parsed === null) return 'the source in spec.url';
   return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 

@@ -50,7 +50,7 @@ export function withReferences(
     ...(named.length > 0 && { referencedBy: named }),
   };
   if (image.metadata.deletionTimestamp === undefined) return { ...image, status: counted };
-  const message = `The image is being deleted and is still used by ${listReferrers(references, NAMED_REFERRERS)}. It is deleted when they are gone`;
+  const message = `The image is being deleted and is still used by ${listReferrers(references, NAMED_REFERRERS)}. It is deleted when nothing uses it any more`;
   const blocked = { type: DELETION_BLOCKED, status: 'True', reason: 'Referenced', message } as const;
   return { ...image, status: withCondition(image, counted, blocked, now) };
 }
