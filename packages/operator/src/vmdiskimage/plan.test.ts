@@ -763,6 +763,18 @@ describe('an image', () => {
     expect(shown(next(image(status), { slot: 'held', ...IMPORTED }))).toEqual(['create win-12345678-1-1']);
   });
 
+  test('that is paused reports a failed import and releases its slot', () => {
+    const annotations = { 'vmwright.dev/paused': 'true' };
+    const seen = { slot: 'held', volume: volume({ phase: 'Failed' }) } as const;
+    const planned = next(image(SYNCING, { annotations }), seen);
+    expect(planned).toMatchObject({ failure: 'ImportFailed', status: { phase: 'RetryableFailure' } });
+    expect(condition(planned, 'Paused')?.status).toBe('True');
+    expect(shown(planned)).toEqual(['releaseSlot']);
+    const after = image(planned.status, { annotations });
+    expect(shown(next(after, seen)), 'after a crash').toEqual(['releaseSlot']);
+    expect(next(after, { volume: seen.volume })).toEqual({ status: planned.status, actions: [] });
+  });
+
   test('that is being deleted and referenced stays usable, and says who uses it', () => {
     const users = { machines: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => machine(name)), clones: [] };
     const planned = next(image(READY, { deleting: true }), { ...COMPLETE, users });

@@ -65,6 +65,9 @@ export type Action =
 /** Requeue interval as a safety net, while an event is expected to enqueue the image: a free slot, a deleted child. */
 const SAFETY_MS = 60_000;
 
+/** Phases of a DataVolume whose importer has ended. */
+const ENDED: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
+
 /**
  * Plans the next step for an image that is not being deleted, or is being deleted and still referenced.
  *
@@ -100,18 +103,23 @@ export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan
 }
 
 /**
- * Plans for an image that is paused. An image whose disk is imported returns to the queue and releases its slot, which covers no
- * importer any more, so that other images can be synced. Its snapshot is taken after the pause.
+ * Plans for an image that is paused. Its slot is released when it covers no importer any more, so that other images can be synced:
+ * an image whose disk is imported returns to the queue, and a failed import is reported. The rest is done after the pause.
  */
 function planPaused(image: Reported, observed: Observed, now: number): Plan {
   const { slot, volume, obsolete } = observed;
-  const isImported = image.status.phase === 'Syncing' && slot === 'held' && hasImportedDisk(observed);
-  const { status } = paused(isImported ? queued(enqueued(image), observed, now) : image, now);
-  const isImporting = [volume ?? [], obsolete.volumes]
+  const { phase } = image.status;
+  const hasEnded = [volume ?? [], obsolete.volumes]
     .flat()
-    .some(({ status: { phase } = {} }) => phase !== 'Succeeded');
-  const isReleased = status.phase === 'Queued' && slot === 'held' && !isImporting;
-  return { status, actions: isReleased ? [{ type: 'releaseSlot' }] : [] };
+    .every(({ status }) => ENDED.has(status?.phase ?? ''));
+  if (slot !== 'held' || !hasEnded) return { status: paused(image, now).status, actions: [] };
+  const actions = [{ type: 'releaseSlot' }] as const;
+  if (phase !== 'Syncing') return { status: paused(image, now).status, actions };
+  if (hasImportedDisk(observed))
+    return { status: paused(queued(enqueued(image), observed, now), now).status, actions };
+  const failure = volume === undefined ? undefined : failureOf(image, observed, now);
+  if (failure === undefined) return { status: paused(image, now).status, actions: [] };
+  return { ...planFailure(image, failure, observed, now), actions };
 }
 
 /**
