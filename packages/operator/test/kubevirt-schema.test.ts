@@ -36,7 +36,7 @@ test('the manifest of the design proposal is accepted unchanged', async ({ apply
 test.for([
   { sourceType: 'blank' },
   { sourceType: 's3', url: 'https://s3.example.com/a.qcow2' },
-  { sourceType: 's3', url: 's3://bucket/404/a.qcow2', secretRef: 'keys' },
+  { sourceType: 's3', url: 'https://s3.example.com/bucket/404/a.qcow2', secretRef: 'keys' },
   { sourceType: 'registry', url: 'docker://quay.io/a/b:1', certConfigMap: 'cas' },
   { sourceType: 'http', url: 'http://example.com/a', checksum: `sha256:${'0'.repeat(64)}` },
   { retention: { pruneAfter: '72h30m', keep: false }, maxClones: 32 },
@@ -47,13 +47,14 @@ test.for([
 test.for<readonly [object, string]>([
   [{ sourceType: 's3' }, 'url is required unless sourceType is blank'],
   [{ sourceType: 'http', url: '' }, 'url is required unless sourceType is blank'],
-  [{ sourceType: 'http', url: 'docker://a/b' }, 'url must begin with https://, http:// or s3://'],
+  [{ sourceType: 'http', url: 'docker://a/b' }, 'url must begin with https:// or http://'],
+  [{ sourceType: 's3', url: 's3://a/b' }, 'CDI does not accept s3://'],
   [{ sourceType: 'registry', url: 'https://a/b' }, 'url must begin with docker:// or oci-archive://'],
   [{ diskSize: '12 apples' }, 'must be a size such as 20Gi'],
   [{ diskSize: '0' }, 'must be a size such as 20Gi'],
   [{ diskSize: '-1Gi' }, 'must be a size such as 20Gi'],
   [
-    { sourceType: 's3', url: 's3://a/b', checksum: `md5:${'0'.repeat(32)}` },
+    { sourceType: 's3', url: 'https://a/b', checksum: `md5:${'0'.repeat(32)}` },
     'checksum is supported only for the sourceType http',
   ],
   [{ sourceType: 'http', url: 'http://a', checksum: 'md5:1' }, 'must be md5:, sha1:, sha256: or sha512:'],

@@ -168,7 +168,7 @@ describe('a referenced image', () => {
     expect(status(image, 'pruneAt')).toBeUndefined();
     const rejected = await env.controlPlane.cluster.tryKubectl(['delete', 'vmdi', 'used']);
     expect(rejected.stderr).toContain(
-      'The VMDiskImage default/used is used by VirtualMachine default/user. Delete them first',
+      'The VMDiskImage default/used is used by VirtualMachine default/user. Delete this object first',
     );
   });
 

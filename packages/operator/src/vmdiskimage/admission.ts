@@ -36,7 +36,8 @@ function validateDeletion(image: VMDiskImage, caches: Caches): Verdict {
     );
   const references = countReferences(usersOf(image, caches));
   if (references.count === 0) return allow();
+  const users = references.count === 1 ? 'this object' : 'these objects';
   return deny(
-    `The VMDiskImage ${name} is used by ${listReferrers(references, NAMED_REFERRERS)}. Delete them first; kubectl get vmdi -o yaml lists the references in status.referencedBy`,
+    `The VMDiskImage ${name} is used by ${listReferrers(references, NAMED_REFERRERS)}. Delete ${users} first; kubectl get vmdi -o yaml lists the references in status.referencedBy`,
   );
 }

@@ -1,7 +1,7 @@
-import { keyOf } from '@vmwright/runtime';
+import { type KubeObject, keyOf } from '@vmwright/runtime';
 import type { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
-import { sourceDigest } from './identity.ts';
-import type { Observed } from './observe.ts';
+import { attemptOf, sourceDigest } from './identity.ts';
+import type { Children, Observed } from './observe.ts';
 import { isBeingCloned, isReadyToUse } from './snapshots.ts';
 import type { Reported } from './status.ts';
 
@@ -49,19 +49,37 @@ export function leftovers(image: Reported, observed: Observed): readonly Child[]
 }
 
 /**
- * Returns the children that have to be removed after a failure. An image that is Failed may stay so for ever, so it keeps nothing,
- * except a snapshot that a disk is being cloned from.
+ * Returns the children that have to be removed after a failure. An image that is Failed may stay so for ever, so it keeps only the
+ * last complete attempt before the failed one (the new source may be a typing error), and snapshots that disks are being cloned
+ * from.
  */
 export function remains(image: Reported, observed: Observed): readonly Child[] {
   if (image.status.phase !== 'Failed') return leftovers(image, observed);
   const { volume, snapshots, obsolete, users } = observed;
+  const kept = lastComplete(image, obsolete);
+  const isKept = (child: KubeObject) => attemptOf(image, child) === kept;
   return obsoleteChildren({
     obsolete: {
-      volumes: [...(volume === undefined ? [] : [volume]), ...obsolete.volumes],
-      snapshots: [...snapshots, ...obsolete.snapshots],
+      volumes: [
+        ...(volume === undefined ? [] : [volume]),
+        ...obsolete.volumes.filter((each) => !isKept(each)),
+      ],
+      snapshots: [...snapshots, ...obsolete.snapshots.filter((each) => !isKept(each))],
     },
     users,
   });
+}
+
+/** Returns the number of the last earlier attempt with an imported disk and a usable snapshot. */
+function lastComplete(image: Reported, { volumes, snapshots }: Children): number | undefined {
+  const usable = new Set(snapshots.filter(isReadyToUse).map((snapshot) => attemptOf(image, snapshot)));
+  const complete = volumes
+    .filter(
+      ({ metadata, status }) => status?.phase === 'Succeeded' && metadata.deletionTimestamp === undefined,
+    )
+    .map((volume) => attemptOf(image, volume))
+    .filter((attempt) => usable.has(attempt));
+  return complete.length === 0 ? undefined : Math.max(...complete);
 }
 
 /** Returns the imports of earlier attempts that are not finished. */

@@ -16,11 +16,10 @@ import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { nameOf, snapshotChild, volumeChild } from './cleanup.ts';
 import { deleteChild } from './executor.ts';
 import { childrenOf, claimsOf } from './observe.ts';
-import { isNewest } from './reads.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
 import { slotStore } from './slot-store.ts';
-import { deleting, withReferences } from './status.ts';
+import { deleting, timeOf, withReferences } from './status.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 /** Requeue interval of a deletion that a user has to unblock, as a safety net: the change enqueues the image at once. */
@@ -29,9 +28,6 @@ const HELD_MS = 10 * 60_000;
 const REFERENCED_MS = 60_000;
 /** Requeue interval while children remain, as a safety net: their deletion enqueues the image. */
 const REMAINING_MS = 10_000;
-
-/** Requeue interval if the cached image is old. The watch event usually comes first. */
-const STALE_MS = 1_000;
 
 /** Finalizer with which the garbage collector deletes children before their owner, whether or not the owner is in use. */
 const FOREGROUND = 'foregroundDeletion';
@@ -53,8 +49,9 @@ export interface ImageFinalizerOptions {
  * 2. VirtualMachines and DataVolumes are listed from etcd. With a reference, the image stays and is maintained.
  * 3. The phase Deleting is stored. VMs do not use the image from now on.
  * 4. They are listed again. A VM that was created between the two lists makes the image usable again.
- * 5. Snapshots and DataVolumes are deleted. A VM that is created now waits until the image is gone.
- * 6. The finalizer is removed when the API server has no child and no claim of the image any more.
+ * 5. `deletionStartedAt` is stored. The image does not come back from now on, whatever refers to it.
+ * 6. Snapshots and DataVolumes are deleted. A VM that is created now waits until the image is gone.
+ * 7. The finalizer is removed when the caches have no child and no claim of the image any more.
  */
 export class ImageFinalizer {
   readonly #options: ImageFinalizerOptions;
@@ -71,19 +68,18 @@ export class ImageFinalizer {
       await context.setStatus(image, deleting(image, { state: 'stalled', message }, context.now()).status);
       return requeueAfter(HELD_MS);
     }
-    if (policy === 'Orphan') return this.#orphan(image, context);
-    if (!(await this.#isDeletable(image, context))) return this.#maintain(image, context);
+    if (policy === 'Orphan') {
+      const isUnused =
+        image.status?.deletionStartedAt !== undefined || (await this.#isUnreferenced(image, context));
+      return isUnused ? this.#orphan(image, context) : this.#maintain(image, context);
+    }
     const marked = await this.#mark(image, context);
-    if (marked === undefined) return this.#maintain(image, context);
-    // Without a write, nothing proves that the phase is still Deleting.
-    if (marked === image && !(await isNewest(image, context.client))) return requeueAfter(STALE_MS);
-    return this.#remove(marked, context);
+    return marked === undefined ? this.#maintain(image, context) : this.#remove(marked, context);
   };
 
-  /** Whether no object refers to the image, or its data is already being deleted. */
-  async #isDeletable(image: VMDiskImage, { signal }: ReconcileContext<VMDiskImage>): Promise<boolean> {
+  /** Whether no object refers to the image, according to lists from etcd. */
+  async #isUnreferenced(image: VMDiskImage, { signal }: ReconcileContext<VMDiskImage>): Promise<boolean> {
     const { caches } = this.#options;
-    if (this.#hasBegun(image)) return true;
     const isReferenced = () => countReferences(usersOf(image, caches)).count > 0;
     if (isReferenced()) return false; // the lists are needed only to prove the opposite
     const unlistable = await refreshUsers(caches, signal);
@@ -94,26 +90,20 @@ export class ImageFinalizer {
     return !isReferenced();
   }
 
-  /** Whether the deletion of the data has begun: VMs wait since then until the image is gone, and it must not come back. */
-  #hasBegun(image: VMDiskImage): boolean {
-    const { phase, dataVolume, snapshots = [] } = image.status ?? {};
-    if (phase !== 'Deleting' || dataVolume === undefined) return false;
-    const children = childrenOf(image, this.#options.caches);
-    const isIntact = (name: string, among: readonly KubeObject[]) =>
-      among.some(({ metadata }) => metadata.name === name && metadata.deletionTimestamp === undefined);
-    return !(
-      isIntact(dataVolume, children.volumes) &&
-      snapshots.every(({ name }) => isIntact(name, children.snapshots))
-    );
-  }
-
-  /** Stores the phase Deleting and checks the references once more. @returns undefined if there is one now */
+  /**
+   * Stores that the deletion of the data begins, after two checks of the references. Both writes carry the resourceVersion, so they
+   * prove that the image was current. What is missing from the caches proves nothing: a user may have deleted a child.
+   * @returns undefined if an object refers to the image
+   */
   async #mark(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<VMDiskImage | undefined> {
-    if (this.#hasBegun(image)) return image;
+    if (image.status?.deletionStartedAt !== undefined) return image;
+    if (!(await this.#isUnreferenced(image, context))) return undefined;
     const message = 'Deleting the snapshots and the disk of the image';
     const { status } = deleting(image, { state: 'progressing', message }, context.now());
     const marked = await context.setStatus(image, { ...status, phase: 'Deleting' });
-    return (await this.#isDeletable(marked, context)) ? marked : undefined;
+    if (!(await this.#isUnreferenced(marked, context))) return undefined;
+    const deletionStartedAt = timeOf(context.now());
+    return context.setStatus(marked, { ...marked.status, deletionStartedAt });
   }
 
   async #remove(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
@@ -136,9 +126,19 @@ export class ImageFinalizer {
     return undefined;
   }
 
-  /** Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. */
-  async #orphan(image: VMDiskImage, { client }: ReconcileContext<VMDiskImage>): Promise<Result> {
+  /**
+   * Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. They are listed
+   * from etcd: a child that a late watch has not delivered yet would be deleted with the image.
+   */
+  async #orphan(image: VMDiskImage, { client, signal }: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { caches, slots, namespace } = this.#options;
+    await Promise.all([caches.get(DataVolume).refresh(signal), caches.get(VolumeSnapshot).refresh(signal)]);
+    const unlistable = [...caches.get(DataVolume).unlistable, ...caches.get(VolumeSnapshot).unlistable];
+    const { namespace: own = '' } = image.metadata;
+    if (unlistable.includes(own))
+      throw new Error(
+        `the children of the image cannot be listed in the namespace ${own}, so it is not removed`,
+      );
     const { volumes, snapshots } = childrenOf(image, caches);
     for (const volume of volumes) await disown(DataVolume, volume, image, client);
     for (const snapshot of snapshots) await disown(VolumeSnapshot, snapshot, image, client);

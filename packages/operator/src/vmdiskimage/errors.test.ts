@@ -1,5 +1,6 @@
+import { apiError } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
-import { classify, safeUrl } from './errors.ts';
+import { classify, rejectionOf, safeUrl, withoutCredentials } from './errors.ts';
 import type { VMDiskImage } from './resource.ts';
 
 function image(name: string, url: string, secretRef = ''): VMDiskImage {
@@ -86,4 +87,43 @@ test('messages contain no credentials of the URL', () => {
   expect(failure?.message).not.toContain('Signature');
   expect(failure?.message).toContain('the credentials in the Secret keys');
   expect(safeUrl('https://u:p@x.example:8443/a/b?c=d')).toBe('https://x.example:8443/a/b');
+});
+
+test.each([
+  ['Get "https://u:p@cdn.example/b?X-Amz-Signature=s": EOF', 'Get "https://cdn.example/b": EOF'],
+  ['redirect to https://cdn.example/b?sig=s failed', 'redirect to https://cdn.example/b failed'],
+  ['via http://u:p@proxy:3128 and docker://t@reg/i', 'via http://proxy:3128 and docker://reg/i'],
+  ['{\\"url\\":\\"https://u:p@x/a?b=c\\"}', '{\\"url\\":\\"https://x/a\\"}'],
+  ['who? me@example.com: 3 / 4', 'who? me@example.com: 3 / 4'],
+])('credentials of every URL are removed from: %s', (text, safe) => {
+  expect(withoutCredentials(plain, text)).toBe(safe);
+});
+
+describe('a rejected', () => {
+  const text = 'Invalid source URL scheme: ftp://user:secret@x.example/a?sig=secret';
+  test.each([
+    ['DataVolume', 422, 'Invalid', true],
+    ['DataVolume', 400, 'BadRequest', true],
+    ['DataVolume', 403, 'Forbidden', false],
+    ['VolumeSnapshot', 422, 'Invalid', false],
+  ] as const)('%s with code %i fails the attempt', (child, code, reason, isTerminal) => {
+    const error = apiError(text, { status: code, reason });
+    const failure = child === 'DataVolume' ? 'DataVolumeRejected' : 'SnapshotRejected';
+    const rejection = rejectionOf(plain, failure, error);
+    expect(rejection).toMatchObject({ reason: failure, isTerminal });
+    expect(rejection?.message).toContain(
+      `rejected the ${child}: Invalid source URL scheme: ftp://x.example/a`,
+    );
+    expect(rejection?.message).not.toContain('secret');
+  });
+
+  test('request that may pass later is no rejection', () => {
+    expect(rejectionOf(plain, 'DataVolumeRejected', apiError('busy', { status: 500 }))).toBeUndefined();
+  });
+});
+
+test('a URL that cannot be parsed is named by its field', () => {
+  const failure = classify(image('win', 'https://[bad/user:secret'), 'got 404 from https://[bad/user:secret');
+  expect(failure?.message).toMatch(/^The source in spec\.url does not exist; correct spec\.url/);
+  expect(failure?.message).not.toContain('secret');
 });

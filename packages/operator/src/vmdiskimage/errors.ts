@@ -1,4 +1,4 @@
-import { keyOf } from '@vmwright/runtime';
+import { BadRequestError, ForbiddenError, InvalidError, keyOf, messageOf } from '@vmwright/runtime';
 import { dataVolumeName } from './identity.ts';
 import { NO_URL, type VMDiskImage } from './resource.ts';
 
@@ -54,29 +54,56 @@ export function classify(image: VMDiskImage, text: string): Failure | undefined 
   return { reason, message, isTerminal: true };
 }
 
-/** Removes user, password and query of the image's URL from a text, and line breaks, which messages of S3 contain. */
+/** User and password of a URL in a text. */
+const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/?#"'<>\\]*@/gi;
+/** Query and fragment of a URL in a text. */
+const QUERY = /([a-z][a-z0-9+.-]*:\/\/[^\s?#"'<>\\]*)[?#][^\s"'<>\\]*/gi;
+
+/**
+ * Removes user, password and query of all URLs from a text of another program, and line breaks, which messages of S3 contain. A
+ * source may redirect the importer to a presigned URL, so the image's own URL is not the only one with credentials.
+ */
 export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string): string {
-  const safe = url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
+  // The image's URL first: it may contain characters that otherwise end a URL.
+  const known = url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
+  const safe = known.replaceAll(USER_INFO, '$1').replaceAll(QUERY, '$1');
   return safe.replaceAll(/\s+/g, ' ').trim();
 }
 
+/**
+ * Returns the failure of an attempt whose child the API server rejects; undefined if the error is no rejection. An invalid
+ * DataVolume stays invalid until the spec changes. Permissions, quotas and snapshot classes can be corrected without that.
+ */
+export function rejectionOf(
+  image: VMDiskImage,
+  reason: 'DataVolumeRejected' | 'SnapshotRejected',
+  error: unknown,
+): Failure | undefined {
+  const isInvalid = error instanceof InvalidError || error instanceof BadRequestError;
+  if (!isInvalid && !(error instanceof ForbiddenError)) return undefined;
+  const child = reason === 'SnapshotRejected' ? 'VolumeSnapshot' : 'DataVolume';
+  const message = `The API server rejected the ${child}: ${withoutCredentials(image, messageOf(error))}`;
+  return { reason, message, isTerminal: isInvalid && reason === 'DataVolumeRejected' };
+}
+
 function sentenceFor(reason: FailureReason, { spec: { url, secretRef } }: VMDiskImage): string {
+  const source = URL.canParse(url ?? '') ? `The source ${safeUrl(url)}` : 'The source in spec.url';
   switch (reason) {
     case 'SourceMissing':
-      return `The source ${safeUrl(url)} does not exist; correct spec.url or upload the disk image`;
+      return `${source} does not exist; correct spec.url or upload the disk image`;
     case 'SourceForbidden':
       return secretRef === ''
-        ? `The source ${safeUrl(url)} rejects requests without credentials; set spec.secretRef`
-        : `The source ${safeUrl(url)} rejects the credentials in the Secret ${secretRef}; correct them`;
+        ? `${source} rejects requests without credentials; set spec.secretRef`
+        : `${source} rejects the credentials in the Secret ${secretRef}; correct them`;
     default:
-      return `The data of ${safeUrl(url)} does not match spec.checksum; correct the checksum or the disk image`;
+      return `${source} does not match spec.checksum; correct the checksum or the disk image`;
   }
 }
 
 /** Returns a URL without user, password and query, which may contain credentials (a presigned S3 URL). */
 export function safeUrl(url: string | undefined): string {
   const parsed = url === undefined ? null : URL.parse(url);
-  if (parsed === null) return 'of the image';
+  if (parsed === null) return 'the source in spec.url';
   return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 

@@ -1,19 +1,15 @@
 import {
   AlreadyExistsError,
-  BadRequestError,
   type Caches,
   type Client,
-  ForbiddenError,
-  InvalidError,
   ignoreNotFound,
   type KubeObject,
-  messageOf,
   NotFoundError,
   type ReconcileContext,
 } from '@vmwright/runtime';
 import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { Child } from './cleanup.ts';
-import type { FailureReason } from './errors.ts';
+import { rejectionOf } from './errors.ts';
 import type { ImageMetrics } from './metrics.ts';
 import type { Observed } from './observe.ts';
 import type { Action } from './plan.ts';
@@ -53,9 +49,9 @@ export class Executor {
         await slots.release(uid, store);
         return { slot: 'none' };
       case 'createVolume':
-        return created('DataVolumeRejected', client.create(DataVolume, action.volume));
+        return created(image, 'DataVolumeRejected', client.create(DataVolume, action.volume));
       case 'createSnapshot':
-        return created('SnapshotRejected', client.create(VolumeSnapshot, action.snapshot));
+        return created(image, 'SnapshotRejected', client.create(VolumeSnapshot, action.snapshot));
       case 'delete':
         await deleteChild(action.child, client, caches);
         return {};
@@ -106,17 +102,19 @@ export async function deleteChild(
 }
 
 /** Waits for the creation of a child. A child that the API server rejects fails the attempt. */
-async function created(reason: FailureReason, creation: Promise<KubeObject>): Promise<Result> {
+async function created(
+  image: VMDiskImage,
+  reason: 'DataVolumeRejected' | 'SnapshotRejected',
+  creation: Promise<KubeObject>,
+): Promise<Result> {
   try {
     await creation;
     return {};
   } catch (error) {
     // Created by an earlier reconcile, or by the previous leader; the watch has not delivered it yet.
     if (error instanceof AlreadyExistsError) return 'wait';
-    const isRejected = [InvalidError, BadRequestError, ForbiddenError].some((each) => error instanceof each);
-    if (!isRejected) throw error;
-    const child = reason === 'SnapshotRejected' ? 'VolumeSnapshot' : 'DataVolume';
-    const message = `The API server rejected the ${child}: ${messageOf(error)}`;
-    return { rejection: { reason, message, isTerminal: false } };
+    const rejection = rejectionOf(image, reason, error);
+    if (rejection === undefined) throw error;
+    return { rejection };
   }
 }

@@ -16,9 +16,21 @@ export function backoffMs(failures: number, { maxBackoffMs }: SyncSettings): num
   return Math.min(BACKOFF_MS * BACKOFF_FACTOR ** failures, maxBackoffMs);
 }
 
-/** Returns the time when the current attempt ends, in milliseconds. */
-export function attemptEndsAt({ status }: Reported, { limits }: Observed): number {
-  return Date.parse(status.attempt?.startedAt ?? '') + limits.syncs.maxAttemptMs;
+/**
+ * Returns the time when the current attempt ends, in milliseconds. Once the disk is imported, only the age of the snapshot counts:
+ * the operator may have been stopped, or the image paused, between the end of the import and the snapshot. Infinite without one.
+ */
+export function attemptEndsAt({ status }: Reported, observed: Observed): number {
+  const { snapshots, limits } = observed;
+  const startedAt = Date.parse(status.attempt?.startedAt ?? '');
+  if (!hasImportedDisk(observed)) return startedAt + limits.syncs.maxAttemptMs;
+  const created = snapshots
+    .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+    .map(({ metadata: { creationTimestamp } }) =>
+      creationTimestamp === undefined ? startedAt : Date.parse(creationTimestamp),
+    );
+  if (created.length === 0) return Number.POSITIVE_INFINITY;
+  return Math.max(startedAt, ...created) + limits.syncs.maxAttemptMs;
 }
 
 /** Returns the time when the operator stops trying, in milliseconds; infinite before the first attempt. */
@@ -32,7 +44,7 @@ export function failureOf(image: Reported, observed: Observed, now: number): Fai
   return (
     observed.rejection ??
     importFailure(image, observed) ??
-    snapshotFailure(observed, now) ??
+    snapshotFailure(image, observed, now) ??
     timeout(image, observed, now)
   );
 }
@@ -94,7 +106,7 @@ export function snapshotFailsAt({ snapshots }: Observed): number {
   return Math.min(...times) + SNAPSHOT_ERROR_MS;
 }
 
-function snapshotFailure(observed: Observed, now: number): Failure | undefined {
+function snapshotFailure(image: Reported, observed: Observed, now: number): Failure | undefined {
   const { snapshots } = observed;
   if (now < snapshotFailsAt(observed)) return undefined;
   for (const { metadata, status } of snapshots) {
@@ -103,7 +115,7 @@ function snapshotFailure(observed: Observed, now: number): Failure | undefined {
     if (error !== undefined)
       return retryable(
         'SnapshotFailed',
-        `The VolumeSnapshot ${keyOf(metadata)} failed: ${error.message ?? 'no cause given'}`,
+        `The VolumeSnapshot ${keyOf(metadata)} failed: ${withoutCredentials(image, error.message ?? 'no cause given')}`,
       );
   }
   return undefined;

@@ -80,16 +80,22 @@ export function imagesWithPrefix(prefix: string | undefined, caches: Caches): re
   return [...caches.get(VMDiskImage).byIndex(BY_PREFIX, prefix)].map(({ metadata }) => keyOf(metadata));
 }
 
-/** Returns the claims of all DataVolumes of an image, also of those that are gone. */
+/**
+ * Returns the claims of all DataVolumes of an image, also of those that are gone. A claim without a controller is not one of them:
+ * a user has deleted its DataVolume with `--cascade=orphan`, so the garbage collector keeps it.
+ */
 export function claimsOf(image: VMDiskImage, caches: Caches): readonly PersistentVolumeClaim[] {
-  return [...caches.get(PersistentVolumeClaim).byIndex(BY_PREFIX, prefixKey(image))];
+  const claims = caches.get(PersistentVolumeClaim).byIndex(BY_PREFIX, prefixKey(image));
+  return [...claims].filter((claim) => controllerOf(claim) !== undefined);
 }
 
-/** Returns all children of an image in the caches. */
-export function childrenOf({ metadata: { uid = '' } }: VMDiskImage, caches: Caches): Children {
+/** Returns all children of an image in the caches. An object in another namespace cannot belong to it, whatever it says. */
+export function childrenOf({ metadata }: VMDiskImage, caches: Caches): Children {
+  const { namespace, uid = '' } = metadata;
+  const isNear = (child: KubeObject) => child.metadata.namespace === namespace;
   return {
-    volumes: [...caches.get(DataVolume).byIndex(BY_OWNER, uid)],
-    snapshots: [...caches.get(VolumeSnapshot).byIndex(BY_OWNER, uid)].toSorted(byAge),
+    volumes: [...caches.get(DataVolume).byIndex(BY_OWNER, uid)].filter(isNear),
+    snapshots: [...caches.get(VolumeSnapshot).byIndex(BY_OWNER, uid)].filter(isNear).toSorted(byAge),
   };
 }
 

@@ -210,7 +210,7 @@ describe('the DataVolume of an image', () => {
   });
 
   test.each<[ImageSpec['sourceType'], Partial<ImageSpec>, object]>([
-    ['s3', { secretRef: 'keys', url: 's3://a/b' }, { s3: { url: 's3://a/b', secretRef: 'keys' } }],
+    ['s3', { secretRef: 'keys', url: 'https://a/b' }, { s3: { url: 'https://a/b', secretRef: 'keys' } }],
     [
       'registry',
       { url: 'docker://a', certConfigMap: 'ca' },
@@ -253,6 +253,29 @@ describe('an attempt', () => {
     expect(at('64.9%', first)).toEqual(first);
     expect(at('99.9%', first).progress).toBe(95);
     expect(at('N/A', SYNCING).progress).toBe(0);
+  });
+
+  test('does not count as stalled while it makes progress of less than a step', () => {
+    const importing = (progress: string) => ({
+      ...held,
+      volume: volume({ phase: 'ImportInProgress', progress }),
+    });
+    const { status: first } = next(image(SYNCING), importing('61.2%'));
+    const later = (minutes: number, progress: string, status = first) =>
+      next(image(status), importing(progress), NOW + minutes * MINUTE);
+    expect(later(4, '63.0%').status, 'written rarely').toEqual(first);
+    const slow = later(5, '62.9%');
+    expect(slow.status).toMatchObject({
+      ...{ progress: 60, attempt: { percent: 62, progressedAt: ago(-5 * MINUTE) } },
+    });
+    expect(condition(later(14, '62.9%', slow.status), 'Progressing')?.status).toBe('True');
+    expect(condition(later(15, '62.9%', slow.status), 'Progressing')?.status).toBe('False');
+  });
+
+  test.each(['Pending', 'ContainerCreating', 'Completed'])('does not store %s as an error', (reason) => {
+    const conditions = [{ type: 'Running', status: 'False', reason, message: 'text' }];
+    const seen = { ...held, volume: volume({ phase: 'ImportInProgress', conditions }) };
+    expect(next(image(SYNCING), seen).status.attempt).not.toHaveProperty('importerError');
   });
 
   test('takes no snapshot before the import has succeeded', () => {
@@ -343,6 +366,27 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     expect(shown(next(failed, { ...COMPLETE, users: { machines: [], clones: [clone] } }))).toEqual([]);
   });
 
+  test('and the last complete data stays when another source fails', () => {
+    const failed = image({ phase: 'Failed', attempt: { ...ATTEMPT, number: 4 } });
+    const complete = (number: number) => ({
+      volume: volume({ phase: 'Succeeded' }, { name: `win-12345678-${number}` }),
+      snapshot: snapshot({ readyToUse: true }, { name: `win-12345678-${number}-1` }),
+    });
+    const [first, second] = [complete(1), complete(2)];
+    const incomplete = volume({ phase: 'Succeeded' }, { name: 'win-12345678-3' });
+    const seen: Partial<Observed> = {
+      volume: volume({ phase: 'ImportInProgress' }, { name: 'win-12345678-4' }),
+      obsolete: {
+        volumes: [first.volume, second.volume, incomplete],
+        snapshots: [first.snapshot, second.snapshot],
+      },
+    };
+    expect(shown(next(failed, seen))).toEqual([
+      ...['delete VolumeSnapshot farm/win-12345678-1-1', 'delete DataVolume farm/win-12345678-4'],
+      ...['delete DataVolume farm/win-12345678-1', 'delete DataVolume farm/win-12345678-3'],
+    ]);
+  });
+
   test('if the next attempt would begin after the total time', () => {
     const status = { ...SYNCING, syncStartedAt: ago(11.5 * HOUR), failureCount: 5 };
     const planned = next(image(status), { slot: 'held', volume: volume({ phase: 'Failed' }) });
@@ -358,7 +402,11 @@ describe('an attempt fails and is repeated', () => {
     ['ImportFailed', SYNCING, { volume: volume({ phase: 'Failed' }) }],
     ['TooManyRestarts', SYNCING, { volume: volume({ phase: 'ImportInProgress', restartCount: 4 }) }],
     ['AttemptTimeout', late, { volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM }],
-    ['AttemptTimeout', late, { ...IMPORTED, snapshots: [snapshot({ readyToUse: false })] }],
+    [
+      'AttemptTimeout',
+      late,
+      { ...IMPORTED, snapshots: [snapshot({ readyToUse: false }, { created: ago(HOUR) })] },
+    ],
     ['DataVolumeLost', { ...SYNCING, dataVolume: 'win-12345678-1' }, {}],
     ['DataVolumeLost', SYNCING, { volume: volume({ phase: 'ImportInProgress' }, { deleting: true }) }],
     ['DataVolumeRejected', SYNCING, { isNameTaken: true }],
@@ -426,6 +474,35 @@ describe('an attempt fails and is repeated', () => {
   });
 });
 
+describe('an imported disk survives a long downtime of the operator', () => {
+  const old: VMDiskImageStatus = {
+    ...{ ...SYNCING, syncStartedAt: ago(20 * HOUR) },
+    attempt: { ...ATTEMPT, startedAt: ago(20 * HOUR) },
+  };
+  const held = { slot: 'held', ...IMPORTED } as const;
+
+  test('and its snapshot is taken although the times of the attempt and of the sync are over', () => {
+    const planned = next(image(old), held);
+    expect(planned.status.phase).toBe('Syncing');
+    expect(shown(planned)).toEqual(['create win-12345678-1-1']);
+    const waiting = next(image(old), { ...held, snapshots: [snapshot()] });
+    expect(waiting).toMatchObject({ status: { phase: 'Syncing' }, actions: [], requeueAfterMs: MINUTE });
+  });
+
+  test('in the queue and during a back-off', () => {
+    const queued: VMDiskImageStatus = { ...old, phase: 'Queued', queuedAt: ago(20 * HOUR) };
+    expect(shown(next(image(queued), held))).toEqual(['create win-12345678-1-1']);
+    expect(next(image(queued), { ...held, slot: 'waiting' }).requeueAfterMs).toBe(MINUTE);
+    const failed: VMDiskImageStatus = { ...old, phase: 'RetryableFailure', lastFailureTime: ago(20 * HOUR) };
+    expect(shown(next(image(failed), { ...held, slot: 'none' }))).toEqual(['acquireSlot']);
+  });
+
+  test('until its snapshot fails after the total time', () => {
+    const stuck = snapshot(undefined, { created: ago(HOUR) });
+    expect(next(image(old), { ...held, snapshots: [stuck] }).failure).toBe('SyncTimeout');
+  });
+});
+
 describe('Failed is left', () => {
   const failed: VMDiskImageStatus = {
     ...{ phase: 'Failed', attempt: ATTEMPT, failureCount: 4, syncStartedAt: ago(20 * HOUR) },
@@ -441,9 +518,33 @@ describe('Failed is left', () => {
       expect(status).not.toHaveProperty(field);
   });
 
-  test('not when the annotation has the value that was handled, nor when other fields change', () => {
-    const options = { annotations: { 'vmwright.dev/retry': 'one' }, spec: { retention: { keep: true } } };
-    expect(next(image(failed, options)).status.phase).toBe('Failed');
+  test.each(['Failed', 'RetryableFailure'] as const)('from %s on every change of the spec', (phase) => {
+    const attempt = { ...ATTEMPT, generation: 1 };
+    const changed = image({ ...failed, phase, attempt }, { spec: { secretRef: 'keys' } });
+    const { status } = next(changed);
+    expect(status.phase).toBe('Queued');
+    expect(status).not.toHaveProperty('failureCount');
+    expect(next(image(status), { slot: 'held' }).status.attempt?.generation).toBe(2);
+  });
+
+  test('without another download if the disk is imported', () => {
+    const attempt = { ...ATTEMPT, generation: 1 };
+    const changed = image(
+      { ...failed, phase: 'RetryableFailure', attempt },
+      { spec: { snapshotClass: 'fast' } },
+    );
+    expect(shown(next(changed, { ...IMPORTED, slot: 'held' }))).toEqual(['create win-12345678-1-1']);
+  });
+
+  test('not when the annotation has the handled value, nor when only the deletion raised the generation', () => {
+    const options = { annotations: { 'vmwright.dev/retry': 'one' } };
+    const attempt = { ...ATTEMPT, generation: 2 };
+    expect(next(image({ ...failed, attempt }, options)).status.phase).toBe('Failed');
+    const deleted = image(
+      { ...failed, attempt: { ...attempt, generation: 1 } },
+      { ...options, deleting: true },
+    );
+    expect(next(deleted).status.phase).toBe('Failed');
   });
 
   test('and a value that was set before the failure counts as handled', () => {
@@ -570,6 +671,13 @@ describe('pruning', () => {
     expect(planned.actions).toEqual([]);
   });
 
+  test.each(['Orphan', 'unknown'])('does not happen with the deletion policy %s', (policy) => {
+    const annotations = { 'vmwright.dev/deletion-policy': policy };
+    const planned = next(image(announced, { annotations }), COMPLETE, NOW + 2 * HOUR);
+    expect(planned.status).not.toHaveProperty('pruneAt');
+    expect(planned.actions).toEqual([]);
+  });
+
   test('does not happen with keep, or while the image is not Ready', () => {
     expect(next(image(unused, { spec: { retention: { keep: true } } }), COMPLETE).status).not.toHaveProperty(
       'pruneAt',
@@ -638,6 +746,33 @@ describe('an image', () => {
       expect(planned.status.references).toBe(1);
       expect(condition(planned, 'Paused')?.status).toBe('True');
     }
+  });
+
+  test('that is paused returns to the queue and releases its slot when its disk is imported', () => {
+    const annotations = { 'vmwright.dev/paused': 'true' };
+    const paused = image(SYNCING, { annotations });
+    const importing = next(paused, { slot: 'held', volume: volume({ phase: 'ImportInProgress' }) });
+    expect(importing).toMatchObject({ status: { phase: 'Syncing' }, actions: [] });
+    expect(shown(next(paused, { slot: 'held' })), 'not created yet').toEqual([]);
+    const { status, ...planned } = next(paused, { slot: 'held', ...IMPORTED });
+    expect(status).toMatchObject({ phase: 'Queued', queuedAt: ago(0) });
+    expect(shown({ status, ...planned })).toEqual(['releaseSlot']);
+    const again = next(image(status, { annotations }), { slot: 'held', ...IMPORTED });
+    expect(shown(again), 'after a crash').toEqual(['releaseSlot']);
+    expect(next(image(status, { annotations }), IMPORTED)).toEqual({ status, actions: [] });
+    expect(shown(next(image(status), { slot: 'held', ...IMPORTED }))).toEqual(['create win-12345678-1-1']);
+  });
+
+  test('that is paused reports a failed import and releases its slot', () => {
+    const annotations = { 'vmwright.dev/paused': 'true' };
+    const seen = { slot: 'held', volume: volume({ phase: 'Failed' }) } as const;
+    const planned = next(image(SYNCING, { annotations }), seen);
+    expect(planned).toMatchObject({ failure: 'ImportFailed', status: { phase: 'RetryableFailure' } });
+    expect(condition(planned, 'Paused')?.status).toBe('True');
+    expect(shown(planned)).toEqual(['releaseSlot']);
+    const after = image(planned.status, { annotations });
+    expect(shown(next(after, seen)), 'after a crash').toEqual(['releaseSlot']);
+    expect(next(after, { volume: seen.volume })).toEqual({ status: planned.status, actions: [] });
   });
 
   test('that is being deleted and referenced stays usable, and says who uses it', () => {

@@ -65,6 +65,9 @@ export type Action =
 /** Requeue interval as a safety net, while an event is expected to enqueue the image: a free slot, a deleted child. */
 const SAFETY_MS = 60_000;
 
+/** Phases of a DataVolume whose importer has ended. */
+const ENDED: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
+
 /**
  * Plans the next step for an image that is not being deleted, or is being deleted and still referenced.
  *
@@ -76,7 +79,7 @@ const SAFETY_MS = 60_000;
 export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan {
   const image = withReferences(stored, observed, now);
   const { phase, attempt } = image.status;
-  if (isPaused(image)) return { status: paused(image, now).status, actions: [] };
+  if (isPaused(image)) return planPaused(image, observed, now);
   const isOtherSource = attempt !== undefined && attempt.source !== sourceDigest(image.spec);
   const enqueue = () => planQueued(enqueued(withoutFailures(image)), observed, now);
   switch (phase) {
@@ -90,11 +93,42 @@ export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan
     case 'Failed': {
       const retry = retryRequestOf(image);
       const isRequested = retry !== undefined && retry !== image.status.retryRequest;
-      return isOtherSource || isRequested ? enqueue() : planFailed(image, observed, now);
+      return isOtherSource || isOtherSpec(image) || isRequested
+        ? enqueue()
+        : planFailed(image, observed, now);
     }
     default: // new, or Deleting and a reference appeared before anything was deleted
       return enqueue();
   }
+}
+
+/**
+ * Plans for an image that is paused. Its slot is released when it covers no importer any more, so that other images can be synced:
+ * an image whose disk is imported returns to the queue, and a failed import is reported. The rest is done after the pause.
+ */
+function planPaused(image: Reported, observed: Observed, now: number): Plan {
+  const { slot, volume, obsolete } = observed;
+  const { phase } = image.status;
+  const hasEnded = [volume ?? [], obsolete.volumes]
+    .flat()
+    .every(({ status }) => ENDED.has(status?.phase ?? ''));
+  if (slot !== 'held' || !hasEnded) return { status: paused(image, now).status, actions: [] };
+  const actions = [{ type: 'releaseSlot' }] as const;
+  if (phase !== 'Syncing') return { status: paused(image, now).status, actions };
+  if (hasImportedDisk(observed))
+    return { status: paused(queued(enqueued(image), observed, now), now).status, actions };
+  const failure = volume === undefined ? undefined : failureOf(image, observed, now);
+  if (failure === undefined) return { status: paused(image, now).status, actions: [] };
+  return { ...planFailure(image, failure, observed, now), actions };
+}
+
+/**
+ * Whether the spec has changed since the attempt began. Also fields that the data does not depend on, such as `secretRef` and
+ * `snapshotClass`, can remove the cause of a failure. The API server raises the generation at a deletion as well.
+ */
+function isOtherSpec({ metadata, status: { attempt } }: Reported): boolean {
+  if (attempt?.generation === undefined || metadata.deletionTimestamp !== undefined) return false;
+  return attempt.generation !== metadata.generation;
 }
 
 /** Whether VMs can be cloned from the current attempt. An empty list of snapshots is no data. */
@@ -106,14 +140,17 @@ function planQueued(image: Reported, observed: Observed, now: number): Plan {
   const { attempt } = image.status;
   const isSameSource = attempt?.source === sourceDigest(image.spec);
   if (isSameSource && hasData(observed)) return planReady(image, observed, now);
-  if (now >= syncEndsAt(image, observed)) return planFailure(image, syncTimeout(observed), observed, now);
+  // The total time limits downloads. An imported disk gets its snapshot, and only a failure of that ends the sync.
+  const isImported = isSameSource && hasImportedDisk(observed);
+  if (!isImported && now >= syncEndsAt(image, observed))
+    return planFailure(image, syncTimeout(observed), observed, now);
   const rest = leftovers(image, observed);
   const [first] = rest;
   if (first !== undefined) return removing(cleaning(image, nameOf(first), now), rest);
   const waiting = queued(image, observed, now);
   if (observed.slot === 'held') return planStart(image, observed, now);
   if (observed.slot === 'none') return { status: waiting.status, actions: [{ type: 'acquireSlot' }] };
-  const untilEndMs = syncEndsAt(image, observed) - now;
+  const untilEndMs = isImported ? SAFETY_MS : syncEndsAt(image, observed) - now;
   return { status: waiting.status, actions: [], requeueAfterMs: Math.min(SAFETY_MS, untilEndMs) };
 }
 
@@ -136,7 +173,8 @@ function planSyncing(image: Reported, observed: Observed, now: number): Plan {
   if (hasData(observed)) return planReady(image, observed, now);
   const failure = failureOf(image, observed, now);
   if (failure !== undefined) return planFailure(image, failure, observed, now);
-  if (now >= syncEndsAt(image, observed)) return planFailure(image, syncTimeout(observed), observed, now);
+  if (!hasImportedDisk(observed) && now >= syncEndsAt(image, observed))
+    return planFailure(image, syncTimeout(observed), observed, now);
   const current = withProgress(image, observed, now);
   const stallsAt = progressedAt(current) + limits.syncs.stalledAfterMs;
   const { status } = syncing(current, now >= stallsAt ? blockerOf(image, observed) : undefined, now);

@@ -8,17 +8,23 @@ import { type Reported, timeOf } from './status.ts';
 /** Steps in which the progress is reported, in percent, so that an import causes few writes. */
 const STEP = 5;
 
-/** Sets the progress of the import, and the time of the last progress if it has grown. */
-export function withProgress(image: Reported, { volume }: Observed, now: number): Reported {
+/**
+ * Sets the progress of the import, and the time of the last progress if it has grown. Progress of less than a step is stored only
+ * before the import would count as stalled, so that the slow import of a large disk does not.
+ */
+export function withProgress(image: Reported, { volume, limits }: Observed, now: number): Reported {
   const { attempt, progress: before = 0 } = image.status;
   if (attempt === undefined || volume === undefined) return image;
-  const progress = percentOf(volume);
+  const percent = percentOf(volume);
+  const progress = percent === 100 ? percent : Math.floor(percent / STEP) * STEP;
+  const isDue = now - progressedAt(image) >= limits.syncs.stalledAfterMs / 2;
+  const hasGrown = progress > before || (isDue && percent > (attempt.percent ?? before));
   // CDI drops the message when the importer starts again, which is also when it counts the restart.
   const error = withoutCredentials(image, importerMessage(volume));
   const current = {
     ...attempt,
     ...(error !== '' && { importerError: error }),
-    ...(progress > before && { progressedAt: timeOf(now) }),
+    ...(hasGrown && { progressedAt: timeOf(now), percent }),
   };
   return {
     ...image,
@@ -26,11 +32,11 @@ export function withProgress(image: Reported, { volume }: Observed, now: number)
   };
 }
 
-/** Returns the progress in steps; below 100 until CDI reports success, because it converts the disk after the download. */
+/** Returns the progress as an integer; below 100 until CDI reports success, because it converts the disk after the download. */
 function percentOf({ status }: DataVolume): number {
   if (status?.phase === 'Succeeded') return 100;
   const percent = Number.parseFloat(status?.progress ?? '');
-  return Number.isNaN(percent) ? 0 : Math.min(Math.floor(percent / STEP) * STEP, 100 - STEP);
+  return Number.isNaN(percent) ? 0 : Math.max(0, Math.min(Math.floor(percent), 99));
 }
 
 /** Returns the time of the last progress of an attempt, in milliseconds. */
@@ -62,10 +68,16 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
   return `the importer of the DataVolume ${name} is in phase ${phase}${said(image, conditionIn(volume, 'Running'))}`;
 }
 
-/** Returns why CDI's importer does not run; the empty string if it runs or CDI gives no reason. */
+/** Reasons of CDI for an importer that does not run yet or any more, without an error. */
+const NO_ERRORS: ReadonlySet<string> = new Set([
+  ...['Pending', 'Unschedulable', 'ContainerCreating', 'PodInitializing', 'Completed'],
+]);
+
+/** Returns the error with which CDI's importer stopped; the empty string if it runs, is about to start, or is done. */
 export function importerMessage(volume: DataVolume): string {
   const { reason = '', message = '', status } = conditionIn(volume, 'Running') ?? {};
-  return status === 'True' ? '' : [reason, message].filter((part) => part !== '').join(': ');
+  if (status !== 'False' || NO_ERRORS.has(reason)) return '';
+  return [reason, message].filter((part) => part !== '').join(': ');
 }
 
 function conditionIn({ status }: DataVolume, type: string): ForeignCondition | undefined {

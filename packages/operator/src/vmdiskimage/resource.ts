@@ -54,7 +54,7 @@ export const imageFields = {
   url: optional(
     string({
       description:
-        'URL of the disk image. For s3 and http: https://, http:// or s3://. For registry: docker:// or oci-archive://. Not needed for blank.',
+        'URL of the disk image. For s3 and http: https:// or http://, such as https://s3.example.com/bucket/disk.qcow2. For registry: docker:// or oci-archive://. Not needed for blank.',
       maxLength: 2_048,
       default: NO_URL,
     }),
@@ -113,8 +113,9 @@ export const imageRules = [
     fieldPath: '.url',
   },
   {
-    rule: `!(self.sourceType in ['s3', 'http']) || self.url == '${NO_URL}' || ${begins('http://', 'https://', 's3://')}`,
-    message: 'url must begin with https://, http:// or s3:// for the sourceTypes s3 and http',
+    rule: `!(self.sourceType in ['s3', 'http']) || self.url == '${NO_URL}' || ${begins('http://', 'https://')}`,
+    message:
+      'url must begin with https:// or http:// for the sourceTypes s3 and http; CDI does not accept s3://, so use the URL of the S3 endpoint, such as https://s3.example.com/bucket/key',
     fieldPath: '.url',
   },
   {
@@ -171,12 +172,25 @@ const status = object(
             format: 'date-time',
           }),
           progressedAt: time('Time when the import last made progress.'),
+          percent: optional(
+            integer({
+              description: 'Progress of the import in percent at progressedAt.',
+              minimum: 0,
+              maximum: 100,
+            }),
+          ),
           importerError: optional(
             string({ description: 'Why the importer of CDI last stopped during this attempt.' }),
           ),
           source: string({
             description: 'Digest of the spec fields that the imported data depends on.',
           }),
+          generation: optional(
+            integer({
+              description: 'Generation of the spec that the attempt began with.',
+              format: 'int64',
+            }),
+          ),
         },
         { description: 'Current or last attempt to import the image.' },
       ),
@@ -215,6 +229,9 @@ const status = object(
     ),
     unreferencedSince: time(
       'Time when the image became Ready without references or lost its last reference.',
+    ),
+    deletionStartedAt: time(
+      'Time when the operator began to delete the data of the image. The image cannot be used again from then on.',
     ),
     pruneAt: time('Time when the operator deletes the image unless it is referenced by then.'),
     conditions: optional(

@@ -1,3 +1,4 @@
+import { deletionPolicyOf } from '../annotations.ts';
 import { parseDuration } from '../settings/duration.ts';
 import type { Observed } from './observe.ts';
 import type { VMDiskImage } from './resource.ts';
@@ -12,7 +13,9 @@ export function withRetention(image: Reported, { limits }: Observed, now: number
   const isUnused = status.references === 0 && image.metadata.deletionTimestamp === undefined;
   if (!isUnused) return { ...image, status };
   const unused = { ...status, unreferencedSince };
-  if (image.spec.retention?.keep === true) return { ...image, status: unused };
+  // The policy Orphan means that the data is wanted, so only a user deletes such an image.
+  const isKept = image.spec.retention?.keep === true || deletionPolicyOf(image) !== 'Delete';
+  if (isKept) return { ...image, status: unused };
   const pruneAt = timeOf(Date.parse(unreferencedSince) + pruneAfterMs(image, limits.pruneAfterMs));
   return { ...image, status: { ...unused, pruneAt } };
 }

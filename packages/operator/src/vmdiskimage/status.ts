@@ -50,7 +50,7 @@ export function withReferences(
     ...(named.length > 0 && { referencedBy: named }),
   };
   if (image.metadata.deletionTimestamp === undefined) return { ...image, status: counted };
-  const message = `The image is being deleted and is still used by ${listReferrers(references, NAMED_REFERRERS)}. It is deleted when they are gone`;
+  const message = `The image is being deleted and is still used by ${listReferrers(references, NAMED_REFERRERS)}. It is deleted when nothing uses it any more`;
   const blocked = { type: DELETION_BLOCKED, status: 'True', reason: 'Referenced', message } as const;
   return { ...image, status: withCondition(image, counted, blocked, now) };
 }
@@ -106,11 +106,12 @@ export function cleaning(image: Reported, child: string, now: number): Reported 
 export function started(image: Reported, number: number, isImported: boolean, now: number): Reported {
   const { dataVolume: _1, progress: _2, queuedAt: _3, ...status } = image.status;
   const time = timeOf(now);
+  const { generation } = image.metadata;
   const attempt = { number, startedAt: time, progressedAt: time, source: sourceDigest(image.spec) };
   const begun: VMDiskImageStatus = {
     ...status,
     phase: 'Syncing',
-    attempt,
+    attempt: { ...attempt, ...(generation !== undefined && { generation }) },
     progress: isImported ? 100 : 0,
     syncStartedAt: status.syncStartedAt ?? time,
     ...(isImported && { dataVolume: dataVolumeName(image, number) }),

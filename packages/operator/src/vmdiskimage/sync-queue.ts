@@ -47,7 +47,7 @@ function queuedImage(key: string, image: VMDiskImage): QueuedImage | undefined {
   const { metadata, status } = image;
   if (status?.phase === 'Syncing')
     return { uid: metadata.uid ?? '', key, phase: 'Syncing', queuedAt: status.attempt?.startedAt ?? '' };
-  const isHeld = metadata.deletionTimestamp !== undefined && deletionPolicyOf(image) !== 'Delete';
+  const isHeld = metadata.deletionTimestamp !== undefined && typeof deletionPolicyOf(image) === 'object';
   if (status?.phase !== 'Queued' || status.queuedAt === undefined || isPaused(image) || isHeld)
     return undefined;
   return { uid: metadata.uid ?? '', key, phase: 'Queued', queuedAt: status.queuedAt };

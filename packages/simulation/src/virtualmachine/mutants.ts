@@ -33,8 +33,8 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'data is deleted before the second list',
     file: `${IMAGE}/deletion.ts`,
-    find: 'return (await this.#isDeletable(marked, context)) ? marked : undefined;',
-    replace: 'return marked;',
+    find: 'if (!(await this.#isUnreferenced(marked, context))) return undefined;',
+    replace: '',
     why: 'a machine may be created between the first list and the phase Deleting',
     scenario,
   },

@@ -1,0 +1,170 @@
+import {
+  apiError,
+  Fence,
+  Manager,
+  noCredentials,
+  nodeWorld,
+  type ReconcileContext,
+  silentLogger,
+} from '@vmwright/runtime';
+import { describe, expect, test, vi } from 'vitest';
+import { DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { VirtualMachine } from '../virtualmachine/resource.ts';
+import { ImageFinalizer } from './deletion.ts';
+import { childMetadata } from './identity.ts';
+import { indexChildren } from './observe.ts';
+import { indexUsers } from './references.ts';
+import type { VMDiskImage, VMDiskImageStatus } from './resource.ts';
+import { SyncSlots } from './sync-slots.ts';
+
+const NOW = '2026-11-17T10:00:00.000Z';
+const NAME = 'win-12345678-1';
+const MACHINE: VirtualMachine = {
+  metadata: { namespace: 'lab', name: 'a', uid: 'uid-a', resourceVersion: '1' },
+  spec: {
+    resources: { cpu: '1', memory: '1Gi', diskSize: '10Gi' },
+    vmDiskImageRef: { name: 'win', namespace: 'farm' },
+  },
+};
+
+function image(status: VMDiskImageStatus, annotations: Record<string, string> = {}): VMDiskImage {
+  return {
+    metadata: {
+      ...{ namespace: 'farm', name: 'win', uid: '12345678-aaaa', resourceVersion: '1', annotations },
+      deletionTimestamp: NOW,
+    },
+    spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
+    status,
+  };
+}
+
+/** A finalizer with caches whose live lists call `onList`, and a record of what it does. */
+function setup(onList: (count: number) => void = () => undefined) {
+  const { caches, client } = new Manager({
+    ...{ world: nodeWorld, name: 'test', log: silentLogger },
+    access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
+  });
+  indexUsers(caches);
+  indexChildren(caches);
+  const done: string[] = [];
+  let lists = 0;
+  vi.spyOn(caches.get(VirtualMachine), 'refresh').mockImplementation(async () => {
+    lists++;
+    done.push('list');
+    onList(lists);
+  });
+  for (const kind of [DataVolume, VolumeSnapshot])
+    vi.spyOn(caches.get<DataVolume | VolumeSnapshot>(kind), 'refresh').mockResolvedValue();
+  vi.spyOn(client, 'delete').mockImplementation(async (kind, { name }) => {
+    done.push(`delete ${kind.kind} ${name}`);
+  });
+  const slots = new SyncSlots({
+    limit: 1,
+    queue: () => [],
+    isCached: () => true,
+    onReleased: () => undefined,
+  });
+  vi.spyOn(slots, 'release').mockResolvedValue();
+  const finalizer = new ImageFinalizer({
+    ...{ caches, slots, namespace: 'test' },
+    reconcile: async () => {
+      done.push('maintain');
+      return undefined;
+    },
+  });
+  const context: ReconcileContext<VMDiskImage> = {
+    ...{ signal: new AbortController().signal, client, log: silentLogger, key: 'farm/win' },
+    fence: new Fence(),
+    assertLeader: () => undefined,
+    now: () => Date.parse(NOW),
+    cache: (kind) => caches.get(kind),
+    setStatus: async (object, status) => {
+      const { phase, deletionStartedAt } = status;
+      done.push(deletionStartedAt === undefined ? `store ${phase}` : 'store deletionStartedAt');
+      return { ...object, status };
+    },
+    event: () => undefined,
+  };
+  return {
+    caches,
+    client,
+    done,
+    finalize: (object: VMDiskImage) => finalizer.reconcileDelete(object, context),
+  };
+}
+
+const owned = (object: VMDiskImage, name: string) => ({
+  ...childMetadata(object, name),
+  ...{ uid: `uid-${name}`, resourceVersion: '1' },
+});
+
+test('the beginning of the deletion is stored after the second list and before the first child is deleted', async () => {
+  const { caches, done, finalize } = setup();
+  const ready = image({ phase: 'Ready', dataVolume: NAME });
+  caches.get(DataVolume).onWrite({ metadata: owned(ready, NAME) });
+  await finalize(ready);
+  expect(done.slice(0, 5)).toEqual([
+    ...['list', 'store Deleting', 'list', 'store deletionStartedAt'],
+    `delete DataVolume ${NAME}`,
+  ]);
+});
+
+test.each(['Failed', 'Ready', 'Deleting'] as const)(
+  'a machine that is created between the lists keeps a %s image whose children are missing',
+  async (phase) => {
+    const { caches, done, finalize } = setup((count) => {
+      if (count === 2) caches.get(VirtualMachine).onWrite(MACHINE);
+    });
+    const snapshots = [{ name: `${NAME}-1`, clones: 0 }];
+    await finalize(image({ phase, dataVolume: NAME, snapshots }));
+    expect(done).toEqual(['list', 'store Deleting', 'list', 'maintain']);
+  },
+);
+
+test('an image whose data is being deleted does not come back', async () => {
+  const { caches, done, finalize } = setup();
+  caches.get(VirtualMachine).onWrite(MACHINE);
+  await finalize(image({ phase: 'Deleting', deletionStartedAt: NOW }));
+  expect(done).toEqual([]);
+});
+
+test('an object in another namespace is not deleted, although it names the image as its owner', async () => {
+  const { caches, done, finalize } = setup();
+  const marked = image({ phase: 'Deleting', deletionStartedAt: NOW });
+  caches.get(DataVolume).onWrite({ metadata: { ...owned(marked, NAME), namespace: 'lab' } });
+  caches.get(VolumeSnapshot).onWrite({ metadata: { ...owned(marked, `${NAME}-1`), namespace: 'lab' } });
+  await expect(finalize(marked)).resolves.toBeUndefined();
+  expect(done).toEqual([]);
+});
+
+test('the finalizer ends although an orphaned claim of the image remains', async () => {
+  const { caches, finalize } = setup();
+  const marked = image({ phase: 'Deleting', deletionStartedAt: NOW });
+  const { ownerReferences, ...orphaned } = owned(marked, NAME);
+  caches.get(PersistentVolumeClaim).onWrite({ metadata: { ...orphaned, ownerReferences } });
+  expect(await finalize(marked), 'its DataVolume owns it').toBeDefined();
+  caches.get(PersistentVolumeClaim).onWrite({ metadata: { ...orphaned, resourceVersion: '2' } });
+  expect(await finalize(marked)).toBeUndefined();
+});
+
+describe('with the deletion policy Orphan', () => {
+  const orphaning = image({ phase: 'Ready' }, { 'vmwright.dev/deletion-policy': 'Orphan' });
+
+  test('a referenced image stays and is maintained', async () => {
+    const { caches, done, finalize } = setup(() => caches.get(VirtualMachine).onWrite(MACHINE));
+    await finalize(orphaning);
+    expect(done).toEqual(['list', 'maintain']);
+  });
+
+  test('children that only the API server knows are kept as well', async () => {
+    const { caches, client, finalize } = setup();
+    vi.spyOn(caches.get(VolumeSnapshot), 'refresh').mockImplementation(async () => {
+      caches.get(VolumeSnapshot).onWrite({ metadata: owned(orphaning, `${NAME}-1`) });
+    });
+    const patch = vi.spyOn(client, 'mergePatch').mockRejectedValue(apiError('gone', { status: 404 }));
+    await expect(finalize(orphaning)).resolves.toBeUndefined();
+    expect(patch.mock.calls.map(([, { name }, body]) => [name, body])).toEqual([
+      [`${NAME}-1`, { metadata: { resourceVersion: '1', ownerReferences: [] } }],
+    ]);
+  });
+});
