@@ -267,8 +267,11 @@ describe('with --namespaces', () => {
     const LONG = { timeoutMs: 150_000 };
     const { uid } = (await create('b', 'doomed', 'vmdoomed')).metadata;
     const vmId = status(await until('b', 'doomed', isRunning), 'vmId');
+    // The operator would otherwise often finish before the RoleBinding is deleted: the order is the namespace controller's.
+    operator.pause();
     await cluster.kubectl(['delete', 'namespace', 'b', '--wait=false']);
     await cluster.waitForGone('/apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/vmwright');
+    operator.resume();
     await untilGone(vmId);
     const log = () => readFile(operator.log, 'utf8');
     const isForbidden = async () =>
