@@ -63,7 +63,7 @@ export class Program implements AsyncDisposable {
     return { cpu, rss: megabytes('VmRSS'), peak: megabytes('VmHWM') };
   }
 
-  /** Returns the number of TCP connections to a port. */
+  /** Returns the number of the process's TCP connections to a port. */
   connections(port: number): number {
     const { pid } = this.#process;
     const inodes = new Set(

@@ -19,7 +19,7 @@ import { install, type WithCloud } from './with-cloud.ts';
 
 const QUICK = ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=2s'];
 
-/** The documented command after which a namespace that is stuck in Terminating is deleted. */
+/** Matches the documented command that unblocks a namespace which is stuck in Terminating. */
 const RESCUE = /kubectl create clusterrolebinding vmwright-rescue [^\n`]+/;
 
 const vmsIn = (namespace: string) => `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/${namespace}/vms`;

@@ -360,7 +360,7 @@ describe('a vmId that does not name the machine of the VM', () => {
     expect(ended(repaired)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
   });
 
-  test('is reported as VmLost, without the state of that machine, if the VM has no machine of its own', () => {
+  test('is reported as VmLost if the VM has no machine of its own; the status does not show the state of the foreign machine', () => {
     const foreign: Server = { ...unlabelled, name: 'vmother' };
     expect(ready(ended(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe(
       'VmLost',

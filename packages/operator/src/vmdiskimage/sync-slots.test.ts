@@ -132,7 +132,7 @@ describe('sync slots', () => {
     expect(await next.holds('a', server.store)).toBe(false);
   });
 
-  test('are re-read when another replica has written since', async () => {
+  test('are re-read when another replica has written them since the last read', async () => {
     const server = new Server();
     for (const uid of ['a', 'b']) server.images.add(uid);
     const [old, current] = [replica(queueOf('a', 'b'), 1), replica(queueOf('b'), 1)];

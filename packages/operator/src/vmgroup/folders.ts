@@ -33,7 +33,7 @@ export async function claimFolder(
   { groupExists, ...claimant }: Claimant,
   options: ChangeOptions,
 ): Promise<Ref<'Folder'>> {
-  // The custom attribute is created first: an operator without permission for that must not create folders either.
+  // Creates the custom attribute first: without it, the operator could not record the owner of a folder that it creates.
   const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
   const existing = watched.child(name);
   const { folder, created } =

@@ -1,2 +1,2 @@
-/** MB of vCenter, which are MiB, in one GiB of the spec. */
+/** Number of vCenter's MB (which are MiB) per GiB of the spec. */
 export const MB_IN_GIB = 1_024;

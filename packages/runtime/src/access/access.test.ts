@@ -61,7 +61,9 @@ describe('kubeconfigAccess connects to a real API server', () => {
     expect(await userOf(client)).toBe('system:anonymous');
   });
 
-  test('a cluster without a CA is rejected unless insecure-skip-tls-verify is set', async ({ cluster }) => {
+  test('without a CA in the kubeconfig, a server certificate of a private CA is rejected unless insecure-skip-tls-verify is set', async ({
+    cluster,
+  }) => {
     await using insecure = await clientOf(
       await kubeconfigWith(cluster, { cluster: { 'insecure-skip-tls-verify': true } }),
     );

@@ -100,7 +100,8 @@ export class Caches {
   }
 
   /**
-   * Resources and namespaces that cannot be listed or watched at the moment: `vms in b`. The caches sync without them.
+   * Resources with a namespace in which they cannot be listed or watched at the moment, such as `vms in b`. A cache syncs
+   * without such namespaces, unless it has no others.
    */
   get unlistable(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { unlistable }]) =>

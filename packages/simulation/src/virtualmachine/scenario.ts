@@ -48,7 +48,7 @@ import { injectTargetedFaults } from './targeted-faults.ts';
 import { THIRD_PARTY_ACTIONS, ThirdParties } from './third-parties.ts';
 import { FRESH, USER_ACTIONS, User } from './user.ts';
 
-/** Time after healing until all user requests have arrived, including those that pause an object. */
+/** Milliseconds after the faults end until all user requests have arrived, including those that pause an object. */
 const USER_SETTLED_MS = 46_000;
 /** Interval at which users do what statuses ask for. */
 const USER_ROUND_MS = 40_000;

@@ -218,7 +218,7 @@ export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
         if (before === undefined || owner === undefined || cause !== 'request') return;
         const object = objectOf(truth, owner.uid);
         const request = orphaned.get(owner.uid);
-        // A machine whose removal was already stored is still removed.
+        // A machine whose slot was already marked as terminating when the group was deleted is still removed.
         const mustStay = request !== undefined && slotOf(request.object, owner.slot)?.isTerminating !== true;
         const isOld = (addedAt.get(before.id) ?? 0) < (request?.since ?? 0);
         if (after === undefined && mustStay && isOld)

@@ -30,7 +30,7 @@ interface TagTemplate {
   readonly to: ReadonlySet<string>;
 }
 
-/** Maximum number of cached templates. The tags of a response alternate between fewer. */
+/** Maximum number of cached templates. The tags of one response use fewer different templates, so a larger cache would not help. */
 const MAX_TEMPLATES = 4;
 
 /**
