@@ -84,7 +84,11 @@ export class PostgresSession implements Session {
     return { written: [...done, ...written.map(original)], skipped: skipped.map(original) };
   }
 
-  /** Runs a statement that may not wait for row locks. @returns undefined if it would have to wait; nothing is written then */
+  /**
+   * Runs a statement that may not wait for row locks. PostgreSQL checks constraints before it locks a row, so a locked row
+   * can also fail the statement with a violation that a later write of the row may not have.
+   * @returns undefined if it would have to wait, or if a row violates a constraint; nothing is written then
+   */
   async #tryWrite(
     text: string,
     writes: readonly StatusWrite[],
@@ -93,7 +97,9 @@ export class PostgresSession implements Session {
     try {
       return await this.#writeWith(text, writes, shards);
     } catch (error) {
-      if (error instanceof DatabaseError && error.code === LOCK_NOT_AVAILABLE) return undefined;
+      const isRepeated =
+        error instanceof DatabaseError && (error.code === LOCK_NOT_AVAILABLE || error.scope === 'rows');
+      if (isRepeated) return undefined;
       throw error;
     }
   }
