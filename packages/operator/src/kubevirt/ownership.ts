@@ -1,4 +1,10 @@
-import type { Kind, KubeObject, OwnerReference } from '@vmwright/runtime';
+import {
+  type Client,
+  ignoreNotFound,
+  type Kind,
+  type KubeObject,
+  type OwnerReference,
+} from '@vmwright/runtime';
 
 /** Returns the owner reference to an object, as the controller of its children. */
 export function ownerReference(kind: Kind, { metadata: { name, uid = '' } }: KubeObject): OwnerReference {
@@ -16,4 +22,21 @@ export function controllerOf({ metadata }: KubeObject): OwnerReference | undefin
 /** Whether an object is the controller of another one. The operator changes and deletes no other objects. */
 export function isOwnedBy(child: KubeObject, { metadata: { uid } }: KubeObject): boolean {
   return uid !== undefined && controllerOf(child)?.uid === uid;
+}
+
+/**
+ * Removes the owner reference from a child, so that the garbage collector does not delete it with its owner.
+ * @param more further changes of its metadata
+ */
+export async function disown(
+  kind: Kind,
+  child: KubeObject,
+  owner: KubeObject,
+  client: Pick<Client, 'mergePatch'>,
+  more: object = {},
+): Promise<void> {
+  const { resourceVersion, ownerReferences = [] } = child.metadata;
+  const others = ownerReferences.filter(({ uid }) => uid !== owner.metadata.uid);
+  const metadata = { ...more, resourceVersion, ownerReferences: others };
+  await ignoreNotFound(client.mergePatch(kind, child.metadata, { metadata }));
 }

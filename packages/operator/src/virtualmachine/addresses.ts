@@ -1,5 +1,5 @@
 import type { ObjectCache, ObjectRef } from '@vmwright/runtime';
-import { place } from './identity.ts';
+import { keyOf } from '@vmwright/runtime';
 import type { VirtualMachine } from './resource.ts';
 
 /** Index of VirtualMachines by network and address. */
@@ -33,7 +33,7 @@ export function plainAddress(ipAddress: string): string {
 /** Returns the keys of a VirtualMachine in the index of addresses, one per interface. */
 export function addressKeys(vm: VirtualMachine): readonly string[] {
   return (vm.spec.interfaces ?? []).map(
-    ({ network, ipAddress }) => `${place(networkRef(vm, network))} ${plainAddress(ipAddress)}`,
+    ({ network, ipAddress }) => `${keyOf(networkRef(vm, network))} ${plainAddress(ipAddress)}`,
   );
 }
 

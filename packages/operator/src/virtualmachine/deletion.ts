@@ -1,8 +1,8 @@
 import {
-  type Client,
   ignoreNotFound,
   type Kind,
   type KubeObject,
+  keyOf,
   type Reconcile,
   type ReconcileContext,
   requeueAfter,
@@ -10,9 +10,9 @@ import {
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
-import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
+import { controllerOf, disown, isOwnedBy } from '../kubevirt/ownership.ts';
 import { remove } from './execute.ts';
-import { childSelector, isInstanceOf, NO_CHILD_LABELS, place, secretName } from './identity.ts';
+import { childSelector, isInstanceOf, NO_CHILD_LABELS, secretName } from './identity.ts';
 import type { VirtualMachine } from './resource.ts';
 import { deletingStatus } from './status.ts';
 
@@ -44,7 +44,10 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
   }
   if (policy === 'Orphan') {
     for (const child of [...(await machineOf(vm, context)), ...(await dataOf(vm, context))])
-      await orphan(vm, child, context.client);
+      await disown(child.kind, child.object, vm, context.client, {
+        uid: child.object.metadata.uid,
+        labels: NO_CHILD_LABELS,
+      });
     return undefined;
   }
   const remaining =
@@ -117,14 +120,6 @@ function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   return describe({ kind: PersistentVolumeClaim, object: claim });
 }
 
-/** Removes the owner reference and the labels from a child, so that it stays when the VirtualMachine is deleted. */
-async function orphan(vm: VirtualMachine, { kind, object }: Child, client: Client): Promise<void> {
-  const { uid, resourceVersion, ownerReferences = [] } = object.metadata;
-  const others = ownerReferences.filter((reference) => reference.uid !== vm.metadata.uid);
-  const metadata = { uid, resourceVersion, ownerReferences: others, labels: NO_CHILD_LABELS };
-  await ignoreNotFound(client.mergePatch(kind, object.metadata, { metadata }));
-}
-
 function describe({ kind, object }: Child): string {
-  return `${kind.group === KubevirtMachine.group ? 'KubeVirt ' : ''}${kind.kind} ${place(object.metadata)}`;
+  return `${kind.group === KubevirtMachine.group ? 'KubeVirt ' : ''}${kind.kind} ${keyOf(object.metadata)}`;
 }

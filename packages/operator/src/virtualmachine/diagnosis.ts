@@ -1,5 +1,5 @@
-import { place } from './identity.ts';
-import { foreignCondition, type Observed } from './observe.ts';
+import { conditionOf, keyOf } from '@vmwright/runtime';
+import type { Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
 
@@ -30,13 +30,13 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
       `The StorageClass ${storageClass.name} of the root disk does not exist. Create it, or correct storageClass of the VMDiskImage`,
     );
   const status = machine?.status?.printableStatus;
-  const where = place(vm.metadata);
+  const where = keyOf(vm.metadata);
   // The conditions of an instance that is being deleted say nothing about the next one.
   const isAlive = instance?.metadata.deletionTimestamp === undefined;
   const conditions = isAlive ? instance?.status?.conditions : undefined;
   switch (status) {
     case 'ErrorUnschedulable': {
-      const { message = 'no cause given' } = foreignCondition(conditions, 'PodScheduled') ?? {};
+      const { message = 'no cause given' } = conditionOf(conditions, 'PodScheduled') ?? {};
       return problem(
         'Unschedulable',
         `No node can run the machine: ${message}. Reduce spec.resources, or add nodes with enough resources`,
@@ -68,8 +68,8 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
         `The machine is paused. Unpause it with: virtctl unpause vm ${vm.metadata.name}`,
       );
   }
-  const failure = foreignCondition(machine?.status?.conditions, 'Failure');
-  const failed = failure?.status === 'True' ? failure : foreignCondition(conditions, 'Synchronized');
+  const failure = conditionOf(machine?.status?.conditions, 'Failure');
+  const failed = failure?.status === 'True' ? failure : conditionOf(conditions, 'Synchronized');
   if (failed === undefined || (failed !== failure && failed.status !== 'False')) return undefined;
   return problem(
     'MachineFailing',

@@ -1,12 +1,13 @@
 import type { Condition, EventInput } from '@vmwright/runtime';
+import { conditionOf, keyOf } from '@vmwright/runtime';
 import type { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { controllerOf } from '../kubevirt/ownership.ts';
 import type { Action } from './actions.ts';
 import { bindsImmediately, shouldRun, usesVolume, volumeDraft } from './children.ts';
 import { claimLost } from './diagnosis.ts';
-import { isVolumeName, nextVolumeName, place } from './identity.ts';
+import { isVolumeName, nextVolumeName } from './identity.ts';
 import type { ImagePlan } from './image.ts';
-import { currentVolumeName, foreignCondition, type Observed } from './observe.ts';
+import { currentVolumeName, type Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
 import { planResize } from './resize.ts';
 import type { VirtualMachine } from './resource.ts';
@@ -41,7 +42,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
   const { volumes, machine, claim, foreignVolume } = observed;
   const dataVolume = currentVolumeName(vm, volumes, machine);
   const volume = volumes.find(({ metadata }) => metadata.name === dataVolume);
-  const where = place({ namespace: vm.metadata.namespace, name: dataVolume });
+  const where = keyOf({ namespace: vm.metadata.namespace, name: dataVolume });
   if (foreignVolume !== undefined)
     return missing(vm, {
       phase: 'Failed',
@@ -81,7 +82,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
  * backup. KubeVirt uses the claim with the name of a DataVolume that does not exist.
  */
 function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
-  const where = place(claim.metadata);
+  const where = keyOf(claim.metadata);
   // The garbage collector deletes the claim of a DataVolume that was deleted without this option.
   if (controllerOf(claim) !== undefined)
     return lost({
@@ -118,7 +119,7 @@ function planClone(
   const stored = vm.status?.snapshot;
   const isKept = stored !== undefined && hasSnapshot(usable, stored);
   const snapshot = isKept ? stored : chooseSnapshot(usable, clones);
-  const source = place(usable.metadata);
+  const source = keyOf(usable.metadata);
   if (snapshot === undefined)
     return {
       ...missing(vm, {
@@ -128,7 +129,7 @@ function planClone(
       }),
       requeueAfterMs: FREE_SNAPSHOT_MS,
     };
-  const where = place({ namespace: vm.metadata.namespace, name });
+  const where = keyOf({ namespace: vm.metadata.namespace, name });
   const condition = {
     status: 'False',
     reason: 'Cloning',
@@ -177,7 +178,7 @@ function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPla
     );
   const { phase, conditions } = status ?? {};
   const causes = ['Running', 'Bound', 'Ready']
-    .map((type) => foreignCondition(conditions, type))
+    .map((type) => conditionOf(conditions, type))
     .filter((condition) => condition?.status === 'False' && (condition.message ?? '') !== '');
   const [cause] = causes;
   if (phase === 'Failed')

@@ -1,6 +1,12 @@
-import { ApiError, BadRequestError, ForbiddenError, InvalidError, NotFoundError } from '@vmwright/runtime';
+import {
+  ApiError,
+  BadRequestError,
+  ForbiddenError,
+  InvalidError,
+  keyOf,
+  NotFoundError,
+} from '@vmwright/runtime';
 import type { Action } from './actions.ts';
-import { place } from './identity.ts';
 import { imageRefOf } from './image-ref.ts';
 import type { Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
@@ -44,7 +50,7 @@ export function problemOf(vm: VirtualMachine, action: Action, error: unknown): A
       return {
         phase: 'Failed',
         reason: 'MachineRejected',
-        message: `The KubeVirt VirtualMachine ${place(vm.metadata)} is rejected: ${text}`,
+        message: `The KubeVirt VirtualMachine ${keyOf(vm.metadata)} is rejected: ${text}`,
       };
     case 'applySecret':
       return {
@@ -72,14 +78,14 @@ function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
     return {
       phase: 'Provisioning',
       reason: 'ImageNamespaceNotFound',
-      message: `The namespace ${ref.namespace} of the VMDiskImage ${place(ref)} does not exist. Create it, or correct spec.vmDiskImageRef`,
+      message: `The namespace ${ref.namespace} of the VMDiskImage ${keyOf(ref)} does not exist. Create it, or correct spec.vmDiskImageRef`,
       part,
     };
   const isInvalid = error instanceof InvalidError;
   return {
     phase: isInvalid ? 'Failed' : 'Provisioning',
     reason: 'ImageRejected',
-    message: `The VMDiskImage ${place(ref)} cannot be created: ${error.message}`,
+    message: `The VMDiskImage ${keyOf(ref)} cannot be created: ${error.message}`,
     part,
   };
 }

@@ -8,6 +8,7 @@ import {
   ignoreNotFound,
   type Kind,
   type KubeObject,
+  keyOf,
   type ObjectRef,
   Secret,
 } from '@vmwright/runtime';
@@ -16,7 +17,6 @@ import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
 import { NameConflictError } from './errors.ts';
-import { place } from './identity.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /**
@@ -106,5 +106,5 @@ async function rejectForeign<T extends KubeObject>(
   const existing = await ignoreNotFound(client.get(kind, metadata));
   if (existing === undefined || isOwnedBy(existing, vm)) return;
   const description = kind.group === KubevirtMachine.group ? `KubeVirt ${kind.kind}` : kind.kind;
-  throw new NameConflictError(description, place(metadata));
+  throw new NameConflictError(description, keyOf(metadata));
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KubeObject, ObjectRef } from '@vmwright/runtime';
+import type { KubeObject } from '@vmwright/runtime';
 import type { VirtualMachine } from './resource.ts';
 
 /* Names, labels and owner references of the objects that the operator creates for a VirtualMachine. */
@@ -69,9 +69,4 @@ export function nextVolumeName(vm: VirtualMachine, volume: string): string {
 export function macAddress({ metadata: { uid = '' } }: KubeObject, index: number): string {
   const digest = createHash('sha256').update(`${uid}/${index}`).digest();
   return ['02', ...Array.from(digest.subarray(0, 5), (byte) => byte.toString(16).padStart(2, '0'))].join(':');
-}
-
-/** Formats a reference for messages: `namespace/name`. */
-export function place({ namespace, name }: ObjectRef): string {
-  return `${namespace ?? ''}/${name}`;
 }

@@ -1,6 +1,5 @@
 import { type Draft, keyOf, parseQuantity } from '@vmwright/runtime';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
-import { place } from './identity.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /** Namespace and name of a VMDiskImage. */
@@ -38,7 +37,7 @@ export function imageFromTemplate(vm: VirtualMachine): Draft<VMDiskImage> | unde
   const { vmDiskImageTemplate } = vm.spec;
   if (vmDiskImageTemplate === undefined) return undefined;
   return {
-    metadata: { ...imageRefOf(vm), annotations: { [CREATED_FOR]: place(vm.metadata) } },
+    metadata: { ...imageRefOf(vm), annotations: { [CREATED_FOR]: keyOf(vm.metadata) } },
     spec: vmDiskImageTemplate,
   };
 }

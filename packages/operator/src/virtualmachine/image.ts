@@ -1,7 +1,7 @@
 import type { Condition } from '@vmwright/runtime';
+import { keyOf } from '@vmwright/runtime';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
-import { place } from './identity.ts';
 import { imageFromTemplate, imageRefOf, templateDifferences } from './image-ref.ts';
 import type { Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
@@ -31,7 +31,7 @@ export function planImage(
   { image, isImageNamespaceAllowed }: Pick<Observed, 'image' | 'isImageNamespaceAllowed'>,
 ): ImagePlan {
   const { namespace } = imageRefOf(vm);
-  const where = place(imageRefOf(vm));
+  const where = keyOf(imageRefOf(vm));
   if (!isImageNamespaceAllowed)
     return waiting({
       phase: 'Failed',

@@ -1,7 +1,6 @@
 import { keyOf, type ReconcileContext, Secret } from '@vmwright/runtime';
 import {
   DataVolume,
-  type ForeignCondition,
   KubevirtInstance,
   KubevirtMachine,
   NetworkAttachmentDefinition,
@@ -12,7 +11,7 @@ import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { type AddressConflict, findAddressConflict, keepsAddress, networkRef } from './addresses.ts';
 import { usesVolume } from './children.ts';
-import { firstVolumeName, isInstanceOf, isVolumeName, place, secretName } from './identity.ts';
+import { firstVolumeName, isInstanceOf, isVolumeName, secretName } from './identity.ts';
 import { imageKeyOf, imageRefOf, isImageNamespaceAllowed } from './image-ref.ts';
 import type { Passwords } from './passwords.ts';
 import { VirtualMachine } from './resource.ts';
@@ -132,7 +131,7 @@ export function observe(
           },
     missingNetworks: [
       ...new Set(
-        networks.filter((ref) => cache(NetworkAttachmentDefinition).get(ref) === undefined).map(place),
+        networks.filter((ref) => cache(NetworkAttachmentDefinition).get(ref) === undefined).map(keyOf),
       ),
     ],
   };
@@ -155,14 +154,6 @@ export function currentVolumeName(
     disks.find(({ status }) => status?.phase === 'Succeeded') ??
     disks.at(-1);
   return disk?.metadata.name ?? firstVolumeName(vm);
-}
-
-/** Returns the condition of a type that KubeVirt, CDI or Kubernetes reports. */
-export function foreignCondition(
-  conditions: readonly ForeignCondition[] | undefined,
-  type: string,
-): ForeignCondition | undefined {
-  return conditions?.find((condition) => condition.type === type);
 }
 
 /** A child of another owner counts as missing; the operator notices the conflict when it creates its own. */

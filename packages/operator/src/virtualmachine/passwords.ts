@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Client, NotFoundError, Secret } from '@vmwright/runtime';
-import { place } from './identity.ts';
+import { type Client, keyOf, NotFoundError, Secret } from '@vmwright/runtime';
 import type { VirtualMachine } from './resource.ts';
 import { sha512Crypt } from './sha512-crypt.ts';
 import { userNamesOf } from './user-names.ts';
@@ -49,7 +48,7 @@ export class PasswordReader {
     client: Pick<Client, 'get'>,
     signal: AbortSignal,
   ): Promise<string | { readonly reason: string; readonly message: string }> {
-    const where = place({ namespace, name });
+    const where = keyOf({ namespace, name });
     try {
       const { data } = await client.get(Secret, { namespace, name }, { signal });
       const value = data?.[key];

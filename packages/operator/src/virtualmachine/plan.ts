@@ -1,4 +1,4 @@
-import { conditionOf, type EventInput, type KubeObject } from '@vmwright/runtime';
+import { conditionOf, type EventInput, type KubeObject, keyOf } from '@vmwright/runtime';
 import { isPaused } from '../annotations.ts';
 import type { Action } from './actions.ts';
 import { conflictMessage } from './addresses.ts';
@@ -7,7 +7,6 @@ import { cloudInitOf } from './cloud-init.ts';
 import { diagnose } from './diagnosis.ts';
 import { type DiskPlan, planDisk } from './disk.ts';
 import { differs } from './drift.ts';
-import { place } from './identity.ts';
 import { planImage } from './image.ts';
 import type { Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
@@ -142,7 +141,7 @@ function reportOf(
   if (machine.metadata.deletionTimestamp !== undefined)
     return wait(
       'MachineDeleting',
-      `The KubeVirt VirtualMachine ${place(vm.metadata)} was deleted; it is created again when it is gone`,
+      `The KubeVirt VirtualMachine ${keyOf(vm.metadata)} was deleted; it is created again when it is gone`,
     );
   if (shouldRun(vm) && printableStatus === 'Stopping')
     return wait('NotRunning', 'The machine is stopping; KubeVirt starts it again');

@@ -1,8 +1,8 @@
-import { type Client, ignoreNotFound, keyOf, type ReconcileContext } from '@vmwright/runtime';
+import { ignoreNotFound, keyOf, type ReconcileContext } from '@vmwright/runtime';
 import { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { imageKeyOf } from './image-ref.ts';
-import { VirtualMachine } from './resource.ts';
+import type { VirtualMachine } from './resource.ts';
 import { hasSnapshot } from './snapshot-choice.ts';
 
 /* Reads from the API server where a late cache could cost data. */
@@ -43,10 +43,4 @@ export async function readDoubtfulClaim(
   const ref = { namespace, name: status.dataVolume };
   const cached = cache(DataVolume).get(keyOf(ref)) ?? cache(PersistentVolumeClaim).get(keyOf(ref));
   return cached === undefined ? ignoreNotFound(client.get(PersistentVolumeClaim, ref)) : undefined;
-}
-
-/** Whether no newer version of the VirtualMachine is stored than the given one. */
-export async function isNewest({ metadata }: VirtualMachine, client: Pick<Client, 'get'>): Promise<boolean> {
-  const stored = await ignoreNotFound(client.get(VirtualMachine, metadata));
-  return stored?.metadata.resourceVersion === metadata.resourceVersion;
 }

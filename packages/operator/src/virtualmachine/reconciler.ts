@@ -5,14 +5,15 @@ import {
   type Result,
   requeueAfter,
 } from '@vmwright/runtime';
+import { isNewest } from '../kubevirt/newest.ts';
 import { problemOf } from './errors.ts';
 import { checkName, execute } from './execute.ts';
 import { imageRefOf } from './image-ref.ts';
 import { type ObserveOptions, observe } from './observe.ts';
 import type { PasswordReader } from './passwords.ts';
 import { type Plan, plan } from './plan.ts';
-import { isNewest, readDoubtfulClaim, readDoubtfulVolume } from './reads.ts';
-import type { VirtualMachine } from './resource.ts';
+import { readDoubtfulClaim, readDoubtfulVolume } from './reads.ts';
+import { VirtualMachine } from './resource.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
 import { hasNewIntent, problemStatus } from './status.ts';
 
@@ -45,7 +46,7 @@ export class VirtualMachineReconciler {
     const stored = await storeIntent(vm, planned, context, clones);
     // A stored intent carried the version of the object, which proves that it was the newest one.
     const mayBeOld = stored === vm && planned.actions.length > 0;
-    if (mayBeOld && !(await isNewest(vm, context.client))) return requeueAfter(OLD_RETRY_MS);
+    if (mayBeOld && !(await isNewest(VirtualMachine, vm, context.client))) return requeueAfter(OLD_RETRY_MS);
     return this.#execute(stored, planned, context);
   };
 

@@ -1,7 +1,6 @@
-import { type Condition, type EventInput, parseQuantity } from '@vmwright/runtime';
+import { type Condition, conditionOf, type EventInput, keyOf, parseQuantity } from '@vmwright/runtime';
 import type { Action } from './actions.ts';
-import { place } from './identity.ts';
-import { foreignCondition, type Observed } from './observe.ts';
+import type { Observed } from './observe.ts';
 import { VirtualMachine } from './resource.ts';
 
 /** Growth of a root disk that is cloned. */
@@ -26,7 +25,7 @@ export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
   if (claim === undefined || request === undefined || claim.metadata.deletionTimestamp !== undefined)
     return cloned;
   const { name, uid } = claim.metadata;
-  const where = place(claim.metadata);
+  const where = keyOf(claim.metadata);
   if (isLarger(wanted, request)) {
     if (storageClass?.allowsExpansion !== true) {
       const message = `The root disk cannot grow from ${request} to ${wanted}: the StorageClass ${storageClass?.name ?? 'of the disk'} does not allow the expansion of volumes. Set allowVolumeExpansion on it, or create another ${VirtualMachine.kind}`;
@@ -39,7 +38,7 @@ export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
   }
   const { capacity, conditions } = claim.status ?? {};
   if (!isLarger(request, capacity?.storage)) return cloned;
-  const failed = ERRORS.map((type) => foreignCondition(conditions, type)).find(
+  const failed = ERRORS.map((type) => conditionOf(conditions, type)).find(
     (condition) => condition?.status === 'True',
   );
   if (failed !== undefined)
@@ -47,7 +46,7 @@ export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
       'ExpansionFailing',
       `The PersistentVolumeClaim ${where} is not expanded to ${request}: ${failed.message ?? failed.type}`,
     );
-  if (foreignCondition(conditions, 'FileSystemResizePending')?.status === 'True')
+  if (conditionOf(conditions, 'FileSystemResizePending')?.status === 'True')
     return ready(
       'ExpansionPending',
       `The expansion of the PersistentVolumeClaim ${where} ends when the machine restarts`,

@@ -1,8 +1,8 @@
-import { type EventInput, exponentialMs } from '@vmwright/runtime';
+import { conditionOf, type EventInput, exponentialMs } from '@vmwright/runtime';
 import type { KubevirtMachineSpec } from '../kubevirt/kinds.ts';
 import type { Action } from './actions.ts';
 import { shouldRun } from './children.ts';
-import { foreignCondition, type Observed } from './observe.ts';
+import type { Observed } from './observe.ts';
 import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
 
 /** Fields of the status that restarts are recorded in. They are stored before the instance is deleted. */
@@ -44,7 +44,7 @@ export function restartRequired({
 }: Pick<Observed, 'machine' | 'instance'>): string | undefined {
   if (isDiskReplaced({ machine, instance }))
     return 'the root disk was replaced. The operator does not restart the machine, because the data of the old disk is lost then';
-  const condition = foreignCondition(machine?.status?.conditions, 'RestartRequired');
+  const condition = conditionOf(machine?.status?.conditions, 'RestartRequired');
   if (condition?.status === 'True') return condition.message ?? '';
   const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
   if (wanted === undefined || actual === undefined) return undefined;

@@ -1,9 +1,5 @@
 import {
   type Caches,
-  type Client,
-  ignoreNotFound,
-  type Kind,
-  type KubeObject,
   keyOf,
   type Reconcile,
   type ReconcileContext,
@@ -12,7 +8,7 @@ import {
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
 import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
-import { isOwnedBy } from '../kubevirt/ownership.ts';
+import { disown } from '../kubevirt/ownership.ts';
 import { nameOf, snapshotChild, volumeChild } from './cleanup.ts';
 import { deleteChild } from './executor.ts';
 import { childrenOf, claimsOf } from './observe.ts';
@@ -160,17 +156,4 @@ export class ImageFinalizer {
     const result = await reconcile(image, context);
     return requeueAfter(Math.min(result?.requeueAfterMs ?? REFERENCED_MS, REFERENCED_MS));
   }
-}
-
-async function disown<T extends KubeObject>(
-  kind: Kind<T>,
-  child: T,
-  image: VMDiskImage,
-  client: Pick<Client, 'mergePatch'>,
-): Promise<void> {
-  if (!isOwnedBy(child, image)) return;
-  const { resourceVersion, ownerReferences = [] } = child.metadata;
-  const others = ownerReferences.filter(({ uid }) => uid !== image.metadata.uid);
-  const metadata = { resourceVersion, ownerReferences: others };
-  await ignoreNotFound(client.mergePatch(kind, child.metadata, { metadata }));
 }

@@ -1,4 +1,4 @@
-import { keyOf } from '@vmwright/runtime';
+import { conditionOf, keyOf } from '@vmwright/runtime';
 import type { DataVolume, ForeignCondition } from '../kubevirt/kinds.ts';
 import { withoutCredentials } from './errors.ts';
 import type { Observed } from './observe.ts';
@@ -62,10 +62,10 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
   // With a volume populator, the claim stays Pending until the import has finished.
   if (claim?.status?.phase !== 'Bound' && !IMPORTING.has(phase)) {
     const state = claim === undefined ? 'does not exist' : `is ${claim.status?.phase ?? 'Pending'}`;
-    const bound = said(image, conditionIn(volume, 'Bound'));
+    const bound = said(image, conditionOf(volume.status?.conditions, 'Bound'));
     return storageClass ?? `the PersistentVolumeClaim ${name} ${state}${bound}`;
   }
-  return `the importer of the DataVolume ${name} is in phase ${phase}${said(image, conditionIn(volume, 'Running'))}`;
+  return `the importer of the DataVolume ${name} is in phase ${phase}${said(image, conditionOf(volume.status?.conditions, 'Running'))}`;
 }
 
 /** Reasons of CDI for an importer that does not run yet or any more, without an error. */
@@ -75,13 +75,9 @@ const NO_ERRORS: ReadonlySet<string> = new Set([
 
 /** Returns the error with which CDI's importer stopped; the empty string if it runs, is about to start, or is done. */
 export function importerMessage(volume: DataVolume): string {
-  const { reason = '', message = '', status } = conditionIn(volume, 'Running') ?? {};
+  const { reason = '', message = '', status } = conditionOf(volume.status?.conditions, 'Running') ?? {};
   if (status !== 'False' || NO_ERRORS.has(reason)) return '';
   return [reason, message].filter((part) => part !== '').join(': ');
-}
-
-function conditionIn({ status }: DataVolume, type: string): ForeignCondition | undefined {
-  return status?.conditions?.find((each) => each.type === type);
 }
 
 function said(image: VMDiskImage, condition: ForeignCondition | undefined): string {

@@ -6,11 +6,11 @@ import {
   type Result,
   requeueAfter,
 } from '@vmwright/runtime';
+import { isNewest } from '../kubevirt/newest.ts';
 import type { Executor, ExecutorOptions } from './executor.ts';
 import { type ImageLimits, type Observed, observe } from './observe.ts';
 import { plan } from './plan.ts';
-import { isNewest } from './reads.ts';
-import type { VMDiskImage } from './resource.ts';
+import { VMDiskImage } from './resource.ts';
 import { slotStore } from './slot-store.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
@@ -52,7 +52,7 @@ export class ImageReconciler {
       if (next.failure !== undefined) metrics.failed(next.failure);
       if (next.actions.length === 0) return resultOf(next.requeueAfterMs);
       if (next.actions.some(({ type }) => type !== 'acquireSlot')) {
-        isCurrent ||= await isNewest(image, context.client);
+        isCurrent ||= await isNewest(VMDiskImage, image, context.client);
         if (!isCurrent) return requeueAfter(RETRY_MS);
       }
       const { rejection: _, ...before } = known;

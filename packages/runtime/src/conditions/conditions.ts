@@ -35,11 +35,11 @@ export function removeCondition(conditions: readonly Condition[] | undefined, ty
   return (conditions ?? []).filter((each) => each.type !== type);
 }
 
-/** Returns the condition of a type, if it is set. */
-export function conditionOf(
-  conditions: readonly Condition[] | undefined,
+/** Returns the condition of a type, if it is set. Also for conditions of other projects, which lack some fields. */
+export function conditionOf<C extends Pick<Condition, 'type'>>(
+  conditions: readonly C[] | undefined,
   type: string,
-): Condition | undefined {
+): C | undefined {
   return conditions?.find((each) => each.type === type);
 }
 

@@ -138,9 +138,9 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'image of a template is owned by its machine',
     file: `${MACHINE}/image-ref.ts`,
-    find: 'metadata: { ...imageRefOf(vm), annotations: { [CREATED_FOR]: place(vm.metadata) } },',
+    find: 'metadata: { ...imageRefOf(vm), annotations: { [CREATED_FOR]: keyOf(vm.metadata) } },',
     replace:
-      "metadata: { ...imageRefOf(vm), annotations: { [CREATED_FOR]: place(vm.metadata) }, ownerReferences: [{ apiVersion: 'pelotech.ot/v1alpha1', kind: 'VirtualMachine', name: vm.metadata.name, uid: vm.metadata.uid ?? '' }] },",
+      "metadata: { ...imageRefOf(vm), annotations: { [CREATED_FOR]: keyOf(vm.metadata) }, ownerReferences: [{ apiVersion: 'pelotech.ot/v1alpha1', kind: 'VirtualMachine', name: vm.metadata.name, uid: vm.metadata.uid ?? '' }] },",
     why: 'the image would be deleted with the first of its machines',
     scenario,
   },
