@@ -17,11 +17,11 @@ import {
   PersistentVolumeClaim,
   StorageClass,
 } from '../kubevirt/kinds.ts';
+import { indexOwners } from '../kubevirt/owner-index.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { reconcileDelete } from './deletion.ts';
 import { MANAGED_SELECTOR } from './identity.ts';
-import { VOLUME_OWNER_INDEX, volumeOwnerKeys } from './observe.ts';
 import { PasswordReader } from './passwords.ts';
 import { VirtualMachineReconciler } from './reconciler.ts';
 import { VirtualMachine } from './resource.ts';
@@ -106,7 +106,7 @@ function configureCaches(caches: Caches): void {
   caches.get(Secret, { labelSelector: MANAGED_SELECTOR });
   caches.get(NetworkAttachmentDefinition, { metadataOnly: true });
   const volumes = caches.get(DataVolume);
-  volumes.addIndex(VOLUME_OWNER_INDEX, volumeOwnerKeys);
+  indexOwners(volumes);
   volumes.addIndex(FOREIGN_CLONE_INDEX, foreignCloneKeys);
   caches.get(VirtualMachine).addIndex(SNAPSHOT_INDEX, snapshotKeys);
   addWatchIndexes(caches);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DataVolume } from '../kubevirt/kinds.ts';
-import { currentVolumeName, volumeOwnerKey, volumeOwnerKeys } from './observe.ts';
+import { ownerKey, ownerKeys } from '../kubevirt/owner-index.ts';
+import { currentVolumeName } from './observe.ts';
 import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
 
 const vm = (status?: VirtualMachineStatus): VirtualMachine => ({
@@ -38,9 +39,9 @@ test('without a stored name, the disk of the machine is found, then one that is 
 test('a DataVolume of another namespace that names the machine as its owner does not count', () => {
   const owner = { apiVersion: 'pelotech.ot/v1alpha1', kind: 'VirtualMachine', name: 'demo', uid: 'u-1' };
   const keysIn = (namespace: string) =>
-    volumeOwnerKeys({
+    ownerKeys({
       metadata: { namespace, name: first, ownerReferences: [{ ...owner, controller: true }] },
     });
-  expect(keysIn('work')).toEqual([volumeOwnerKey('work', 'u-1')]);
-  expect(keysIn('other')).not.toContain(volumeOwnerKey('work', 'u-1'));
+  expect(keysIn('work')).toEqual([ownerKey('work', 'u-1')]);
+  expect(keysIn('other')).not.toContain(ownerKey('work', 'u-1'));
 });

@@ -1,4 +1,4 @@
-import { type Draft, keyOf, parseQuantity } from '@vmwright/runtime';
+import { type Draft, keyOf, type ObjectCache, parseQuantity } from '@vmwright/runtime';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { VirtualMachine } from './resource.ts';
 
@@ -18,6 +18,14 @@ export function imageRefOf({ metadata, spec: { vmDiskImageRef } }: VirtualMachin
 /** Returns the key of the referenced image in caches and indexes. */
 export function imageKeyOf(vm: VirtualMachine): string {
   return keyOf(imageRefOf(vm));
+}
+
+/** Index of VirtualMachines by the key of the image that they refer to. */
+export const IMAGE_INDEX = 'vmdiskimage';
+
+/** Adds the index of VirtualMachines by their image. May be called more than once. */
+export function indexByImage(machines: Pick<ObjectCache<VirtualMachine>, 'addIndex'>): void {
+  machines.addIndex(IMAGE_INDEX, (vm) => [imageKeyOf(vm)]);
 }
 
 /**

@@ -7,7 +7,8 @@ import {
   PersistentVolumeClaim,
   StorageClass,
 } from '../kubevirt/kinds.ts';
-import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
+import { ownedIn } from '../kubevirt/owner-index.ts';
+import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { type AddressConflict, findAddressConflict, keepsAddress, networkRef } from './addresses.ts';
 import { usesVolume } from './children.ts';
@@ -17,23 +18,6 @@ import type { Passwords } from './passwords.ts';
 import { VirtualMachine } from './resource.ts';
 import type { CloneCounts } from './snapshot-choice.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
-
-/** Index of DataVolumes by their namespace and the UID of their controller. */
-export const VOLUME_OWNER_INDEX = 'virtualmachine-volume-owner';
-
-/**
- * Returns the key of a DataVolume in the index of owners. It has the namespace, because an owner reference from another
- * namespace has no meaning in Kubernetes, and its author may have no rights in the namespace of the VirtualMachine.
- */
-export function volumeOwnerKeys(volume: DataVolume): readonly string[] {
-  const uid = controllerOf(volume)?.uid;
-  return uid === undefined ? [] : [volumeOwnerKey(volume.metadata.namespace, uid)];
-}
-
-/** Returns the key of the DataVolumes in a namespace that the object with this UID owns. */
-export function volumeOwnerKey(namespace: string | undefined, uid: string): string {
-  return `${namespace ?? ''}/${uid}`;
-}
 
 /** State of the cluster that concerns a VirtualMachine. */
 export interface Observed {
@@ -91,12 +75,12 @@ export function observe(
   { cache }: Context,
   { imageNamespaces, clones }: ObserveOptions,
 ): Observed {
-  const { namespace = '', name, uid = '' } = vm.metadata;
+  const { namespace = '', name } = vm.metadata;
   const key = keyOf({ namespace, name });
   const image = cache(VMDiskImage).get(imageKeyOf(vm));
   const machine = owned(cache(KubevirtMachine).get(key), vm);
   const instance = cache(KubevirtInstance).get(key);
-  const cached = [...cache(DataVolume).byIndex(VOLUME_OWNER_INDEX, volumeOwnerKey(namespace, uid))];
+  const cached = ownedIn(cache(DataVolume), vm);
   const isRead = ({ metadata }: DataVolume) => metadata.name === read?.metadata.name;
   const volumes = [
     ...cached.filter((volume) => !isRead(volume)),

@@ -8,19 +8,18 @@ import {
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { ADDRESS_INDEX, addressKeys, networkRef } from './addresses.ts';
 import { isLabelled } from './identity.ts';
-import { imageKeyOf } from './image-ref.ts';
+import { IMAGE_INDEX, indexByImage } from './image-ref.ts';
 import { VirtualMachine } from './resource.ts';
 
 /* Indexes of VirtualMachines, and the changes of other objects that enqueue them. */
 
-const IMAGE_INDEX = 'virtualmachine-image';
 const NETWORK_INDEX = 'virtualmachine-network';
 const VOLUME_INDEX = 'virtualmachine-volume';
 
 /** Adds the indexes that the watches use. */
 export function addWatchIndexes(caches: Caches): void {
   const machines = caches.get(VirtualMachine);
-  machines.addIndex(IMAGE_INDEX, (vm) => [imageKeyOf(vm)]);
+  indexByImage(machines);
   machines.addIndex(ADDRESS_INDEX, addressKeys);
   machines.addIndex(NETWORK_INDEX, (vm) =>
     (vm.spec.interfaces ?? []).map(({ network }) => keyOf(networkRef(vm, network))),

@@ -8,6 +8,7 @@ import {
   refOf,
 } from '@vmwright/runtime';
 import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { indexOwners, ownedIn } from '../kubevirt/owner-index.ts';
 import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
 import type { Failure } from './errors.ts';
@@ -55,23 +56,16 @@ export interface Children {
   readonly snapshots: readonly VolumeSnapshot[];
 }
 
-/** Index of DataVolumes and VolumeSnapshots by the UID of the controller that owns them. */
-const BY_OWNER = 'owner';
 /** Index of images, and of claims of their DataVolumes, by the `prefixKey` of the image. */
 const BY_PREFIX = 'vmdiskimage-prefix';
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
 /** Adds the indexes that the functions of this file read. */
 export function indexChildren(caches: Caches): void {
-  caches.get(DataVolume).addIndex(BY_OWNER, ownerUids);
-  caches.get(VolumeSnapshot).addIndex(BY_OWNER, ownerUids);
+  indexOwners(caches.get(DataVolume));
+  indexOwners(caches.get(VolumeSnapshot));
   caches.get(VMDiskImage).addIndex(BY_PREFIX, (image) => [prefixKey(image)]);
   caches.get(PersistentVolumeClaim).addIndex(BY_PREFIX, (claim) => [claimPrefix(claim) ?? []].flat());
-}
-
-function ownerUids(child: KubeObject): readonly string[] {
-  const owner = controllerOf(child);
-  return owner === undefined ? [] : [owner.uid];
 }
 
 /** Returns the keys of the images whose children have this `prefixKey`. */
@@ -90,12 +84,10 @@ export function claimsOf(image: VMDiskImage, caches: Caches): readonly Persisten
 }
 
 /** Returns all children of an image in the caches. An object in another namespace cannot belong to it, whatever it says. */
-export function childrenOf({ metadata }: VMDiskImage, caches: Caches): Children {
-  const { namespace, uid = '' } = metadata;
-  const isNear = (child: KubeObject) => child.metadata.namespace === namespace;
+export function childrenOf(image: VMDiskImage, caches: Caches): Children {
   return {
-    volumes: [...caches.get(DataVolume).byIndex(BY_OWNER, uid)].filter(isNear),
-    snapshots: [...caches.get(VolumeSnapshot).byIndex(BY_OWNER, uid)].filter(isNear).toSorted(byAge),
+    volumes: ownedIn(caches.get(DataVolume), image),
+    snapshots: ownedIn(caches.get(VolumeSnapshot), image).toSorted(byAge),
   };
 }
 

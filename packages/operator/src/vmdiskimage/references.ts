@@ -1,13 +1,11 @@
 import { type Caches, keyOf } from '@vmwright/runtime';
 import { DataVolume } from '../kubevirt/kinds.ts';
 import { controllerOf } from '../kubevirt/ownership.ts';
-import { imageKeyOf } from '../virtualmachine/image-ref.ts';
+import { IMAGE_INDEX, indexByImage } from '../virtualmachine/image-ref.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { clonedPrefix, prefixKey } from './identity.ts';
 import type { VMDiskImage } from './resource.ts';
 
-/** Index of VirtualMachines by the key of the image that they refer to. */
-const MACHINES_BY_IMAGE = 'vmdiskimage';
 /** Index of DataVolumes by the `prefixKey` of the image whose snapshot or claim they clone. */
 const CLONES_BY_IMAGE = 'cloned-vmdiskimage';
 
@@ -28,7 +26,7 @@ export interface References {
 
 /** Adds the indexes that `usersOf` reads. May be called more than once. */
 export function indexUsers(caches: Caches): void {
-  caches.get(VirtualMachine).addIndex(MACHINES_BY_IMAGE, (machine) => [imageKeyOf(machine)]);
+  indexByImage(caches.get(VirtualMachine));
   caches.get(DataVolume).addIndex(CLONES_BY_IMAGE, (volume) => {
     const prefix = clonedPrefix(volume);
     return prefix === undefined ? [] : [prefix];
@@ -38,7 +36,7 @@ export function indexUsers(caches: Caches): void {
 /** Returns the cached objects that use an image. */
 export function usersOf(image: VMDiskImage, caches: Caches): Users {
   return {
-    machines: [...caches.get(VirtualMachine).byIndex(MACHINES_BY_IMAGE, keyOf(image.metadata))],
+    machines: [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))],
     clones: [...caches.get(DataVolume).byIndex(CLONES_BY_IMAGE, prefixKey(image))],
   };
 }

@@ -73,9 +73,9 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'reference of a terminating machine is dropped',
     file: `${IMAGE}/references.ts`,
-    find: 'machines: [...caches.get(VirtualMachine).byIndex(MACHINES_BY_IMAGE, keyOf(image.metadata))],',
+    find: 'machines: [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))],',
     replace:
-      'machines: [...caches.get(VirtualMachine).byIndex(MACHINES_BY_IMAGE, keyOf(image.metadata))].filter(({ metadata }) => metadata.deletionTimestamp === undefined),',
+      'machines: [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))].filter(({ metadata }) => metadata.deletionTimestamp === undefined),',
     why: 'a machine uses its image until it is gone',
     scenario,
   },
