@@ -1,5 +1,6 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
-import { imageFields, imageRules, objectName, size } from '../vmdiskimage/resource.ts';
+import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../kubevirt/schema.ts';
+import { imageFields, imageRules } from '../vmdiskimage/resource.ts';
 
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;
 
@@ -169,23 +170,16 @@ const spec = object(
   { description: 'Desired machine.' },
 );
 
-const time = (description: string) => optional(string({ description, format: 'date-time' }));
-
 const status = object(
   {
-    observedGeneration: optional(
-      integer({
-        description: 'Generation of the spec that this status describes; -1 before the first reconcile.',
-        format: 'int64',
-      }),
-    ),
+    observedGeneration,
     phase: optional(
       literals(['Provisioning', 'Ready', 'Failed', 'Deleting'], {
         description:
           'State of the machine. Provisioning: its image, disk or machine is being prepared. Ready: it is ready for use. Failed: a user must change something; the condition Ready says what. Deleting: it is being deleted.',
       }),
     ),
-    message: optional(string({ description: 'Message of the condition Ready: the state in a sentence.' })),
+    message,
     printableStatus: optional(
       string({ description: 'Status that KubeVirt reports for the machine, such as Running.' }),
     ),
@@ -223,8 +217,7 @@ const status = object(
   },
   {
     description: 'Observed state of the machine, written by the operator.',
-    // -1 differs from every generation. Without it, kstatus (Flux, Argo CD) would report a new machine as ready.
-    default: { observedGeneration: -1 },
+    default: NEW_STATUS,
   },
 );
 

@@ -1,26 +1,10 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
+import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../kubevirt/schema.ts';
 
 const { array, boolean, conditions, integer, literals, object, optional, string } = schema;
 
 /** Default of `spec.url` in existing objects: no URL is given. */
 export const NO_URL = 'not-provided';
-
-const QUANTITY_RULE = {
-  rule: 'isQuantity(self) && quantity(self).isGreaterThan(quantity("0"))',
-  message: 'must be a size such as 20Gi',
-};
-
-/** A disk or memory size. */
-export function size(description: string): schema.Schema<string> {
-  return string({ description, maxLength: 32, rules: [QUANTITY_RULE] });
-}
-
-const RFC1123 = '^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$';
-
-/** Name of another Kubernetes object. */
-export function objectName(description: string): schema.Schema<string> {
-  return string({ description, minLength: 1, maxLength: 253, pattern: RFC1123 });
-}
 
 const retention = object(
   {
@@ -136,23 +120,16 @@ const spec = object(imageFields, {
   rules: imageRules,
 });
 
-const time = (description: string) => optional(string({ description, format: 'date-time' }));
-
 const status = object(
   {
-    observedGeneration: optional(
-      integer({
-        description: 'Generation of the spec that this status describes; -1 before the first reconcile.',
-        format: 'int64',
-      }),
-    ),
+    observedGeneration,
     phase: optional(
       literals(['Queued', 'Syncing', 'Ready', 'Failed', 'RetryableFailure', 'Deleting'], {
         description:
           'State of the image. Queued: it waits for a free sync slot. Syncing: it is imported, or its snapshot is taken. Ready: VMs can be cloned from it. RetryableFailure: the last attempt failed, and the operator tries again. Failed: the operator does not try again until the spec changes or the annotation vmwright.dev/retry is set. Deleting: the image is being deleted, and no VM uses it.',
       }),
     ),
-    message: optional(string({ description: 'Message of the condition Ready: the state in a sentence.' })),
+    message,
     progress: optional(
       integer({
         description: 'Progress of the import in percent, in steps of 5.',
@@ -242,8 +219,7 @@ const status = object(
   },
   {
     description: 'Observed state of the image, written by the operator.',
-    // -1 differs from every generation. Without it, kstatus (Flux, Argo CD) would report a new image as ready.
-    default: { observedGeneration: -1 },
+    default: NEW_STATUS,
   },
 );
 
