@@ -8,7 +8,7 @@ export { messageOf } from './errors/message-of.ts';
 export { systemCode } from './errors/system-code.ts';
 export { Fence, FenceClosedError, type FenceOptions } from './fence/fence.ts';
 export { collectingLogger, type LogLine } from './log/collecting-logger.ts';
-export { type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
+export { type FormattedLine, type JsonLoggerOptions, jsonLogger } from './log/json-logger.ts';
 export {
   isLevel,
   LEVELS,
@@ -18,6 +18,8 @@ export {
   type LogLevel,
   silentLogger,
 } from './log/logger.ts';
+export { isSecretName } from './log/plain.ts';
+export { textLine } from './log/text-line.ts';
 export { STANDARD_ERROR, STANDARD_OUTPUT, writeAll } from './log/write-all.ts';
 export { Family, type FamilyOptions, MetricError, type MetricType, type Series } from './metrics/family.ts';
 export { type ProcessMetricsOptions, processMetrics } from './metrics/process-metrics.ts';

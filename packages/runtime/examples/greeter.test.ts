@@ -8,10 +8,12 @@ import { expect, onTestFinished } from 'vitest';
 
 const file = fileURLToPath(new URL('greeter.ts', import.meta.url));
 
-test('docs/runtime.md quotes the greeter example, which has at most 40 lines', () => {
-  const docs = readFileSync(new URL('../../../docs/runtime.md', import.meta.url), 'utf8');
+test('docs/runtime.md and the README quote the greeter example, which has at most 40 lines', () => {
   const source = readFileSync(file, 'utf8');
-  expect(docs).toContain(`\`\`\`ts\n${source}\`\`\`\n`);
+  for (const page of ['../../../docs/runtime.md', '../README.md'])
+    expect(readFileSync(new URL(page, import.meta.url), 'utf8'), page).toContain(
+      `\`\`\`ts\n${source}\`\`\`\n`,
+    );
   expect(source.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
 });
 

@@ -61,9 +61,12 @@ export {
 export { type CollectorOptions, collectGarbage } from './gc/collector.ts';
 export type { ExternalResources, Owner } from './gc/external-resources.ts';
 export { type FindOrphansOptions, type FoundOrphans, findOrphans } from './gc/orphans.ts';
+export { type RemoveOrphanOptions, removeOrphan } from './gc/remove-orphan.ts';
 export { ConfigMap } from './kind/builtin/config-map.ts';
 export { CoreEvent, Event } from './kind/builtin/event.ts';
 export { Lease, type LeaseSpec } from './kind/builtin/lease.ts';
+export { Namespace } from './kind/builtin/namespace.ts';
+export { SelfSubjectAccessReview, SubjectAccessReview } from './kind/builtin/reviews.ts';
 export { Secret } from './kind/builtin/secret.ts';
 export {
   type AdmissionWebhook,
@@ -91,7 +94,7 @@ export {
   type StorageVersion,
   type Version,
 } from './kind/define.ts';
-export { foreignKind, type Kind, type ObjectOf } from './kind/kind.ts';
+export { foreignKind, type Kind, type ObjectOf, resourceOf } from './kind/kind.ts';
 export {
   type KubeObject,
   keyOf,
@@ -131,6 +134,7 @@ export {
   type WebhookMetrics,
 } from './metrics/runtime-metrics.ts';
 export type { Issued } from './pki/certificate.ts';
+export { certificatesIn } from './pki/pem.ts';
 export {
   type AddOptions,
   type Item,

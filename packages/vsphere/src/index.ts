@@ -18,6 +18,7 @@ export { type FaultCode, FaultError, faultOf, isA } from './faults.ts';
 export { type CreatedFolder, createFolder, ensureFolder } from './folders/ensure-folder.ts';
 export { type Health, type HealthListener, isOutage } from './health/health.ts';
 export { HostNames } from './hosts/host-names.ts';
+export { isEqual } from './inventory/equal.ts';
 export type { Inventory, InventoryChange, InventoryOptions, PropertyPaths } from './inventory/inventory.ts';
 export type { Indexes } from './inventory/store.ts';
 export type { Datacenter, Lookup, TemplateOptions } from './lookup/lookup.ts';
@@ -36,6 +37,7 @@ export {
   isRef,
   type ManagedObject,
   type ManagedType,
+  type ObjectList,
   type Ref,
   type TypedManagedObject,
 } from './properties/properties.ts';

@@ -9,25 +9,35 @@ export interface JsonLoggerOptions {
   readonly level?: Level;
   /** Writes one line, including its newline. @default writes to standard error */
   readonly write?: (line: string) => void;
+  /** Converts a line to text, without a newline. Receives redacted data only. @default JSON; see also `textLine` */
+  readonly format?: (line: FormattedLine) => string;
+}
+
+/** Content of a log line: `level`, `time` and `msg`, then the fields. */
+export interface FormattedLine {
+  readonly level: Level;
+  /** RFC 3339 with milliseconds. */
+  readonly time: string;
+  readonly msg: string;
+  readonly [field: string]: unknown;
 }
 
 /**
- * Returns a logger that writes one JSON object per line: `level`, `time`, `msg`, then the fields. `level` can be changed
- * at any time and applies to all children.
+ * Returns a logger that writes one line per call, by default a JSON object: `level`, `time`, `msg`, then the fields.
+ * `level` can be changed at any time and applies to all children.
  *
  * Guarantees: a line has been written when the call returns, so none is lost when the process exits; field names are
  * unique within a line; values that look like secrets are redacted (see `plainFields`); logging never throws.
  */
 export function jsonLogger(options: JsonLoggerOptions): Logger & LogLevel {
-  return new JsonLogger(
-    { clock: options.clock, write: options.write ?? writeToStandardError, level: options.level ?? 'info' },
-    {},
-  );
+  const { clock, write = writeToStandardError, level = 'info', format = JSON.stringify } = options;
+  return new JsonLogger({ clock, write, level, format }, {});
 }
 
 interface Shared extends LogLevel {
   readonly clock: Pick<Clock, 'now'>;
   readonly write: (line: string) => void;
+  readonly format: (line: FormattedLine) => string;
 }
 
 class JsonLogger implements Logger, LogLevel {
@@ -68,11 +78,11 @@ class JsonLogger implements Logger, LogLevel {
   }
 
   #log(level: Level, fields: LogFields, message: string): void {
-    const { clock, write, level: minimum } = this.#shared;
+    const { clock, write, format, level: minimum } = this.#shared;
     if (LEVELS.indexOf(level) < LEVELS.indexOf(minimum)) return;
     const time = new Date(clock.now()).toISOString();
     const own = withoutReserved(plainFields(fields));
-    write(`${JSON.stringify({ level, time, msg: message, ...this.#fields, ...own })}\n`);
+    write(`${format({ level, time, msg: message, ...this.#fields, ...own })}\n`);
   }
 }
 

@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { collectingLogger } from './collecting-logger.ts';
 import { jsonLogger } from './json-logger.ts';
 import { silentLogger } from './logger.ts';
+import { textLine } from './text-line.ts';
 
 describe('a log line', () => {
   test('is one JSON object with level, time, message and fields, in this order', () => {
@@ -29,6 +30,18 @@ describe('a log line', () => {
     expect(written.match(/"a":/g)).toHaveLength(1);
     expect(JSON.parse(written)).toMatchObject({ level: 'warn', msg: 'z', a: 2, level_: 'x', msg_: 'y' });
   });
+});
+
+test('a text line has the time of day, the level, the message and quoted fields, and stays one line', () => {
+  let written = '';
+  const write = (line: string) => {
+    written += line;
+  };
+  const logger = jsonLogger({ clock: { now: () => Date.UTC(2026, 0, 2, 3, 4, 5) }, write, format: textLine });
+  logger.warn({ vm: 'team/a', error: 'timed out', count: 2, password: 's3cret' }, 'Failed\u001b[31m\nagain');
+  expect(written).toBe(
+    '03:04:05 WARN  Failed\\u001b[31m\\nagain  vm=team/a  error="timed out"  count=2  password=[redacted]\n',
+  );
 });
 
 test('changing the level applies to all existing and future children', () => {

@@ -33,7 +33,8 @@ function plainEntries(
   return result;
 }
 
-function isSecretName(name: string): boolean {
+/** Whether a field of this name usually holds a secret: `password`, `clientSecret`, `plain_text_passwd`. */
+export function isSecretName(name: string): boolean {
   return name === LAST_APPLIED || SECRET_NAME.test(name) || SECRET_CAMEL.test(name);
 }
 

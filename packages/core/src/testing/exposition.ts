@@ -30,7 +30,7 @@ export function parseExposition(text: string): Map<string, ParsedFamily> {
         help = { name, text: withoutEscapes(rest, /\\[\\n]/g) };
         continue;
       }
-      if (help?.name !== name) throw new Error(`${name} has no help before its type`);
+      if (help?.name !== name) throw new Error(`the # TYPE line of ${name} does not follow its # HELP line`);
       if (!['counter', 'gauge', 'histogram'].includes(rest))
         throw new Error(`${name} has the unknown type ${rest}`);
       if (families.has(name)) throw new Error(`duplicate family: ${name}`);

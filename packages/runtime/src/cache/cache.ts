@@ -1,6 +1,6 @@
 import { messageOf, type World } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
-import { ForbiddenError } from '../client/errors.ts';
+import { ForbiddenError, NotFoundError } from '../client/errors.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 import { byFields, byLabels, type Selects } from '../kind/selector.ts';
@@ -29,12 +29,22 @@ export interface CacheOptions<T extends KubeObject> {
   readonly metadataOnly?: boolean;
   /** Reduces an object before it is stored. Managed fields are always dropped. */
   readonly transform?: (object: T) => T;
+  /**
+   * Whether the cluster may lack the kind, because its CRD is not installed. Without the kind, the cache syncs with no
+   * objects (see `isServed`). It looks for the kind again at least every 30 seconds. @default false
+   */
+  readonly optional?: boolean;
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
   /**
    * How the objects are first read: as the beginning of the watch, which takes the API server little memory, or in pages,
    * which takes it less CPU time. @default 'watch'
    */
   readonly initialList?: 'watch' | 'pages' | undefined;
+  /**
+   * Whether a namespace exists. Called for a namespace that may not be listed, which can also mean that it was deleted
+   * together with the program's RoleBinding. @default it is assumed to exist
+   */
+  readonly namespaceExists?: (namespace: string) => Promise<boolean>;
   /** Called with each failure to list or watch; the cache retries. */
   readonly onError?: (error: unknown) => void;
   /**
@@ -87,6 +97,8 @@ export type Subscriber<T extends KubeObject> = (event: CacheEvent<T>) => void;
  * Guarantees:
  * - Once synced, it contains every object, and every later change eventually arrives. If it watches several namespaces,
  *   it syncs without those that cannot be listed (`unlistable`); their objects are added later as `initial` events.
+ * - If the kind is optional and its CRD is not installed, the cache is synced and empty (`isServed`). When the CRD is
+ *   removed, its objects are removed from the cache; when it is installed, they are added.
  * - An object never goes back to an older version. Writes through a context's client are visible at once (`onWrite`),
  *   so a reconcile never acts on a state older than its own last write.
  * - Readers get copies and cannot modify the cache.
@@ -96,6 +108,7 @@ export class ObjectCache<T extends KubeObject> {
   readonly #options: CacheOptions<T>;
   readonly #store = new Store<T>();
   readonly #subscribers = new Set<Subscriber<T>>();
+  readonly #servedListeners: ((isServed: boolean) => void)[] = [];
   readonly #partitions: ReadonlyMap<string, NamespacePartition<T>>;
   readonly #shared: SharedNamespaces;
   readonly #synced = Promise.withResolvers<void>();
@@ -105,6 +118,7 @@ export class ObjectCache<T extends KubeObject> {
   readonly #refreshedVersions = new Map<string, number>();
   readonly #selects: Selects;
   #hasSynced = false;
+  #isServed = true;
 
   constructor(options: CacheOptions<T>) {
     this.kind = options.kind;
@@ -140,6 +154,16 @@ export class ObjectCache<T extends KubeObject> {
 
   get hasSynced(): boolean {
     return this.#hasSynced;
+  }
+
+  /** Whether the API server has the kind. Always true unless the kind is optional (`CacheOptions.optional`). */
+  get isServed(): boolean {
+    return this.#isServed;
+  }
+
+  /** Calls the listener whenever `isServed` changes. */
+  onServedChange(listener: (isServed: boolean) => void): void {
+    this.#servedListeners.push(listener);
   }
 
   /**
@@ -203,19 +227,14 @@ export class ObjectCache<T extends KubeObject> {
 
   /**
    * Lists all objects again. When it resolves, the cache is at least as new as the moment of the call, also if its watch
-   * is late. Namespaces that cannot be listed are left out; see `unlistable`.
+   * is late.
+   * @returns namespaces that exist and cannot be listed: their objects may be missing or stale
    */
-  async refresh(signal: AbortSignal): Promise<void> {
-    for (const partition of this.#partitions.values()) {
-      if (!partition.isPublished || partition.isFailing) continue;
-      try {
-        await this.#relist(partition, signal);
-      } catch (error) {
-        // A watch that was opened before the namespace became forbidden goes on, so the partition is not failing yet.
-        if (!(error instanceof ForbiddenError) || this.#partitions.size === 1) throw error;
-        this.#failed(partition, error);
-      }
-    }
+  async refresh(signal: AbortSignal): Promise<readonly string[]> {
+    const skipped: string[] = [];
+    for (const [name, partition] of this.#partitions)
+      if (!(await this.#refreshPartition(partition, signal))) skipped.push(name);
+    return skipped;
   }
 
   /** Stores the response to a write, ahead of the watch. */
@@ -249,6 +268,21 @@ export class ObjectCache<T extends KubeObject> {
     for (const change of this.#store.removeUnlisted(prefixOf(partition), keys, version)) this.#notify(change);
   }
 
+  /** @returns whether the cache has all objects of the partition that existed at the moment of the call */
+  async #refreshPartition(partition: NamespacePartition<T>, signal: AbortSignal): Promise<boolean> {
+    if (!partition.isPublished || partition.isFailing) return this.#isDeleted(partition);
+    try {
+      await this.#relist(partition, signal);
+      return true;
+    } catch (error) {
+      // A watch that was opened before the namespace became forbidden goes on, so the partition is not failing yet.
+      const isSkipped = error instanceof ForbiddenError && this.#partitions.size > 1;
+      if (!isSkipped && !this.#isUnserved(error)) throw error;
+      this.#failed(partition, error);
+      return isSkipped ? this.#isDeleted(partition) : true;
+    }
+  }
+
   #selectionOf({ namespace }: NamespacePartition<T>) {
     const { labelSelector, fieldSelector, metadataOnly = false } = this.#options;
     return { namespace, labelSelector, fieldSelector, metadataOnly };
@@ -258,9 +292,7 @@ export class ObjectCache<T extends KubeObject> {
     const { world, client, kind, initialList = 'watch' } = this.#options;
     const { namespace } = partition;
     const store = () => partition.staged ?? this.#store;
-    const notify = (change: Change | undefined) => {
-      if (partition.staged === undefined) this.#notify(change);
-    };
+    const notify = (change: Change | undefined) => this.#notifyPublished(partition, change);
     return new Reflector<T>({
       world,
       client,
@@ -286,19 +318,42 @@ export class ObjectCache<T extends KubeObject> {
           this.#succeeded(partition);
         },
         complete: (keys, resourceVersion) => {
-          const prefix = prefixOf(partition);
-          for (const key of [...store().keys()]) {
-            if (key.startsWith(prefix) && !keys.has(key))
-              notify(store().remove(key, Number(resourceVersion)));
-          }
-          store().clearTombstones(prefix, keys, Number(resourceVersion));
-          partition.listed();
-          this.#succeeded(partition);
-          if (!partition.isPublished) this.#shared.changed(namespace ?? '');
-          this.#checkSynced();
+          this.#complete(partition, keys, Number(resourceVersion));
+          this.#setServed(true);
         },
       },
     });
+  }
+
+  /** Ends a list: no objects but those of `keys` existed at this version. */
+  #complete(partition: NamespacePartition<T>, keys: ReadonlySet<string>, version: number): void {
+    const { namespace = '', staged } = partition;
+    const store = staged ?? this.#store;
+    const prefix = prefixOf(partition);
+    for (const change of store.removeUnlisted(prefix, keys, version))
+      this.#notifyPublished(partition, change);
+    store.clearTombstones(prefix, keys, version);
+    partition.listed();
+    this.#succeeded(partition);
+    if (!partition.isPublished) this.#shared.changed(namespace);
+    this.#checkSynced();
+  }
+
+  /** Whether an error of a list or watch means that an optional kind is not installed. */
+  #isUnserved(error: unknown): boolean {
+    return this.#options.optional === true && error instanceof NotFoundError;
+  }
+
+  /** A kind that is not installed has no objects. */
+  #unserved(partition: NamespacePartition<T>): void {
+    this.#setServed(false); // before the cache syncs, because readers may then ask
+    this.#complete(partition, new Set(), Number.POSITIVE_INFINITY);
+  }
+
+  #setServed(isServed: boolean): void {
+    if (this.#isServed === isServed) return;
+    this.#isServed = isServed;
+    for (const listener of this.#servedListeners) listener(isServed);
   }
 
   #succeeded(partition: NamespacePartition<T>): void {
@@ -309,13 +364,36 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   #failed(partition: NamespacePartition<T>, error: unknown): void {
+    if (this.#isUnserved(error)) {
+      this.#unserved(partition);
+      return;
+    }
     const { namespace = '' } = partition;
     // A single namespace cannot be left out, so every failure is reported.
     const failure = this.#partitions.size > 1 ? partition.failed(error) : 'transient';
     if (failure === 'transient') this.#options.onError?.(error);
+    if (partition.isFailing && error instanceof ForbiddenError) void this.#isDeleted(partition);
     if (failure !== 'persistent') return;
     this.#options.onListable?.(namespace, false, error);
     this.#shared.changed(namespace);
+  }
+
+  /** Whether a namespace that cannot be listed does not exist any more. Its objects are then removed. */
+  async #isDeleted(partition: NamespacePartition<T>): Promise<boolean> {
+    const { namespaceExists } = this.#options;
+    const { namespace } = partition;
+    if (namespaceExists === undefined || namespace === undefined) return false;
+    // After an error it is not known whether the namespace exists, so it is assumed to.
+    if (await namespaceExists(namespace).catch(() => true)) return false;
+    // A namespace that is not failing any more was created again and listed.
+    if (partition.isFailing) this.#clear(partition);
+    return true;
+  }
+
+  #clear(partition: NamespacePartition<T>): void {
+    const store = partition.staged ?? this.#store;
+    for (const change of store.removeUnlisted(prefixOf(partition), new Set(), Number.POSITIVE_INFINITY))
+      this.#notifyPublished(partition, change);
   }
 
   /** Resolves `waitForSync` once every namespace is published or excluded, and at least one is published. */
@@ -327,6 +405,11 @@ export class ObjectCache<T extends KubeObject> {
     if (!partitions.every(isSettled) || !partitions.some(([, { isPublished }]) => isPublished)) return;
     this.#hasSynced = true;
     this.#synced.resolve();
+  }
+
+  /** Notifies subscribers unless the partition is staged: they get its objects when it is published. */
+  #notifyPublished({ staged }: NamespacePartition<T>, change: Change | undefined): void {
+    if (staged === undefined) this.#notify(change);
   }
 
   #notify(change: Change | undefined, initial = !this.#hasSynced): void {

@@ -9,7 +9,7 @@ import { SharedNamespaces } from './shared-namespaces.ts';
 /** Options of a kind's cache, shared by all controllers that read the kind. */
 export type KindCacheOptions<T extends KubeObject> = Omit<
   CacheOptions<T>,
-  'world' | 'client' | 'kind' | 'onError' | 'onListable' | 'shared'
+  'world' | 'client' | 'kind' | 'namespaceExists' | 'onError' | 'onListable' | 'shared'
 >;
 
 export interface CachesOptions {
@@ -17,6 +17,8 @@ export interface CachesOptions {
   readonly client: Pick<Client, 'watch' | 'pages'>;
   /** Namespaces that kinds are cached in, unless the kind's own options differ. @default all */
   readonly namespaces?: readonly string[] | undefined;
+  /** Whether a namespace exists; see `CacheOptions`. */
+  readonly namespaceExists?: (namespace: string) => Promise<boolean>;
   /** Called with each failure to list or watch; the cache retries. */
   readonly onError: (kind: Kind, error: unknown) => void;
   /**
@@ -24,12 +26,14 @@ export interface CachesOptions {
    * when it can be again (`isListable` is true).
    */
   readonly onListable?: (kind: Kind, namespace: string, isListable: boolean, error?: unknown) => void;
+  /** Called when the API server turns out to lack an optional kind, and when it has the kind again. */
+  readonly onServed?: (kind: Kind, isServed: boolean) => void;
 }
 
 /** The members of a cache that do not depend on the kind. */
 type AnyCache = Pick<
   ObjectCache<KubeObject>,
-  'kind' | 'hasSynced' | 'waitForSync' | 'run' | 'size' | 'unlistable'
+  'kind' | 'hasSynced' | 'isServed' | 'waitForSync' | 'run' | 'size' | 'unlistable'
 >;
 
 /** Caches of a program: one per kind, shared by all its controllers. */
@@ -58,7 +62,7 @@ export class Caches {
       if (isCacheOf(known, kind)) return known;
       throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
     }
-    const { world, client, namespaces, onError, onListable } = this.#options;
+    const { world, client, namespaces, namespaceExists, onError, onListable, onServed } = this.#options;
     // An empty name means all namespaces, so that a program can pass an environment variable that is not set.
     const isLimited = kind.scope === 'Namespaced' && namespaces !== undefined && !namespaces.includes('');
     const scope = isLimited ? { namespaces } : {};
@@ -69,9 +73,11 @@ export class Caches {
       ...scope,
       ...options,
       shared: this.#shared,
+      ...(namespaceExists && { namespaceExists }),
       onError: (error) => onError(kind, error),
       onListable: (namespace, isListable, error) => onListable?.(kind, namespace, isListable, error),
     });
+    cache.onServedChange((isServed) => onServed?.(kind, isServed));
     this.#caches.set(resourceOf(kind), cache);
     if (this.#started !== undefined) this.#running.push(cache.run(this.#started));
     return cache;
@@ -107,6 +113,11 @@ export class Caches {
     return [...this.#caches].flatMap(([resource, { unlistable }]) =>
       unlistable.map((namespace) => `${resource} in ${namespace}`),
     );
+  }
+
+  /** Optional resources that the API server lacks, because their CRDs are not installed. */
+  get unserved(): readonly string[] {
+    return [...this.#caches].flatMap(([resource, { isServed }]) => (isServed ? [] : [resource]));
   }
 
   /** Makes a write visible in the kind's cache at once, ahead of the watch. */

@@ -6,8 +6,10 @@ import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import type { Client } from '../client/client.ts';
 import { ForbiddenError } from '../client/errors.ts';
+import { ignoreNotFound } from '../client/ignore.ts';
+import { Namespace } from '../kind/builtin/namespace.ts';
 import { Secret } from '../kind/builtin/secret.ts';
-import { type CacheEvent, ObjectCache } from './cache.ts';
+import { type CacheEvent, type CacheOptions, ObjectCache } from './cache.ts';
 import { Caches } from './caches.ts';
 
 const FASTER = 20;
@@ -73,7 +75,11 @@ function recorder() {
 }
 
 /** A cache of ConfigMaps that records its watches, events and errors. */
-function cacheOf(client: Client, namespaces: readonly string[]) {
+function cacheOf(
+  client: Client,
+  namespaces: readonly string[],
+  options: Partial<CacheOptions<ConfigMap>> = {},
+) {
   const { lines, add, until } = recorder();
   const short = (namespace: string) => 'abc'[namespaces.indexOf(namespace)] ?? namespace;
   const cache = new ObjectCache({
@@ -87,6 +93,7 @@ function cacheOf(client: Client, namespaces: readonly string[]) {
     },
     kind: ConfigMap,
     namespaces,
+    ...options,
     onError: (error) => add(`failed ${error}`),
     onListable: (namespace, is, error) => {
       const code = error instanceof ForbiddenError ? ` ${error.code}` : '';
@@ -186,6 +193,27 @@ test('a namespace that becomes forbidden keeps its cached objects, and is update
   expect(cache.get(`${b}/first`)?.data).toEqual({ since: 'then' });
   await until(() => reports().length === 2);
   expect(cache.unlistable).toEqual([]);
+});
+
+test('a forbidden namespace loses its cached objects when it does not exist any more, and refresh does not skip it', async ({
+  cluster,
+}) => {
+  const { admin, client, names, allow, forbid, run, signal } = await setUp(cluster, 2);
+  const [, b = ''] = names;
+  for (const namespace of names) await allow(namespace, 'configmaps');
+  const { cache, reports, until, next } = cacheOf(client, names, {
+    namespaceExists: async (name) => (await ignoreNotFound(admin.get(Namespace, { name }))) !== undefined,
+  });
+  run(cache);
+  await cache.waitForSync();
+  await forbid(b, 'configmaps');
+  await until(() => reports().length > 0);
+  expect([await cache.refresh(signal), cache.get(`${b}/first`) !== undefined]).toEqual([[b], true]);
+
+  await cluster.kubectl(['delete', 'namespace', b]);
+  await next('removed', `${b}/first`);
+  expect([await cache.refresh(signal), cache.unlistable]).toEqual([[], [b]]);
+  await admin.create(Namespace, { metadata: { name: b } }); // `setUp` deletes it again
 });
 
 test('a namespace stays hidden in all caches until every kind can be listed in it, then appears in all of them together', async ({

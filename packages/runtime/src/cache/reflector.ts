@@ -1,6 +1,6 @@
 import { jittered, type Timer, type World, wait } from '@vmwright/core';
 import type { Client } from '../client/client.ts';
-import { ApiError, ConnectionError, GoneError } from '../client/errors.ts';
+import { ApiError, ConnectionError, GoneError, NotFoundError } from '../client/errors.ts';
 import type { Selection } from '../client/options.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
@@ -78,7 +78,8 @@ export class Reflector<T extends KubeObject> {
         // A single 410 is normal and relists at once; consecutive ones are a server error.
         const isFirstGone = error instanceof GoneError && !this.#wasGone;
         this.#wasGone = error instanceof GoneError;
-        if (error instanceof GoneError) this.#resourceVersion = undefined;
+        // Not found: the CRD was removed with all objects. If it is installed again, they are others.
+        if (error instanceof GoneError || error instanceof NotFoundError) this.#resourceVersion = undefined;
         if (!isFirstGone) onError(error);
         if (world.monotonic() - started > RESET_BACKOFF_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
         const delayMs = isFirstGone ? 0 : jittered(world, this.#delayMs);

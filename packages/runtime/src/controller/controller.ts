@@ -160,12 +160,8 @@ export class Controller<T extends KubeObject> {
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
     const { owns = [], watches = [], reads = [] } = options;
-    this.#declared = declareCaches(caches, [
-      options.for,
-      ...owns,
-      ...watches.map(({ kind }) => kind),
-      ...reads,
-    ]);
+    const others = new Set([...owns, ...watches.map(({ kind }) => kind), ...reads]);
+    this.#declared = declareCaches(caches, [options.for, ...others]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
       // A change older than this term may be the previous leader's last write, delivered after the term began. It is
@@ -182,6 +178,8 @@ export class Controller<T extends KubeObject> {
     for (const watched of watches) {
       watched.subscribe(caches, (key, event) => this.#enqueueEvent(key, watched.kind, event));
     }
+    // An optional kind that is installed or removed can change the result for every object, also without objects of it.
+    for (const kind of others) caches.get(kind).onServedChange(() => this.#addAll());
     share?.onGained((isGained) => {
       for (const key of this.#cache.keys()) if (isGained(key)) this.#add(key, { priority: LOW });
     });
@@ -193,7 +191,7 @@ export class Controller<T extends KubeObject> {
     onStartedLeading?.();
     // The queue was closed while another replica led, so every cached object is enqueued.
     this.queue.open();
-    for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
+    this.#addAll();
     const running = sources.map((source) => this.#runSource(source, signal));
     const resync = this.#resync();
     const closing = new Promise<void>((resolve) => {
@@ -226,6 +224,10 @@ export class Controller<T extends KubeObject> {
   /** Enqueues keys that this replica owns; drops the rest. */
   #add(key: string, options?: AddOptions): void {
     if (this.#owns(key)) this.queue.add(key, options);
+  }
+
+  #addAll(): void {
+    for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
   }
 
   #owns(key: string): boolean {
@@ -274,7 +276,7 @@ export class Controller<T extends KubeObject> {
     const schedule = () => {
       if (resyncMs <= 0) return;
       timer = world.after(jittered(world, resyncMs, 0.1), () => {
-        for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });
+        this.#addAll();
         schedule();
       });
     };

@@ -55,6 +55,16 @@ test('a term lasts renewMs from the start of its last renewal', () => {
   expect(term.holds).toBe(false);
 });
 
+test('a term ends with its fence, even if the wall clock is set back before the timer fires', () => {
+  const { clock, term } = begin();
+  clock.wall += 20_000;
+  expect(() => term.fence.assertOpen()).toThrow('has ended');
+  clock.wall -= 20_000;
+  expect([term.holds, term.leadershipLost.aborted]).toEqual([false, true]);
+  term.extend(momentOf(clock));
+  expect(term.holds).toBe(false);
+});
+
 test('a late response to a renewal does not revive a term that has ended', () => {
   const { clock, term } = begin();
   clock.pass(9_000);

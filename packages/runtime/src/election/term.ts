@@ -42,6 +42,8 @@ export class Term {
   constructor(options: TermOptions) {
     this.#options = options;
     this.fence = new Fence({ holds: () => this.holds, error: () => new NotLeadingError(options.lease) });
+    // A fence that has found the term expired stays closed, also if the wall clock is set back before the timer fires.
+    this.fence.signal.addEventListener('abort', () => this.lose('its time has passed'), { once: true });
     this.#since = options.since;
     this.#arm();
   }

@@ -6,6 +6,7 @@ import type { Manager } from '../manager/manager.ts';
 import type { ExternalResources } from './external-resources.ts';
 import { OrphanReport } from './orphan-report.ts';
 import { findOrphans, uidsOf } from './orphans.ts';
+import { removeOrphan } from './remove-orphan.ts';
 import { WitnessedDeletions } from './witnessed-deletions.ts';
 
 export interface CollectorOptions<T> {
@@ -133,13 +134,13 @@ class Collector<T> {
     const id = external.idOf(item);
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
-      // The resource is read again: since the list, a user may have asked to orphan it, which removes its labels.
-      const newest = await external.refetch(item, signal);
-      if (newest === undefined || !isOrphan(newest)) return;
-      if (!isCollectable(newest, external, this.#deletions)) return; // a user took it over since it was listed
-      log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`);
-      await external.remove(newest, { signal, assertLeader });
-      this.#metrics.collected.inc();
+      const isRemoved = await removeOrphan({
+        ...{ item, external, signal, assertLeader },
+        isRemovable: (newest) => isOrphan(newest) && isCollectable(newest, external, this.#deletions),
+        onRemove: (newest) =>
+          log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`),
+      });
+      if (isRemoved) this.#metrics.collected.inc();
     } catch (error) {
       signal.throwIfAborted();
       assertLeader(); // ends the run when this process no longer leads

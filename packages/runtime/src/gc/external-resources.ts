@@ -1,6 +1,7 @@
 /** Object that an external resource was created for, as recorded in the ownership labels of the resource. */
 export interface Owner {
   readonly uid: string;
+  /** Empty if the backend does not store it. */
   readonly namespace: string;
   /** Name for messages; owners are compared by UID. Empty if the backend does not store it. */
   readonly name: string;

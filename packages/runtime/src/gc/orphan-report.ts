@@ -42,7 +42,7 @@ export class OrphanReport<T> {
         : `does not exist, and the operator did not observe its deletion. The resource is kept; restore the ${kind.kind} with its UID, or delete the resource by hand`;
       event(
         kind,
-        { metadata: { uid, namespace, name: name || uid } },
+        { metadata: { uid, name: name || uid, ...(namespace !== '' && { namespace }) } },
         {
           type: 'Warning',
           reason: 'Orphaned',

@@ -13,12 +13,14 @@ import {
 import type { Access } from '../access/access.ts';
 import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
+import { ignoreNotFound } from '../client/ignore.ts';
 import type { RequestObserver } from '../client/requests.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
 import type { WorkEnvironment } from '../controller/work.ts';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { type EventGroup, EventRecorder } from '../events/recorder.ts';
+import { Namespace } from '../kind/builtin/namespace.ts';
 import type { DeclaredKind, NamedVersion } from '../kind/define.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
@@ -83,7 +85,8 @@ export interface CommonOptions {
   /**
    * Namespaces to watch. If several are given and a kind cannot be listed in one of them (for example: 403), that
    * namespace is skipped and retried without blocking the others. Until it can be listed, its objects are not reconciled,
-   * and their absence from a cache does not mean that they were deleted. @default all namespaces
+   * and their absence from a cache does not mean that they were deleted, unless the namespace does not exist any more.
+   * @default all namespaces
    */
   readonly namespaces?: readonly string[];
   /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/loglevel`. @default no server */
@@ -178,6 +181,8 @@ export class Manager {
       world,
       client: this.client,
       namespaces,
+      namespaceExists: async (namespace) =>
+        (await ignoreNotFound(this.client.get(Namespace, { name: namespace }))) !== undefined,
       onError: (kind, error) =>
         log.warn({ kind: resourceOf(kind), error: messageOf(error) }, 'Watch failed, retrying'),
       onListable: (kind, namespace, listable, error) => {
@@ -188,6 +193,11 @@ export class Manager {
             { ...fields, error: messageOf(error) },
             'Namespace cannot be listed or watched, continuing without it and retrying (logged once)',
           );
+      },
+      onServed: (kind, isServed) => {
+        const fields = { kind: resourceOf(kind) };
+        if (isServed) log.info(fields, 'Optional kind was installed');
+        else log.info(fields, 'Optional kind is not installed, continuing without it');
       },
     });
     // Separate connections: a lease renewal queued behind slow writes would be too late.
@@ -380,8 +390,12 @@ export class Manager {
     this.#log.info({ port: server.port }, 'Serving metrics, health and readiness');
     server.ready.add('caches', () => {
       if (!this.ready) throw new Error(`caches not synced: ${this.caches.unsynced.join(', ')}`);
-      const { unlistable } = this.caches;
-      return unlistable.length === 0 ? undefined : `cannot list ${unlistable.join(', ')}`;
+      const { unlistable, unserved } = this.caches;
+      const notes = [
+        ...(unlistable.length === 0 ? [] : [`cannot list ${unlistable.join(', ')}`]),
+        ...(unserved.length === 0 ? [] : [`not installed: ${unserved.join(', ')}`]),
+      ];
+      return notes.length === 0 ? undefined : notes.join('; ');
     });
     if (this.#webhooks !== undefined) server.ready.add('webhook', () => this.#webhooks?.check());
     return server;

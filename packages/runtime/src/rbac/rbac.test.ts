@@ -69,6 +69,13 @@ describe('rules', () => {
       // Events about cluster-scoped objects, here nodes, are stored in the namespace default.
       'RoleBinding default noter-own',
     ]);
+    // A cache asks whether a namespace that it may not list was deleted.
+    const cluster = objects.find(({ metadata }) => metadata.name === 'noter-cluster');
+    expect(cluster).toMatchObject({
+      rules: expect.arrayContaining([
+        { apiGroups: [''], resources: ['namespaces'], resourceNames: ['a', 'b'], verbs: ['get'] },
+      ]),
+    });
   });
 
   test('grant access to Leases, certificates and webhook configurations only where those are stored', () => {

@@ -1,6 +1,7 @@
 import type { Watch } from '../controller/sources.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { Lease } from '../kind/builtin/lease.ts';
+import { Namespace } from '../kind/builtin/namespace.ts';
 import { SubjectAccessReview, TokenReview } from '../kind/builtin/reviews.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import type { DeclaredKind } from '../kind/define.ts';
@@ -78,6 +79,10 @@ export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest 
     ]),
     ...webhookPermissions(program),
     ...(program.secureStatus ? TOKEN_REVIEWS : []),
+    // A cache asks whether a namespace that it may not list was deleted.
+    ...(namespaces === undefined
+      ? []
+      : [{ kind: Namespace, verbs: ['get'], names: namespaces } satisfies Permission]),
     ...(program.permissions ?? []),
   ];
   const clusterScoped = everywhere.filter(({ kind }) => kind.scope === 'Cluster');

@@ -11,6 +11,8 @@ export interface AdmissionReview {
   /** Not validated yet: it may be of any kind. */
   readonly object: unknown;
   readonly oldObject: unknown;
+  /** Propagation policy of a deletion. */
+  readonly propagation: string | undefined;
 }
 
 /** Parses an AdmissionReview. @throws RequestError if it is invalid */
@@ -23,6 +25,7 @@ export function admissionReviewOf(body: unknown): AdmissionReview {
     operation,
     object,
     oldObject,
+    propagation: propagationIn(request.options),
     info: {
       uid,
       name: textOf(request.name),
@@ -108,6 +111,11 @@ function userIn(value: unknown): User {
       ? Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, textsIn(values)]))
       : {},
   };
+}
+
+function propagationIn(options: unknown): string | undefined {
+  const { propagationPolicy } = isJsonObject(options) ? options : {};
+  return typeof propagationPolicy === 'string' ? propagationPolicy : undefined;
 }
 
 function textOf(value: unknown): string {

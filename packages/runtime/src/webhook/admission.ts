@@ -98,7 +98,7 @@ export function admissionPath(type: 'validate' | 'mutate', { group, version, kin
 async function validated<T extends KubeObject>(
   kind: Kind<T>,
   validate: NonNullable<AdmissionRules<T>['validate']>,
-  { operation, object, oldObject, info }: AdmissionReview,
+  { operation, object, oldObject, propagation, info }: AdmissionReview,
   signal: AbortSignal,
 ): Promise<Verdict> {
   switch (operation) {
@@ -109,7 +109,7 @@ async function validated<T extends KubeObject>(
       return validate(objectIn(kind, object, 'object'), { ...info, signal, operation, before });
     }
     case 'DELETE':
-      return validate(objectIn(kind, oldObject, 'oldObject'), { ...info, signal, operation });
+      return validate(objectIn(kind, oldObject, 'oldObject'), { ...info, signal, operation, propagation });
   }
 }
 

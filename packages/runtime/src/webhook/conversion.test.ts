@@ -104,7 +104,7 @@ test('a review without desiredAPIVersion or objects is rejected', () => {
   expect(() => convert('ropes.dev/v1', 'x')).toThrow('or request.objects');
 });
 
-test('conversion requires functions for every version', () => {
+test('conversion requires rules for every version except the stored one', () => {
   // @ts-expect-error: also a compile-time error
   expect(() => conversion(Rope, { v1beta1: rules.v1beta1 })).toThrow(
     'the conversion of Rope has no rules for v1alpha1',

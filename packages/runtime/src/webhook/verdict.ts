@@ -34,7 +34,12 @@ export type UpdateRequest<T> = RequestInfo & {
   /** Stored object before the update. */
   readonly before: T;
 };
-export type DeleteRequest = RequestInfo & { readonly operation: 'DELETE'; readonly before?: undefined };
+export type DeleteRequest = RequestInfo & {
+  readonly operation: 'DELETE';
+  readonly before?: undefined;
+  /** What the garbage collector does with the dependents: `Background`, `Foreground` or `Orphan`; undefined for the default. */
+  readonly propagation: string | undefined;
+};
 
 export type Allowed = {
   readonly allowed: true;

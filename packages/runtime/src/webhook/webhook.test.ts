@@ -164,7 +164,9 @@ test('kubectl shows the warnings of an allowed request', async ({ kubectl }) => 
   expect(stdout).toContain('created');
 });
 
-test('a handler gets the user, dryRun and the stored object, also for deletions', async ({ kubectl }) => {
+test('a handler gets the user, dryRun, and the stored object: as `before` of an update, as the object of a deletion', async ({
+  kubectl,
+}) => {
   await kubectl.create('reviewed', { width: 1, height: 1 }, ['--dry-run=server']);
   await kubectl.create('reviewed', { width: 1, height: 1 });
   await kubectl.run(['patch', 'widget', 'reviewed', '--type=merge', '-p', '{"spec":{"width":2}}']);

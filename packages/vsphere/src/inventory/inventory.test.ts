@@ -338,6 +338,72 @@ test('an inventory of an empty folder is synced although vCenter reports no obje
   expect([second.size, first.isLive]).toEqual([0, true]);
 });
 
+test('an inventory of lists has the listed objects and follows the lists', async () => {
+  const inventory = vcenter.inventory({
+    properties: {
+      ScheduledTask: ['info.name', 'info.action', 'info.nextRunTime'],
+      CustomFieldsManager: ['field'],
+    },
+    lists: ({ scheduledTaskManager: tasks, customFieldsManager: fields }) => [
+      ...(tasks === undefined ? [] : [{ owner: tasks, path: 'scheduledTask' }]),
+      ...(fields === undefined ? [] : [{ owner: fields }]),
+    ],
+  });
+  await inventory.synced();
+  expect(inventory.list('CustomFieldsManager')).toHaveLength(1);
+  expect(inventory.list('ScheduledTask')).toEqual([]);
+  const at = new Date('2040-01-31T22:00:00Z');
+  const isTask = (kind: InventoryChange['kind']) => (change: InventoryChange) =>
+    change.kind === kind && change.object.ref.type === 'ScheduledTask';
+  const added = waitForChange(inventory, isTask('added'));
+  await vcsim.control.scheduleTask('Patch', { entity: 'DC0_C0_H0', method: 'RebootHost_Task', at });
+  expect((await added).object.properties).toEqual({
+    'info.name': 'Patch',
+    'info.action': { _type: 'MethodAction', name: 'RebootHost_Task' },
+    'info.nextRunTime': at,
+  });
+  const removed = waitForChange(inventory, isTask('removed'));
+  await vcsim.control.removeScheduledTask('Patch');
+  await removed;
+});
+
+test('an inventory of no list is empty and live, and one of a missing object does not affect the others', async () => {
+  const properties = { VirtualMachine: ['name'] } as const;
+  const missing = { type: 'HostSystem', value: 'host-0' };
+  const empty = vcenter.inventory({ properties, lists: () => [] });
+  const gone = vcenter.inventory({ properties, lists: () => [{ owner: missing, path: 'vm' }] });
+  await Promise.all([empty.synced(), gone.synced()]);
+  expect([empty.size, empty.isLive, gone.size, gone.isLive]).toEqual([0, true, 0, true]);
+});
+
+test('an inventory keeps only the part of a value that `reduce` returns', async () => {
+  const inventory = vcenter.inventory({
+    properties: { VirtualMachine: ['name', 'config.hardware.device'] },
+    reduce: (path, value) => (path === 'name' || !Array.isArray(value) ? value : value.slice(0, 1)),
+  });
+  await inventory.synced();
+  const machine = inventory.get(template)?.properties;
+  expect(machine?.name).toBe('DC0_C0_RP0_VM0');
+  expect(machine?.['config.hardware.device']).toHaveLength(1);
+});
+
+test('listeners are notified when an inventory is interrupted and when it is live again', async () => {
+  const inventory = await syncedInventory();
+  const states: (readonly [boolean, boolean])[] = [];
+  const live = new Promise<void>((resolve) => {
+    inventory.onLiveness(() => {
+      states.push([inventory.isLive, inventory.interruption === undefined]);
+      if (inventory.isLive) resolve();
+    });
+  });
+  await vcsim.control.expireSessions();
+  await live;
+  expect(states).toEqual([
+    [false, false],
+    [true, true],
+  ]);
+});
+
 /** Counts the interruptions of an inventory from now on. */
 function watchInterruptions(inventory: Inventory): () => number {
   let count = 0;

@@ -3,8 +3,10 @@ import { StoppedError } from '../errors.ts';
 import { FaultError } from '../faults.ts';
 import {
   isOfType,
+  listsSpec,
   type ManagedObject,
   type ManagedType,
+  type ObjectList,
   type Ref,
   type TypedManagedObject,
   viewSpec,
@@ -24,6 +26,13 @@ export interface InventoryOptions {
   readonly properties: PropertyPaths;
   /** Object below which to watch. @default the whole vCenter */
   readonly container?: Ref;
+  /**
+   * Returns the lists whose objects to watch, for objects that are not below a container, such as scheduled tasks. Called
+   * whenever the watch starts over. @default the objects below `container`
+   */
+  readonly lists?: (content: Vim25['ServiceContent']) => readonly ObjectList[];
+  /** Called with each property value before it is stored. Returns the part of it to keep in memory. @default all of it */
+  readonly reduce?: (path: string, value: unknown) => unknown;
   /** Index functions by index name. Each returns the key of an object, or undefined to leave it out of the index. */
   readonly indexes?: Indexes;
 }
@@ -52,11 +61,13 @@ export class Inventory implements PropertySubscriber, Disposable {
   readonly #store: Store;
   readonly #view = new SessionView();
   readonly #listeners = new Set<(change: InventoryChange) => void>();
+  readonly #livenessListeners = new Set<() => void>();
   readonly #synced = Promise.withResolvers<void>();
   /** Objects that were reported since the filter was opened; `onSynced` removes all others. Undefined once synced. */
   #seen: Set<string> | undefined;
   #isSynced = false;
   #isLive = false;
+  #interruption: unknown;
 
   constructor(options: InventoryOptions, dependencies: InventoryDependencies) {
     this.#options = options;
@@ -73,6 +84,11 @@ export class Inventory implements PropertySubscriber, Disposable {
   /** Whether the inventory is complete and receives changes. False while the watch is interrupted. */
   get isLive(): boolean {
     return this.#isLive;
+  }
+
+  /** Error that interrupted the watch; undefined while the inventory is live. */
+  get interruption(): unknown {
+    return this.#interruption;
   }
 
   get size(): number {
@@ -104,8 +120,29 @@ export class Inventory implements PropertySubscriber, Disposable {
     return () => void this.#listeners.delete(listener);
   }
 
+  /** Calls the listener when `isLive` or `interruption` changes. @returns a function that removes the listener */
+  onLiveness(listener: () => void): () => void {
+    this.#livenessListeners.add(listener);
+    return () => void this.#livenessListeners.delete(listener);
+  }
+
   /** @internal */
   async openFilter(bound: BoundSession): Promise<Vim25['PropertyFilterSpec']> {
+    const { lists, properties } = this.#options;
+    if (lists === undefined) return this.#openView(bound);
+    const { content } = bound.login;
+    const { propSet, objectSet } = listsSpec(lists(content), properties);
+    this.#seen = new Set();
+    return {
+      propSet,
+      // vCenter rejects a filter without any object.
+      objectSet: objectSet.length === 0 ? [{ obj: content.rootFolder, skip: true }] : objectSet,
+      // An owner may have been deleted since the caller learned of it. Without the flag, vCenter would reject the filter.
+      reportMissingObjectsInResults: true,
+    };
+  }
+
+  async #openView(bound: BoundSession): Promise<Vim25['PropertyFilterSpec']> {
     const { viewManager, rootFolder } = bound.login.content;
     const { container = rootFolder, properties } = this.#options;
     if (viewManager === undefined)
@@ -121,7 +158,7 @@ export class Inventory implements PropertySubscriber, Disposable {
   applyUpdates(updates: readonly Vim25['ObjectUpdate'][]): void {
     for (const { kind, obj, changeSet } of updates) {
       if (kind === 'leave') this.#remove(obj);
-      else this.#put(obj, withChanges(kind === 'enter' ? {} : this.#store.get(obj)?.properties, changeSet));
+      else this.#put(obj, this.#changed(kind === 'enter' ? {} : this.#store.get(obj)?.properties, changeSet));
     }
   }
 
@@ -130,22 +167,23 @@ export class Inventory implements PropertySubscriber, Disposable {
     this.#seen = undefined;
     if (seen !== undefined)
       for (const { ref } of [...this.#store.all()]) if (!seen.has(keyOf(ref))) this.#remove(ref);
-    this.#isLive = true;
     this.#isSynced = true;
+    this.#setLive(true);
     this.#synced.resolve();
   }
 
   onInterrupted(error: unknown): void {
-    this.#isLive = false;
+    this.#setLive(false, error);
     if (error instanceof StoppedError) this.#synced.reject(error);
   }
 
   onResumed(): void {
-    this.#isLive = this.#seen === undefined;
+    if (this.#seen === undefined) this.#setLive(true);
   }
 
   [Symbol.dispose](): void {
     this.#listeners.clear();
+    this.#livenessListeners.clear();
     this.#dependencies.watcher.remove(this);
     void this.#view.destroy();
   }
@@ -167,26 +205,38 @@ export class Inventory implements PropertySubscriber, Disposable {
     this.#notify({ kind: 'removed', object });
   }
 
+  /** Returns the properties after a change. A change without a value unsets the property. */
+  #changed(
+    before: Readonly<Record<string, unknown>> = {},
+    changes: readonly Vim25['PropertyChange'][] = [],
+  ): Readonly<Record<string, unknown>> {
+    const { reduce } = this.#options;
+    const after = { ...before };
+    for (const { name, op, val } of changes) {
+      if (val === undefined || op === 'remove' || op === 'indirectRemove') delete after[name];
+      else after[name] = reduce === undefined ? val : reduce(name, val);
+    }
+    return after;
+  }
+
+  #setLive(isLive: boolean, interruption?: unknown): void {
+    if (this.#isLive === isLive && this.#interruption === interruption) return;
+    this.#isLive = isLive;
+    this.#interruption = interruption;
+    this.#call(this.#livenessListeners, undefined);
+  }
+
   #notify(change: InventoryChange): void {
-    for (const listener of [...this.#listeners]) {
+    this.#call(this.#listeners, change);
+  }
+
+  #call<T>(listeners: ReadonlySet<(argument: T) => void>, argument: T): void {
+    for (const listener of [...listeners]) {
       try {
-        listener(change);
+        listener(argument);
       } catch (error) {
         this.#dependencies.onError?.(error); // not rethrown: the other listeners must still be called
       }
     }
   }
-}
-
-/** Returns the properties after a change. A change without a value unsets the property. */
-function withChanges(
-  before: Readonly<Record<string, unknown>> = {},
-  changes: readonly Vim25['PropertyChange'][] = [],
-): Readonly<Record<string, unknown>> {
-  const after = { ...before };
-  for (const { name, op, val } of changes) {
-    if (val === undefined || op === 'remove' || op === 'indirectRemove') delete after[name];
-    else after[name] = val;
-  }
-  return after;
 }

@@ -5,6 +5,7 @@ import {
   type CloneOptions,
   customValueOf,
   type Datacenter,
+  FaultError,
   faultOf,
   isRef,
   type Ref,
@@ -199,6 +200,16 @@ test('unregisterFolder unregisters machines without destroying them, and fails w
   await expect(vcenter.read(folder, ['name'])).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' });
   await expect(vcenter.read(vm, ['name'])).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' });
   expect(await vcsim.control.calls()).not.toHaveProperty('Destroy_Task');
+});
+
+test('renameFolder renames a folder, and fails if the name is taken', async () => {
+  const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'before');
+  await vcenter.machines.createFolder(datacenter.vmFolder, 'taken');
+  const rename = async (name: string) =>
+    vcenter.tasks.follow(await vcenter.machines.renameFolder(folder, name));
+  await expect(rename('taken')).rejects.toThrow(FaultError);
+  await rename('after');
+  expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'after' });
 });
 
 test('a change with resend: false fails when its session has ended', async () => {

@@ -159,6 +159,15 @@ export class Machines {
       effectUnknown: true,
     });
   }
+
+  /** Renames a folder. The task fails when another object in its parent has the name. */
+  async renameFolder(folder: Ref<'Folder'>, newName: string, options: ChangeOptions = {}): Promise<TaskRef> {
+    const description = options.description ?? `renaming ${nameOf(folder)} to '${newName}'`;
+    return assertTask(
+      description,
+      await this.#calls.change('Rename_Task', () => folder, { newName }, { ...options, description }),
+    );
+  }
 }
 
 function assertTask(description: string, ref: Ref): TaskRef {

@@ -77,17 +77,37 @@ export function viewSpec(
   return listSpec(view, 'view', pathsByType);
 }
 
-/** Returns a filter for the objects that a property of `obj` lists. */
+/** The objects that a property of another object lists, or that object itself. */
+export interface ObjectList {
+  readonly owner: Ref;
+  /** Property of the owner that lists the objects. @default the owner is the only object */
+  readonly path?: string;
+}
+
+/** Returns a filter for the objects that a property of `owner` lists. */
 export function listSpec(
-  obj: Ref,
+  owner: Ref,
   path: string,
   pathsByType: Readonly<Record<string, readonly string[]>>,
 ): Vim25['PropertyFilterSpec'] {
-  const traversal: Vim25['TraversalSpec'] = { _type: 'TraversalSpec', type: obj.type, path, skip: false };
+  return listsSpec([{ owner, path }], pathsByType);
+}
+
+/** Returns a filter for the objects of several lists. */
+export function listsSpec(
+  lists: readonly ObjectList[],
+  pathsByType: Readonly<Record<string, readonly string[]>>,
+): Vim25['PropertyFilterSpec'] {
   return {
     propSet: Object.entries(pathsByType).map(([type, pathSet]) => ({ type, pathSet })),
-    objectSet: [{ obj, skip: true, selectSet: [traversal] }],
+    objectSet: lists.map(({ owner: obj, path }) =>
+      path === undefined ? { obj } : { obj, skip: true, selectSet: [traversal(obj.type, path)] },
+    ),
   };
+}
+
+function traversal(type: string, path: string): Vim25['TraversalSpec'] {
+  return { _type: 'TraversalSpec', type, path, skip: false };
 }
 
 /** Returns a filter for the given objects. */

@@ -14,6 +14,7 @@ export interface DataObject {
 /** The types by name: `Vim25['VirtualMachineCloneSpec']`. */
 export interface Vim25 {
   readonly AboutInfo: AboutInfo;
+  readonly Action: Action;
   readonly AlreadyExists: AlreadyExists;
   readonly ArrayUpdateSpec: ArrayUpdateSpec;
   readonly CannotAccessFile: CannotAccessFile;
@@ -62,6 +63,7 @@ export interface Vim25 {
   readonly HostPciDevice: HostPciDevice;
   readonly HostPciPassthruInfo: HostPciPassthruInfo;
   readonly HostQualifiedName: HostQualifiedName;
+  readonly HostSharedGpuCapabilities: HostSharedGpuCapabilities;
   readonly HostSriovInfo: HostSriovInfo;
   readonly HostSystemIdentificationInfo: HostSystemIdentificationInfo;
   readonly HostSystemInfo: HostSystemInfo;
@@ -87,6 +89,8 @@ export interface Vim25 {
   readonly LocalizedMethodFault: LocalizedMethodFault;
   readonly ManagedByInfo: ManagedByInfo;
   readonly ManagedObjectNotFound: ManagedObjectNotFound;
+  readonly MethodAction: MethodAction;
+  readonly MethodActionArgument: MethodActionArgument;
   readonly MethodFault: MethodFault;
   readonly MethodNotFound: MethodNotFound;
   readonly MissingObject: MissingObject;
@@ -128,6 +132,8 @@ export interface Vim25 {
   readonly RetrieveResult: RetrieveResult;
   readonly RuntimeFault: RuntimeFault;
   readonly ScheduledHardwareUpgradeInfo: ScheduledHardwareUpgradeInfo;
+  readonly ScheduledTaskInfo: ScheduledTaskInfo;
+  readonly ScheduledTaskSpec: ScheduledTaskSpec;
   readonly SecurityError: SecurityError;
   readonly SelectionSpec: SelectionSpec;
   readonly ServiceContent: ServiceContent;
@@ -143,6 +149,7 @@ export interface Vim25 {
   readonly TaskInProgress: TaskInProgress;
   readonly TaskInfo: TaskInfo;
   readonly TaskReason: TaskReason;
+  readonly TaskScheduler: TaskScheduler;
   readonly Timedout: Timedout;
   readonly ToolsConfigInfo: ToolsConfigInfo;
   readonly ToolsConfigInfoToolsLastInstallInfo: ToolsConfigInfoToolsLastInstallInfo;
@@ -352,6 +359,12 @@ export interface Calls {
     };
     readonly result: ManagedObjectReference;
   };
+  readonly Rename_Task: {
+    readonly args: {
+      readonly newName: string;
+    };
+    readonly result: ManagedObjectReference;
+  };
   readonly CloneVM_Task: {
     readonly args: {
       readonly folder: ManagedObjectReference;
@@ -460,6 +473,9 @@ export interface Properties {
     readonly snapshot: VirtualMachineSnapshotInfo;
     readonly 'snapshot.currentSnapshot': ManagedObjectReference;
     readonly 'summary.quickStats': VirtualMachineQuickStats;
+    readonly 'summary.quickStats.overallCpuDemand': number;
+    readonly 'summary.quickStats.guestMemoryUsage': number;
+    readonly 'summary.quickStats.hostMemoryUsage': number;
   };
   readonly Folder: {
     readonly name: string;
@@ -516,13 +532,17 @@ export interface Properties {
     readonly vm: readonly ManagedObjectReference[];
     readonly datastore: readonly ManagedObjectReference[];
     readonly network: readonly ManagedObjectReference[];
+    readonly customValue: readonly CustomFieldValue[];
     readonly 'runtime.connectionState': HostSystemConnectionState;
     readonly 'runtime.inMaintenanceMode': boolean;
     readonly 'runtime.powerState': HostSystemPowerState;
     readonly 'summary.hardware': HostHardwareSummary;
     readonly 'summary.quickStats': HostListSummaryQuickStats;
+    readonly 'summary.customValue': readonly CustomFieldValue[];
     readonly 'config.graphicsInfo': readonly HostGraphicsInfo[];
     readonly 'config.pciPassthruInfo': readonly HostPciPassthruInfo[];
+    readonly 'config.sharedPassthruGpuTypes': readonly string[];
+    readonly 'config.sharedGpuCapabilities': readonly HostSharedGpuCapabilities[];
     readonly 'hardware.pciDevice': readonly HostPciDevice[];
     readonly 'hardware.systemInfo': HostSystemInfo;
   };
@@ -545,6 +565,20 @@ export interface Properties {
   };
   readonly CustomFieldsManager: {
     readonly field: readonly CustomFieldDef[];
+  };
+  readonly ScheduledTaskManager: {
+    readonly scheduledTask: readonly ManagedObjectReference[];
+  };
+  readonly ScheduledTask: {
+    readonly info: ScheduledTaskInfo;
+    readonly 'info.name': string;
+    readonly 'info.enabled': boolean;
+    readonly 'info.action': Action;
+    readonly 'info.entity': ManagedObjectReference;
+    readonly 'info.taskObject': ManagedObjectReference;
+    readonly 'info.state': TaskInfoState;
+    readonly 'info.nextRunTime': Date;
+    readonly 'info.prevRunTime': Date;
   };
   readonly ContainerView: {
     readonly view: readonly ManagedObjectReference[];
@@ -603,6 +637,8 @@ interface AboutInfo extends DataObject {
   readonly licenseProductName?: string;
   readonly licenseProductVersion?: string;
 }
+
+interface Action extends DataObject {}
 
 interface AlreadyExists extends VimFault {
   readonly name?: string;
@@ -875,6 +911,14 @@ interface HostQualifiedName extends DataObject {
   readonly type: string;
 }
 
+interface HostSharedGpuCapabilities extends DataObject {
+  readonly vgpu: string;
+  readonly diskSnapshotSupported: boolean;
+  readonly memorySnapshotSupported: boolean;
+  readonly suspendSupported: boolean;
+  readonly migrateSupported: boolean;
+}
+
 interface HostSriovInfo extends HostPciPassthruInfo {
   readonly sriovEnabled: boolean;
   readonly sriovCapable: boolean;
@@ -988,6 +1032,15 @@ interface ManagedByInfo extends DataObject {
 
 interface ManagedObjectNotFound extends RuntimeFault {
   readonly obj: ManagedObjectReference;
+}
+
+interface MethodAction extends Action {
+  readonly name: string;
+  readonly argument?: readonly MethodActionArgument[];
+}
+
+interface MethodActionArgument extends DataObject {
+  readonly value: unknown;
 }
 
 interface MethodFault extends DataObject {
@@ -1201,6 +1254,30 @@ interface ScheduledHardwareUpgradeInfo extends DataObject {
   readonly fault?: LocalizedMethodFault;
 }
 
+interface ScheduledTaskInfo extends ScheduledTaskSpec {
+  readonly scheduledTask: ManagedObjectReference;
+  readonly entity: ManagedObjectReference;
+  readonly lastModifiedTime: Date;
+  readonly lastModifiedUser: string;
+  readonly nextRunTime?: Date;
+  readonly prevRunTime?: Date;
+  readonly state: TaskInfoState;
+  readonly error?: LocalizedMethodFault;
+  readonly result?: unknown;
+  readonly progress?: number;
+  readonly activeTask?: ManagedObjectReference;
+  readonly taskObject: ManagedObjectReference;
+}
+
+interface ScheduledTaskSpec extends DataObject {
+  readonly name: string;
+  readonly description: string;
+  readonly enabled: boolean;
+  readonly scheduler: TaskScheduler;
+  readonly action: Action;
+  readonly notification?: string;
+}
+
 interface SecurityError extends RuntimeFault {}
 
 interface SelectionSpec extends DataObject {
@@ -1334,6 +1411,11 @@ interface TaskInfo extends DataObject {
 }
 
 interface TaskReason extends DataObject {}
+
+interface TaskScheduler extends DataObject {
+  readonly activeTime?: Date;
+  readonly expireTime?: Date;
+}
 
 interface Timedout extends VimFault {}
 

@@ -11,6 +11,15 @@ export const TokenReview = foreignKind({
   scope: 'Cluster',
 });
 
+/** Asks the API server whether the user of the request has a permission. Needs no permission. */
+export const SelfSubjectAccessReview = foreignKind({
+  group: 'authorization.k8s.io',
+  version: 'v1',
+  kind: 'SelfSubjectAccessReview',
+  plural: 'selfsubjectaccessreviews',
+  scope: 'Cluster',
+});
+
 /** Asks the API server whether a user has a permission. */
 export const SubjectAccessReview = foreignKind({
   group: 'authorization.k8s.io',

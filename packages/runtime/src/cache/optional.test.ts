@@ -1,0 +1,98 @@
+import { nodeWorld, type World } from '@vmwright/core';
+import { type Cluster, condition } from '@vmwright/testbed';
+import { test } from '@vmwright/testbed/vitest';
+import { expect, onTestFinished } from 'vitest';
+import { connect } from '../../test/connect.ts';
+import { ConfigMap } from '../../test/kinds.ts';
+import { CustomResourceDefinition, crdOf, crdYaml } from '../kind/crd.ts';
+import { defineKind } from '../kind/define.ts';
+import { object, string } from '../kind/schema/index.ts';
+import { startManager } from '../testing/index.ts';
+
+const Gadget = defineKind({
+  group: 'optional.example.com',
+  version: 'v1',
+  kind: 'Gadget',
+  plural: 'gadgets',
+  spec: object({ size: string() }),
+});
+
+/** A world in which 30 seconds, the longest delay between two lists of a missing kind, pass in 1.5 seconds. */
+const fastWorld: World = { ...nodeWorld, after: (ms, callback) => nodeWorld.after(ms / 20, callback) };
+
+/** Runs a controller of ConfigMaps that reads gadgets, and records the result of each reconcile. */
+async function start(cluster: Cluster, namespaces: readonly string[]) {
+  const client = await connect(cluster.kubeconfig);
+  onTestFinished(() => client[Symbol.asyncDispose]());
+  const seen: string[] = [];
+  const waiting = new Set<() => void>();
+  const running = await startManager(cluster, { world: fastWorld, namespaces }, (manager) => {
+    manager.caches.get(Gadget, { optional: true });
+    manager.control({
+      for: ConfigMap,
+      reads: [Gadget],
+      reconcile: async ({ metadata: { name } }, { cache }) => {
+        if (name !== 'reader') return;
+        const gadgets = cache(Gadget);
+        seen.push(gadgets.isServed ? `${[...gadgets.list()].length} gadgets` : 'not installed');
+        for (const resume of waiting) resume();
+      },
+    });
+  });
+  onTestFinished(() => running[Symbol.asyncDispose]());
+  const until = async (result: string, since: number) => {
+    while (!seen.slice(since).includes(result))
+      await new Promise<void>((resolve) => {
+        waiting.add(resolve);
+      });
+    return seen.length;
+  };
+  return { ...running, client, until };
+}
+
+async function installGadgets(cluster: Cluster): Promise<void> {
+  await cluster.apply(await crdYaml(Gadget));
+  await cluster.waitFor(
+    `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crdOf(Gadget).metadata.name}`,
+    (crd) => condition(crd, 'Established') === 'True',
+  );
+}
+
+for (const count of [1, 2])
+  test(`a manager of ${count === 1 ? 'one namespace' : 'several namespaces'} starts without an optional kind, finds it when it is installed, and does without it when it is removed`, async ({
+    cluster,
+  }) => {
+    await using stack = new AsyncDisposableStack();
+    const namespaces: string[] = [];
+    while (namespaces.length < count) namespaces.push(stack.use(await cluster.namespace()).name);
+    const [namespace = ''] = namespaces;
+    const { manager, log, client, until } = await start(cluster, namespaces);
+    expect([manager.ready, manager.caches.unserved]).toEqual([true, ['gadgets.optional.example.com']]);
+    await client.create(ConfigMap, { metadata: { namespace, name: 'reader' } });
+    let since = await until('not installed', 0);
+
+    await installGadgets(cluster);
+    const { metadata: crd } = crdOf(Gadget);
+    stack.defer(async () => {
+      await cluster.kubectl(['delete', 'crd', crd.name, '--ignore-not-found']);
+    });
+    since = await until('0 gadgets', since); // the installation alone enqueues the objects
+    await client.create(Gadget, { metadata: { namespace, name: 'one' }, spec: { size: 'small' } });
+    await manager.caches.get(Gadget).refresh(new AbortController().signal);
+    expect([...manager.caches.get(Gadget).keys()]).toEqual([`${namespace}/one`]);
+    expect(manager.caches.unserved).toEqual([]);
+
+    await client.delete(CustomResourceDefinition, crd);
+    since = await until('not installed', since);
+    expect([...manager.caches.get(Gadget).keys()]).toEqual([]);
+    await manager.caches.get(Gadget).refresh(new AbortController().signal);
+
+    await installGadgets(cluster);
+    await until('0 gadgets', since);
+    expect(log.filter(({ kind }) => kind === 'gadgets.optional.example.com').map(({ msg }) => msg)).toEqual([
+      'Optional kind is not installed, continuing without it',
+      'Optional kind was installed',
+      'Optional kind is not installed, continuing without it',
+      'Optional kind was installed',
+    ]);
+  });
