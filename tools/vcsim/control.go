@@ -72,19 +72,11 @@ func newControl(v *vcenter) http.Handler {
 		return nil, nil
 	})
 
-	route("PATCH /hosts/{name}", func(r *http.Request) (any, error) {
-		state, err := readChecked[hostState](r)
-		if err != nil {
-			return nil, err
-		}
-		return nil, v.inventory.setHost(r.PathValue("name"), state)
-	})
-	route("PATCH /vms/{name}", func(r *http.Request) (any, error) {
-		state, err := readChecked[vmState](r)
-		if err != nil {
-			return nil, err
-		}
-		return nil, v.inventory.setVM(r.PathValue("name"), state)
+	route("PATCH /hosts/{name}", changing(v.inventory.setHost))
+	route("PATCH /vms/{name}", changing(v.inventory.setVM))
+	route("PUT /scheduled-tasks/{name}", changing(v.scheduled.put))
+	route("DELETE /scheduled-tasks/{name}", func(r *http.Request) (any, error) {
+		return nil, v.scheduled.remove(r.PathValue("name"))
 	})
 
 	route("/", func(r *http.Request) (any, error) {
@@ -165,6 +157,17 @@ func milliseconds(name string, ms int) (time.Duration, error) {
 		return 0, fmt.Errorf("%s must be between 0 and 86400000 milliseconds (a day), not %d", name, ms)
 	}
 	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// changing returns the handler of a request that changes the object with the name in its path.
+func changing[T interface{ check() error }](change func(name string, state T) error) func(*http.Request) (any, error) {
+	return func(r *http.Request) (any, error) {
+		state, err := readChecked[T](r)
+		if err != nil {
+			return nil, err
+		}
+		return nil, change(r.PathValue("name"), state)
+	}
 }
 
 func readChecked[T interface{ check() error }](r *http.Request) (T, error) {

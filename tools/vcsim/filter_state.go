@@ -28,6 +28,10 @@ func (s filterState) isAffected(spec types.PropertyFilterSpec, refs map[types.Ma
 			if object.Obj == ref || traverses(object.SelectSet, ref.Type) {
 				return true
 			}
+			// The simulator changes a host's list of VMs without notification when it creates or removes a VM.
+			if ref.Type == "VirtualMachine" && traverses(object.SelectSet, "HostSystem") {
+				return true
+			}
 		}
 	}
 	return false

@@ -19,10 +19,13 @@ type inventory struct {
 type hostState struct {
 	Gpus          *int    `json:"gpus"`
 	GpuModel      *string `json:"gpuModel"`
+	GpuMode       *string `json:"gpuMode"`
 	Maintenance   *bool   `json:"maintenance"`
 	Connection    *string `json:"connection"`
 	CPUUsageMhz   *int32  `json:"cpuUsageMhz"`
 	MemoryUsageMb *int32  `json:"memoryUsageMb"`
+	// Attributes are custom attributes by name; an empty value removes one.
+	Attributes *map[string]string `json:"attributes"`
 }
 
 type vmState struct {
@@ -31,6 +34,12 @@ type vmState struct {
 	GuestMemoryMb *int32  `json:"guestMemoryMb"`
 	HostMemoryMb  *int32  `json:"hostMemoryMb"`
 	IP            *string `json:"ip"`
+	UUID          *string `json:"uuid"`
+	InstanceUUID  *string `json:"instanceUuid"`
+	// Host is the name or reference of the host that the VM moves to.
+	Host *string `json:"host"`
+	// PciDevices replaces the attached PCI devices.
+	PciDevices *[]pciDevice `json:"pciDevices"`
 }
 
 func (s hostState) check() error {
@@ -46,6 +55,10 @@ func (s hostState) check() error {
 		return fmt.Errorf("gpus must be between 0 and %d, not %d", maxGpus, *s.Gpus)
 	case s.GpuModel != nil && s.Gpus == nil:
 		return errors.New("gpuModel requires gpus, the number of GPUs")
+	case s.GpuMode != nil && s.Gpus == nil:
+		return errors.New("gpuMode requires gpus, the number of GPUs")
+	case s.GpuMode != nil && gpuModes[*s.GpuMode] == "":
+		return fmt.Errorf("gpuMode must be passthrough, vgpu or graphics, not %q", *s.GpuMode)
 	case s.Connection != nil && !slices.Contains(connections, *s.Connection):
 		return fmt.Errorf("connection must be one of %v, not %q", connections, *s.Connection)
 	}
@@ -59,6 +72,13 @@ func (s vmState) check() error {
 	case s.IP != nil && *s.IP != "" && net.ParseIP(*s.IP) == nil:
 		return fmt.Errorf("ip must be an IP address, or empty to remove it, not %q", *s.IP)
 	}
+	if s.PciDevices != nil {
+		for _, device := range *s.PciDevices {
+			if err := device.check(); err != nil {
+				return err
+			}
+		}
+	}
 	return notNegative(map[string]*int32{
 		"cpuUsageMhz": s.CPUUsageMhz, "cpuDemandMhz": s.CPUDemandMhz,
 		"guestMemoryMb": s.GuestMemoryMb, "hostMemoryMb": s.HostMemoryMb,
@@ -71,13 +91,25 @@ func (i *inventory) setHost(name string, state hostState) error {
 		return err
 	}
 	host := found.(*simulator.HostSystem)
+	var attributes []types.BaseCustomFieldValue
+	if state.Attributes != nil {
+		attributes = i.attributes(host, *state.Attributes)
+	}
 	i.update(host, func(changes *changes) {
 		if state.Gpus != nil {
-			model := defaultGpuModel
+			model, mode := defaultGpuModel, "passthrough"
 			if state.GpuModel != nil {
 				model = *state.GpuModel
 			}
-			changes.gpus(host.Hardware.PciDevice, *state.Gpus, model)
+			if state.GpuMode != nil {
+				mode = *state.GpuMode
+			}
+			changes.gpus(host.Hardware.PciDevice, *state.Gpus, model, mode)
+		}
+		if state.Attributes != nil {
+			changes.set("customValue", attributes)
+			changes.set("value", attributes)
+			changes.set("summary.customValue", attributes)
 		}
 		if state.Maintenance != nil {
 			changes.set("runtime.inMaintenanceMode", *state.Maintenance)
@@ -100,7 +132,21 @@ func (i *inventory) setVM(name string, state vmState) error {
 		return err
 	}
 	vm := found.(*simulator.VirtualMachine)
+	if state.Host != nil {
+		if err := i.move(vm, *state.Host); err != nil {
+			return err
+		}
+	}
 	i.update(vm, func(changes *changes) {
+		for path, uuid := range map[string]*string{"uuid": state.UUID, "instanceUuid": state.InstanceUUID} {
+			if uuid != nil {
+				changes.set("config."+path, *uuid)
+				changes.set("summary.config."+path, *uuid)
+			}
+		}
+		if state.PciDevices != nil {
+			changes.pciDevices(vm.Config.Hardware.Device, *state.PciDevices)
+		}
 		changes.setInt("summary.quickStats.overallCpuUsage", state.CPUUsageMhz)
 		changes.setInt("summary.quickStats.overallCpuDemand", state.CPUDemandMhz)
 		changes.setInt("summary.quickStats.guestMemoryUsage", state.GuestMemoryMb)
@@ -118,6 +164,61 @@ func (i *inventory) setVM(name string, state vmState) error {
 		}
 	})
 	return nil
+}
+
+// move moves a VM to another host. The simulator's RelocateVM_Task does not move it between the hosts' lists of VMs, and notifies
+// no watcher of these lists.
+func (i *inventory) move(vm *simulator.VirtualMachine, name string) error {
+	found, err := i.find("HostSystem", "host", name)
+	if err != nil {
+		return err
+	}
+	host, self := found.Reference(), vm.Reference()
+	var from types.ManagedObjectReference
+	i.update(vm, func(changes *changes) {
+		from = *vm.Runtime.Host
+		changes.set("runtime.host", host)
+		changes.set("summary.runtime.host", host)
+	})
+	for _, reference := range []types.ManagedObjectReference{from, host} {
+		each := i.context().Map.Get(reference).(*simulator.HostSystem)
+		i.update(each, func(changes *changes) {
+			vms := slices.DeleteFunc(slices.Clone(each.Vm), func(other types.ManagedObjectReference) bool { return other == self })
+			if reference == host {
+				vms = append(vms, self)
+			}
+			changes.set("vm", vms)
+		})
+	}
+	return nil
+}
+
+// attributes returns the custom attributes of a host after a change. It defines attributes that do not exist.
+func (i *inventory) attributes(host *simulator.HostSystem, wanted map[string]string) []types.BaseCustomFieldValue {
+	ctx := i.context()
+	var values []types.BaseCustomFieldValue
+	ctx.WithLock(host, func() { values = slices.Clone(host.CustomValue) })
+	manager := ctx.Map.CustomFieldsManager()
+	i.update(manager, func(changes *changes) {
+		for name, value := range wanted {
+			index := slices.IndexFunc(manager.Field, func(field types.CustomFieldDef) bool { return field.Name == name })
+			if index < 0 {
+				manager.AddCustomFieldDef(ctx, &types.AddCustomFieldDef{Name: name})
+				index = len(manager.Field) - 1
+			}
+			key := manager.Field[index].Key
+			values = slices.DeleteFunc(values, func(other types.BaseCustomFieldValue) bool {
+				return other.GetCustomFieldValue().Key == key
+			})
+			if value != "" {
+				values = append(values, &types.CustomFieldStringValue{
+					CustomFieldValue: types.CustomFieldValue{Key: key}, Value: value,
+				})
+			}
+		}
+		changes.set("field", slices.Clone(manager.Field))
+	})
+	return values
 }
 
 type changes []types.PropertyChange

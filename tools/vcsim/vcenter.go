@@ -28,6 +28,7 @@ type vcenter struct {
 	sessions    *sessions
 	statuses    *statuses
 	inventory   *inventory
+	scheduled   *scheduledTasks
 }
 
 func newVCenter(config config, socket net.Listener) (*vcenter, error) {
@@ -87,6 +88,7 @@ func newVCenter(config config, socket net.Listener) (*vcenter, error) {
 		sessions:    newSessions(service, waits),
 		statuses:    &statuses{},
 		inventory:   inventory,
+		scheduled:   newScheduledTasks(inventory, *config.model.ServiceContent.ScheduledTaskManager),
 	}
 	v.sessions.setTimeout(config.sessionTimeout)
 	// The simulator calls this handler before it executes a call.

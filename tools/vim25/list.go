@@ -32,6 +32,7 @@ var calls = []any{
 	methods.FindChildBody{},
 
 	methods.CreateFolderBody{},
+	methods.Rename_TaskBody{},
 	methods.CloneVM_TaskBody{},
 	methods.ReconfigVM_TaskBody{},
 	methods.CreateSnapshot_TaskBody{},
@@ -57,7 +58,8 @@ var properties = []managed{
 		"config.hardware.device", "config.hardware.memoryMB", "config.hardware.numCPU",
 		"runtime.powerState", "runtime.connectionState", "runtime.host", "runtime.question",
 		"guest.ipAddress", "guest.hostName", "guest.net", "guest.guestState", "guest.toolsRunningStatus",
-		"snapshot", "snapshot.currentSnapshot", "summary.quickStats",
+		"snapshot", "snapshot.currentSnapshot", "summary.quickStats", "summary.quickStats.overallCpuDemand",
+		"summary.quickStats.guestMemoryUsage", "summary.quickStats.hostMemoryUsage",
 	}},
 	{mo.Folder{}, []string{"name", "parent", "childType", "childEntity", "customValue"}},
 	{mo.Datacenter{}, []string{"name", "parent", "vmFolder", "hostFolder", "datastoreFolder", "networkFolder"}},
@@ -67,10 +69,11 @@ var properties = []managed{
 	{mo.Datastore{}, []string{"name", "parent", "summary", "host"}},
 	{mo.Network{}, []string{"name", "parent", "host"}},
 	{mo.HostSystem{}, []string{
-		"name", "parent", "vm", "datastore", "network",
+		"name", "parent", "vm", "datastore", "network", "customValue",
 		"runtime.connectionState", "runtime.inMaintenanceMode", "runtime.powerState",
-		"summary.hardware", "summary.quickStats",
-		"config.graphicsInfo", "config.pciPassthruInfo", "hardware.pciDevice", "hardware.systemInfo",
+		"summary.hardware", "summary.quickStats", "summary.customValue",
+		"config.graphicsInfo", "config.pciPassthruInfo", "config.sharedPassthruGpuTypes", "config.sharedGpuCapabilities",
+		"hardware.pciDevice", "hardware.systemInfo",
 	}},
 	{mo.Task{}, []string{
 		"info", "info.state", "info.error", "info.result", "info.progress", "info.entity", "info.descriptionId",
@@ -78,6 +81,11 @@ var properties = []managed{
 	}},
 	{mo.SessionManager{}, []string{"currentSession", "sessionList"}},
 	{mo.CustomFieldsManager{}, []string{"field"}},
+	{mo.ScheduledTaskManager{}, []string{"scheduledTask"}},
+	{mo.ScheduledTask{}, []string{
+		"info", "info.name", "info.enabled", "info.action", "info.entity", "info.taskObject", "info.state",
+		"info.nextRunTime", "info.prevRunTime",
+	}},
 	{mo.ContainerView{}, []string{"view"}},
 	{mo.ListView{}, []string{"view"}},
 }
@@ -98,7 +106,7 @@ var subtypes = []any{
 	types.VirtualPCIPassthrough{}, types.VirtualPCIPassthroughVmiopBackingInfo{},
 	types.VirtualPCIPassthroughDynamicBackingInfo{}, types.VirtualPCIPassthroughDeviceBackingInfo{},
 	types.ParaVirtualSCSIController{}, types.VirtualLsiLogicController{},
-	types.HostSriovInfo{},
+	types.HostSriovInfo{}, types.MethodAction{},
 
 	types.NotAuthenticated{}, types.NoPermission{}, types.InvalidLogin{}, types.ManagedObjectNotFound{},
 	types.DuplicateName{}, types.AlreadyExists{}, types.NotFound{}, types.InvalidArgument{}, types.InvalidName{},

@@ -10,10 +10,11 @@ export {
   type ControlPlaneOptions,
   startControlPlane,
 } from './kubernetes/control-plane.ts';
-export { type KubeVirt, startKubeVirt } from './kubevirt/kubevirt.ts';
+export { type KubeVirt, type KubeVirtOptions, startKubeVirt } from './kubevirt/kubevirt.ts';
 export { createNode, startKwok } from './kwok/kwok.ts';
 export { manifestPath } from './manifests/load.ts';
 export { installOperator, type OperatorOptions, operatorSays, startOperator } from './operator/operator.ts';
+export { type PgBouncer, startPgBouncer } from './pgbouncer/pgbouncer.ts';
 export { Postgres, startPostgres } from './postgres/postgres.ts';
 export { Part } from './process/part.ts';
 export { freePort } from './process/ports.ts';

@@ -67,7 +67,7 @@ async function extract(archive: string, member: string, target: string): Promise
 }
 
 /** HTTP client for downloads that honours proxies and the mirror. */
-class Web {
+export class Web {
   readonly #agent = new EnvHttpProxyAgent({
     connect: { timeout: 5_000 },
     headersTimeout: 15_000,

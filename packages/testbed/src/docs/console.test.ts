@@ -23,7 +23,7 @@ test('shapeOf ignores differences in ids, CPU, ages and widths, and no others', 
 });
 
 describe('the first manifest of a page is the file that its commands apply', () => {
-  test.each(['vm', 'vmgroup', 'virtualmachine', 'vmdiskimage'])('%s', (kind) => {
+  test.each(['vm', 'vmgroup', 'virtualmachine', 'vmdiskimage', 'gpuinfo'])('%s', (kind) => {
     const [, manifest = ''] = /^```yaml\n(.*?)^```$/ms.exec(readFileSync(`${DOCS}${kind}.md`, 'utf8')) ?? [];
     expect(manifest).not.toBe('');
     expect(readFileSync(`${DOCS}examples/${kind}.yaml`, 'utf8')).toContain(manifest);

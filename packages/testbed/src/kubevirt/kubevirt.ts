@@ -14,9 +14,17 @@ import { storageManifests } from './stand-ins/storage-classes.ts';
 
 /** KubeVirt on a control plane: its real controllers, or an imitation by kwok if their binaries are not available. */
 export type KubeVirt = AsyncDisposable & { readonly kwok: Part } & (
-    | { readonly imitated: false; readonly virtController: Part; readonly virtApi: Part }
+    | { readonly imitated: false; readonly virtController: Part; readonly virtApi: Part | undefined }
     | { readonly imitated: true; readonly reason: string }
   );
+
+export interface KubeVirtOptions {
+  /**
+   * Starts virt-api, which takes half of the start-up time. Without it, VMs are neither validated nor defaulted, and have no
+   * subresources. @default true
+   */
+  readonly virtApi?: boolean;
+}
 
 const NODES = ['kubevirt-1', 'kubevirt-2'];
 
@@ -41,7 +49,10 @@ const NODE_OPTIONS = {
  * the nodes and virt-handler (`stages/`); stand-ins simulate CDI and the CSI driver (`stand-ins/`). The control plane must have
  * a scheduler.
  */
-export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): Promise<KubeVirt> {
+export async function startKubeVirt(
+  { cluster, pki, scheduler }: ControlPlane,
+  { virtApi: withVirtApi = true }: KubeVirtOptions = {},
+): Promise<KubeVirt> {
   if (scheduler === undefined)
     throw new TestbedError('PART_NOT_READY', 'KubeVirt needs startControlPlane({ scheduler: true })');
   await using stack = new AsyncDisposableStack();
@@ -76,11 +87,11 @@ export async function startKubeVirt({ cluster, pki, scheduler }: ControlPlane): 
   const certificates = await writeCertificates(pki);
   const starting = [
     startVirtController(cluster, programs.virtController, certificates),
-    startVirtApi(cluster, programs.virtApi, certificates),
+    withVirtApi ? startVirtApi(cluster, programs.virtApi, certificates) : undefined,
   ] as const;
   // If one fails to start, the other is still disposed of.
   for (const each of await Promise.allSettled(starting))
-    if (each.status === 'fulfilled') stack.use(each.value);
+    if (each.status === 'fulfilled') stack.use(each.value ?? null);
   const [virtController, virtApi] = await Promise.all(starting);
   const owned = stack.move();
   return {

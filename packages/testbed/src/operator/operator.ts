@@ -12,10 +12,12 @@ export interface OperatorOptions {
   readonly cluster: Cluster;
   /** The cloud of the VM controller. Without it, the controller is disabled. */
   readonly cloud?: Pick<Cloud, 'url' | 'apiKey'>;
-  /** The vCenter of the VmGroup controller. Without it, the controller is disabled. */
+  /** The vCenter of the VmGroup controller, and of the nodes of GPUInfos. Without it, the VmGroup controller is disabled. */
   readonly vcsim?: Pick<Vcsim, 'host' | 'username' | 'password' | 'caFile'>;
   /** Whether the controllers of VirtualMachine and VMDiskImage run. The cluster must have KubeVirt. @default false */
   readonly kubevirt?: boolean;
+  /** Whether the controller of GPUInfo runs. @default false */
+  readonly gpuinfo?: boolean;
   /** Namespace of the operator's leases and service account. */
   readonly namespace: string;
   /** Additional flags. */
@@ -53,9 +55,13 @@ export async function installOperator(
     'crd/vmgroups.vm.codeconnect.vmworld.com',
     'crd/virtualmachines.pelotech.ot',
     'crd/vmdiskimages.crd.pelotech.ot',
+    'crd/gpuinfoes.topology.corinternal.com',
   ];
   await cluster.kubectl(['wait', '--for=condition=Established', ...crds]);
 }
+
+/** Lets VirtualMachines of all namespaces use and create the images that the samples of `config/samples` refer to. */
+const IMAGE_ACCESS = ['--image-namespaces=vmdi-farm', '--image-creation-namespaces=vmdi-farm'];
 
 /** Starts the operator as a separate process with its own service account. */
 export async function startOperator(options: OperatorOptions): Promise<Part> {
@@ -80,13 +86,18 @@ export async function operatorSays(options: OperatorOptions, command: 'orphans')
 }
 
 async function operatorCommand(options: OperatorOptions, command: string, ...flags: readonly string[]) {
-  const { cluster, cloud, vcsim, kubevirt, namespace, args = [], env = {} } = options;
+  const { cluster, cloud, vcsim, kubevirt, gpuinfo, namespace, args = [], env = {} } = options;
   const controllers = [
     ...(cloud ? ['vm'] : []),
     ...(vcsim ? ['vmgroup'] : []),
     ...(kubevirt ? ['kubevirt'] : []),
+    ...(gpuinfo ? ['gpuinfo'] : []),
   ];
-  const common = [`--controllers=${controllers.join()}`, `--namespace=${namespace}`];
+  const common = [
+    `--controllers=${controllers.join()}`,
+    `--namespace=${namespace}`,
+    ...(kubevirt ? IMAGE_ACCESS : []),
+  ];
   return {
     ...programOf('operator', command, ...common, ...flags, ...args),
     env: {

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, chown, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { TestbedError } from '../errors.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
 import { RunSupervisor } from '../process/run-supervisor.ts';
 import { type Binaries, installedNative, usableBinaries } from './binaries.ts';
+import { giveTo } from './give-to.ts';
 import { type Address, acceptsClients } from './handshake.ts';
 import { type ServerUser, serverUser } from './server-user.ts';
 import { supervisedCommand } from './supervised-command.ts';
@@ -155,10 +156,4 @@ async function writeTls(
     await writeFile(path, pem);
     await giveTo(user, path, 0o600);
   }
-}
-
-/** Sets the mode of a file or folder, and makes the server user its owner. */
-async function giveTo(user: ServerUser | undefined, path: string, mode: number): Promise<void> {
-  await chmod(path, mode);
-  if (user !== undefined) await chown(path, user.uid, user.gid);
 }

@@ -76,12 +76,13 @@ export class Part implements AsyncDisposable {
       readyTimeoutMs = 60_000,
       killSignal = 'SIGKILL',
     } = this.#options;
-    const path = { PATH: process.env.PATH ?? '', HOME: this.dir, TMPDIR: this.dir };
+    const { PATH = '', NODE_COMPILE_CACHE } = process.env;
+    const inherited = { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) };
     const started = await RunSupervisor.shared
       .start({
         command,
         args,
-        env: { ...path, ...env },
+        env: { ...inherited, HOME: this.dir, TMPDIR: this.dir, ...env },
         cwd: this.dir,
         log: this.log,
         killSignal,

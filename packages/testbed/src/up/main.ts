@@ -119,13 +119,13 @@ async function describe(testbed: Testbed, ports: Ports): Promise<Row[]> {
     },
     {
       part: 'operator',
-      version: 'this checkout',
+      version: 'from sources',
       address: operatorUrl(ports),
       use: 'kubectl get cvm,vg,otvm,vmdi -A; curl $OPERATOR_URL/metrics',
     },
     {
       part: 'mirror',
-      version: 'this checkout',
+      version: 'from sources',
       address: testbed.mirror.url,
       use: 'psql "$DATABASE_URL" -c "SELECT vm_name, status FROM vms"; curl $MIRROR_URL/health/controller',
     },
@@ -143,6 +143,7 @@ async function programs(): Promise<Record<string, string>> {
     node: process.execPath,
     kubectl: await new Assets().path('kubectl'),
     vmwright: own('operator/src/main.ts'),
+    'kubectl-vmwright': own('operator/src/main.ts'),
     'ssvirt-vm-controller': own('operator/src/ssvirt-vm-controller.ts'),
     'vmwright-cloud': own('cloud/src/main.ts'),
   };

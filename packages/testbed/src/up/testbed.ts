@@ -4,6 +4,7 @@ import { elapsed } from '../assets/progress.ts';
 import { type Cloud, startCloud } from '../cloud/cloud.ts';
 import { type ControlPlane, startControlPlane } from '../kubernetes/control-plane.ts';
 import { type KubeVirt, kubeVirtPrograms, startKubeVirt } from '../kubevirt/kubevirt.ts';
+import { createNode } from '../kwok/kwok.ts';
 import { installOperator, startOperator } from '../operator/operator.ts';
 import { type Postgres, startPostgres } from '../postgres/postgres.ts';
 import type { Part } from '../process/part.ts';
@@ -45,6 +46,9 @@ const CLOUD = {
  */
 const VCSIM = { inventory: { standaloneHosts: 0 }, templates: ['vm-operator-template'] };
 
+/** Nodes with GPUs, and the number of GPUs of each. */
+const GPU_NODES = { 'gpu-1': '2', 'gpu-2': '1' };
+
 export async function startTestbed(ports: Ports, print: (line: string) => void): Promise<Testbed> {
   await using stack = new AsyncDisposableStack();
   const starting = async <T extends AsyncDisposable>(what: string, start: () => Promise<T>): Promise<T> => {
@@ -64,12 +68,18 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
   const toxiproxy = await starting('toxiproxy', () => startToxiproxy({ port: ports.toxiproxy }));
   const kubeVirt = await starting('kubevirt', () => startKubeVirt(controlPlane));
   const { cluster } = controlPlane;
+  await Promise.all(
+    Object.entries(GPU_NODES).map(([name, gpus]) =>
+      createNode(cluster, name, { resources: { 'nvidia.com/gpu': gpus } }),
+    ),
+  );
   const cloud = await starting('cloud', () => startCloud({ ...CLOUD, port: ports.cloud }));
   const operator = await starting('operator', async () => {
     await cluster.kubectl(['create', 'namespace', NAMESPACE]);
     await installOperator(cluster, NAMESPACE, ports.webhook);
     const options = { webhookPort: ports.webhook, statusPort: ports.metrics };
-    return startOperator({ cluster, cloud, vcsim, kubevirt: true, namespace: NAMESPACE, ...options });
+    const controllers = { cloud, vcsim, kubevirt: true, gpuinfo: true };
+    return startOperator({ cluster, namespace: NAMESPACE, ...controllers, ...options });
   });
   const mirror = await starting('mirror', async () => {
     await using ssvirt = await Ssvirt.install(postgres);

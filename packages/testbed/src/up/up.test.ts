@@ -21,7 +21,7 @@ import { run, tryRun } from '../process/run.ts';
 import { temporaryFolder } from '../process/run-supervisor.ts';
 import { until } from '../process/until.ts';
 
-/** PATH without the entries that npm and make add, such as our Node. */
+/** PATH without the `node_modules` folders that npm and make add; one of them contains the pinned Node.js. */
 const SYSTEM_PATH = (process.env.PATH ?? '')
   .split(':')
   .filter((folder) => !folder.includes('node_modules'))
@@ -125,8 +125,8 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
     'postgresql +18',
     'toxiproxy +2.12.0',
     'cloud +simulated machines',
-    'operator +this checkout',
-    'mirror +this checkout',
+    'operator +from sources',
+    'mirror +from sources',
   ]) {
     expect(up.output()).toMatch(new RegExp(`^${part}`, 'm'));
   }
@@ -146,6 +146,8 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
     what: 'the sample VmGroup is running',
   });
   expect(await shell(up, 'kubectl get nodes')).toMatch(/kubevirt-1 +Ready/);
+  await shell(up, 'kubectl wait --for=condition=Ready gpu/gpuinfo-sample --timeout=60s');
+  expect(await shell(up, 'kubectl get gpu')).toMatch(/^gpuinfo-sample +100 +true +gpu-1 +gpu-1 +8760$/m);
   expect(await shell(up, 'curl -sf $VCSIM_CONTROL/sessions')).toBeTruthy();
   expect(await shell(up, 'curl -skf https://$VC_HOST/sdk/vimServiceVersions.xml')).toContain('urn:vim25');
   expect(await shell(up, 'curl -sf $TOXIPROXY_URL/version')).toContain('2.12.0');
@@ -205,7 +207,7 @@ test('every documented command prints what its page shows', async () => {
   const { stdout } = await tryRun('sh', ['-c', `. ${join(up.dir, 'env')}; ${programs}`], {
     env: { PATH: SYSTEM_PATH },
   });
-  expect(stdout).toMatch(/^v24\.[\s\S]*^vmwright: [\s\S]*^vmwright-cloud serve /m);
+  expect(stdout).toMatch(/^v24\.[\s\S]*^Usage: vmwright [\s\S]*^vmwright-cloud serve /m);
   for (const name of ['mirror', 'vm', 'vmgroup', 'vmdiskimage', 'virtualmachine', 'tour'])
     await runPage(up, `docs/${name}.md`);
   // A resource name takes precedence over a short name, which is why the pages use `cvm`.
@@ -226,7 +228,9 @@ test('without Go and KubeVirt binaries, kwok imitates KubeVirt and the table say
     if (name === 'kubevirt') continue;
     for (const program of programs.keys()) symlinkSync(await new Assets().path(program), join(work, program));
   }
-  const up = await start({ VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work) });
+  // As the outermost shell with a socket as its input, bash of make would read ~/.bashrc, which may add Go to the PATH.
+  const env = { VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work), SHLVL: '2' };
+  const up = await start(env);
   await ready(up);
   expect(up.output()).toMatch(/^kubevirt +imitated .*virt-controller is not available/m);
   await shell(

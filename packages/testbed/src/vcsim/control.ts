@@ -47,11 +47,24 @@ export interface HostState {
   readonly gpus?: number;
   /** @default 'NVIDIA A100' */
   readonly gpuModel?: string;
+  /** How the host offers its GPUs to VMs. @default 'passthrough' */
+  readonly gpuMode?: 'passthrough' | 'vgpu' | 'graphics';
   readonly maintenance?: boolean;
   readonly connection?: 'connected' | 'disconnected' | 'notResponding';
   readonly cpuUsageMhz?: number;
   readonly memoryUsageMb?: number;
+  /** Custom attributes by name; an empty value removes one. Attributes that do not exist are defined. */
+  readonly attributes?: Readonly<Record<string, string>>;
 }
+
+/** A PCI device of the host, by its id (`0000:af:00.0` is the first GPU), or a vGPU, by its profile. */
+type VmPciDevice =
+  | {
+      readonly id: string;
+      /** Whether vCenter selected the device at power-on. @default false, the configuration names the device */
+      readonly dynamic?: boolean;
+    }
+  | { readonly vgpu: string };
 
 export interface VmState {
   readonly cpuUsageMhz?: number;
@@ -60,6 +73,27 @@ export interface VmState {
   readonly hostMemoryMb?: number;
   /** IP address of the guest; an empty string removes it. */
   readonly ip?: string;
+  /** BIOS UUID. */
+  readonly uuid?: string;
+  readonly instanceUuid?: string;
+  /** Host to move the VM to, by name or reference. */
+  readonly host?: string;
+  /** Replaces the attached PCI devices. */
+  readonly pciDevices?: readonly VmPciDevice[];
+}
+
+/** A scheduled task. The simulator never runs it. */
+export interface ScheduledTaskState {
+  /** Host or cluster, by name or reference. */
+  readonly entity: string;
+  /** vim25 method, such as `EnterMaintenanceMode_Task`. */
+  readonly method: string;
+  /** Next time at which the task runs. @default it will not run again */
+  readonly at?: Date;
+  /** @default true */
+  readonly enabled?: boolean;
+  /** Whether the task is running now. @default false */
+  readonly running?: boolean;
 }
 
 export interface VcsimSession {
@@ -137,6 +171,15 @@ export class VcsimControl {
   /** Changes a VM, by name (`DC0_C0_RP0_VM0`) or reference (`vm-54`). Property collectors are notified. */
   async vm(name: string, state: VmState): Promise<void> {
     await this.#request('PATCH', `/vms/${encodeURIComponent(name)}`, state);
+  }
+
+  /** Creates the scheduled task with this name, or replaces it. Property collectors are notified. */
+  async scheduleTask(name: string, state: ScheduledTaskState): Promise<void> {
+    await this.#request('PUT', `/scheduled-tasks/${encodeURIComponent(name)}`, state);
+  }
+
+  async removeScheduledTask(name: string): Promise<void> {
+    await this.#request('DELETE', `/scheduled-tasks/${encodeURIComponent(name)}`);
   }
 
   /** Returns the number of calls by method, including failed ones. */

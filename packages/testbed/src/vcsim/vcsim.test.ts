@@ -377,6 +377,60 @@ test('usage and IP address of a VM can be set, and watchers are notified', async
   expect(await client.property(template, 'guest.ipAddress')).toBe(undefined);
 });
 
+test('UUID, host and PCI devices of a VM can be set, and the hosts list the VM that moved', async () => {
+  const from = await client.property(template, 'runtime.host');
+  const to = from === host.value ? await mustFind(client, 'HostSystem', 'DC0_C0_H1') : host;
+  const uuid = '420a1b2c-3d4e-5f60-7182-93a4b5c6d7e8';
+  await vcsim.control.vm(template.value, {
+    uuid,
+    instanceUuid: uuid,
+    host: to.value,
+    pciDevices: [{ id: '0000:af:00.0' }, { id: '0000:af:01.0', dynamic: true }, { vgpu: 'grid_a100-10c' }],
+  });
+  for (const path of ['config.uuid', 'config.instanceUuid'])
+    expect(await client.property(template, path)).toBe(uuid);
+  expect(await client.property(template, 'runtime.host')).toBe(to.value);
+  expect(await client.property(to, 'vm')).toContain(`>${template.value}<`);
+  expect(await client.property({ type: 'HostSystem', value: from ?? '' }, 'vm')).not.toContain(
+    `>${template.value}<`,
+  );
+  const devices = await client.property(template, 'config.hardware.device');
+  expect(devices?.match(/VirtualPCIPassthrough\w*BackingInfo/g)).toEqual([
+    'VirtualPCIPassthroughDeviceBackingInfo',
+    'VirtualPCIPassthroughDynamicBackingInfo',
+    'VirtualPCIPassthroughVmiopBackingInfo',
+  ]);
+  await vcsim.control.vm(template.value, { pciDevices: [], host: from ?? '' });
+  expect(await client.property(template, 'config.hardware.device')).not.toContain('PCIPassthrough');
+});
+
+test('custom attributes of a host can be set, and watchers are notified', async () => {
+  const collector = await client.watch([host], 'customValue');
+  const { response } = await waitForUpdates(collector, versionOf((await client.updates(collector, '')).text));
+  await vcsim.control.host('DC0_C0_H0', { attributes: { maintenance: 'now' } });
+  expect((await response).text).toContain('<value>now<');
+  const manager = { type: 'CustomFieldsManager', value: 'CustomFieldsManager' };
+  expect(await client.property(manager, 'field')).toContain('<name>maintenance<');
+  await vcsim.control.host('DC0_C0_H0', { attributes: { maintenance: '' } });
+  expect(await client.property(host, 'customValue')).not.toContain('now');
+});
+
+test('scheduled tasks can be set and removed, and watchers are notified', async () => {
+  const manager = { type: 'ScheduledTaskManager', value: 'ScheduledTaskManager' };
+  const collector = await client.watch([manager], 'scheduledTask');
+  const { response } = await waitForUpdates(collector, versionOf((await client.updates(collector, '')).text));
+  const at = new Date('2040-01-31T22:00:00Z');
+  const entity = 'DC0_C0_H0';
+  await vcsim.control.scheduleTask('Patch', { entity, method: 'EnterMaintenanceMode_Task', at });
+  expect((await response).text).toContain('>schedule-Patch<');
+  const task = { type: 'ScheduledTask', value: 'schedule-Patch' };
+  const info = await client.property(task, 'info');
+  for (const part of ['<name>Patch<', '<enabled>true<', '2040-01-31T22:00:00', `>${host.value}<`])
+    expect(info).toContain(part);
+  await vcsim.control.removeScheduledTask('Patch');
+  expect(await client.property(manager, 'scheduledTask')).not.toContain('Patch');
+});
+
 test('calls are counted by method, including failed ones', async () => {
   await Promise.all([currentTime(), currentTime(), currentTime()]);
   await vcsim.control.status(503);
@@ -408,6 +462,11 @@ test('invalid control requests are rejected with a reason, and the simulator kee
     control.host('DC0_C0_H0', { gpus: 1.5 }),
     control.host('DC0_C0_H0', {}),
     control.vm('DC0_C0_RP0_VM0', { ip: 'nowhere' }),
+    control.vm('DC0_C0_RP0_VM0', { host: 'no-such-host' }),
+    control.vm('DC0_C0_RP0_VM0', { pciDevices: [{ id: '' }] }),
+    control.scheduleTask('Patch', { entity: 'no-such-host', method: 'RebootHost_Task' }),
+    control.scheduleTask('Patch', { entity: 'DC0_C0_H0', method: 'NoSuchMethod' }),
+    control.removeScheduledTask('no-such-task'),
   ].map((request) => expect(request).rejects.toMatchObject({ code: 'REQUEST_FAILED' }));
   await Promise.all(rejections);
   await expect(control.host('no-such-host', { gpus: 1 })).rejects.toThrow('host "no-such-host" not found');
