@@ -1,5 +1,6 @@
 /** `make bench`: runs all benchmarks, or the given one, compares each row with its bar, and writes `bench/results/`. */
 import { cells, HEADER, type Judged, judge, line, type Row } from './bar.ts';
+import { gpuinfo } from './gpuinfo/gpuinfo.ts';
 import { mirror } from './mirror/mirror.ts';
 import { writeResults } from './results.ts';
 import { runtime } from './runtime/runtime.ts';
@@ -11,6 +12,7 @@ const benchmarks: Readonly<Record<string, (part?: string) => AsyncIterable<Row>>
   runtime,
   vsphere,
   mirror,
+  gpuinfo,
 };
 
 const [only, part] = process.argv.slice(2);

@@ -7,6 +7,8 @@ import type { Programs } from './programs.ts';
 
 const COUNTS = (process.env.VMS ?? '2000,10000').split(',').map(Number);
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
+const RATE_BAR = { atLeast: 10 };
+const LIST_BAR = { atMost: 2 };
 
 /**
  * Time from the start of the program until the rows of all VMs are right, when all of them are stale, and the CPU time and memory
@@ -17,7 +19,7 @@ const ROUNDS = Number(process.env.ROUNDS ?? 3);
 export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
   for (const vms of COUNTS) {
     await using environment = await startEnvironment(vms, 'usual');
-    await measureRun(programs, environment, 'ours', vms); // fills Node's compile cache
+    await measureRun(programs, environment, 'ours', vms); // warms up the API server and the database
     const results: Record<Side, Measured[]> = { ours: [], theirs: [] };
     const lists: number[] = [];
     for (let round = 0; round < ROUNDS; round++) {
@@ -28,12 +30,20 @@ export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
       ours: median(results.ours.map((each) => each[of])),
       theirs: median(results.theirs.map((each) => each[of])),
     });
-    yield { name: `${vms} VMs, start to last row: rate (rows/s)`, ...compare('rate'), bar: { atLeast: 10 } };
+    const list = median(lists);
+    // A start that is bounded by the list itself is measured against the list.
+    const isListTheLimit = compare('last').theirs / list < RATE_BAR.atLeast;
+    yield {
+      name: `${vms} VMs, start to last row: rate (rows/s)`,
+      ...compare('rate'),
+      ...(!isListTheLimit && { bar: RATE_BAR }),
+    };
     yield { name: `${vms} VMs, start to last row (s)`, ...compare('last') };
     yield { name: `${vms} VMs, start to first row (s)`, ...compare('first') };
     yield {
       name: `${vms} VMs, start to last row: of a bare list (s)`,
-      ...{ ours: compare('last').ours, theirs: median(lists) },
+      ...{ ours: compare('last').ours, theirs: list },
+      ...(isListTheLimit && { bar: LIST_BAR }),
     };
     yield { name: `${vms} VMs, start to last row: CPU (s)`, ...compare('cpu') };
     yield { name: `${vms} VMs, start to last row: memory (MB)`, ...compare('rss') };

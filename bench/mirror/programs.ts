@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { type Cluster, freePort, temporaryFolder } from '@vmwright/testbed';
-import { buildGo, bundle } from '../build.ts';
+import { bundle } from '../../tools/build/bundle.ts';
+import { ENVIRONMENT, NODE_FLAGS } from '../../tools/build/launch.ts';
+import { buildGo } from '../build.ts';
 import { Program } from '../runtime/program.ts';
-import { MALLOC, NODE_FLAGS, type Side } from '../runtime/programs.ts';
+import type { Side } from '../runtime/programs.ts';
 import type { Table } from './database.ts';
 
 /** Namespace of the Lease. */
@@ -24,15 +26,15 @@ export interface Programs {
   readonly batch: (table: Table, ...args: readonly string[]) => Program;
 }
 
-/** Builds both sides as they would be shipped: theirs compiled, ours bundled into one file with Node's compile cache. */
+/** Builds both sides as they would be shipped: theirs compiled, ours bundled. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
   buildGo('ssvirt-controller', folder);
-  const program = new URL('../../packages/operator/src/ssvirt-vm-controller.ts', import.meta.url);
-  const ours = await bundle(program, folder);
+  const source = new URL('../../packages/operator/src/ssvirt-vm-controller.ts', import.meta.url);
+  const { program } = await bundle(source, folder);
   const commands = {
     theirs: [join(folder, 'ssvirt-controller')],
-    ours: [process.execPath, ...NODE_FLAGS, ours],
+    ours: [process.execPath, ...NODE_FLAGS, program],
   };
   return {
     controllers: async (side, cluster, table, environment = {}) => {
@@ -43,8 +45,7 @@ export async function build(): Promise<Programs> {
         DATABASE_URL: databaseUrl(table),
         CONTROLLER_NAMESPACE: NAMESPACE,
         CONTROLLER_METRICS_ADDR: `127.0.0.1:${await freePort()}`,
-        NODE_COMPILE_CACHE: join(folder, 'compiled'),
-        ...MALLOC,
+        ...ENVIRONMENT,
         ...environment,
       };
       return () => new Program(command, args, variables, 'stderr'); // both log to it

@@ -1,7 +1,7 @@
 import { nodeWorld } from '@vmwright/runtime';
 import type pg from 'pg';
+import type { Session } from '../../packages/operator/src/mirror/database.ts';
 import { PostgresDatabase } from '../../packages/operator/src/mirror/postgres/database.ts';
-import type { PostgresSession } from '../../packages/operator/src/mirror/postgres/session.ts';
 import type { Row } from '../bar.ts';
 import { median } from '../runtime/throughput.ts';
 import { RUNNING, STALE } from './bench.ts';
@@ -79,7 +79,7 @@ async function measureAll<K extends string>(table: Table, ways: Readonly<Record<
   return (name: K) => median(rates.get(name) ?? []);
 }
 
-async function openSession({ client }: Table): Promise<PostgresSession> {
+async function openSession({ client }: Table): Promise<Session> {
   const { host, port, user = '', database = '', password } = client;
   const never = new AbortController().signal;
   const session = await new PostgresDatabase({

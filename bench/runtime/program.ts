@@ -5,6 +5,12 @@ import { createInterface } from 'node:readline';
 
 const TICKS_PER_SECOND = 100;
 
+/** Returns the CPU time that a process has used, in seconds. */
+export function cpuOf(pid: number | undefined): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+}
+
 /** A controller under measurement: a separate process that reports its progress as lines. */
 export class Program implements AsyncDisposable {
   readonly #process: ChildProcess;
@@ -53,14 +59,16 @@ export class Program implements AsyncDisposable {
     await this.waitForLines((lines) => lines.includes(line));
   }
 
-  /** Returns the used CPU time in seconds, and the current and the largest resident memory in MB. */
-  usage(): { readonly cpu: number; readonly rss: number; readonly peak: number } {
+  /**
+   * Returns the used CPU time in seconds, and the current and the largest resident memory in MB. `own` is the part that belongs to
+   * this process alone; the rest are pages of the executable, which all processes share.
+   */
+  usage(): { readonly cpu: number; readonly rss: number; readonly own: number; readonly peak: number } {
     const { pid } = this.#process;
-    const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-    const cpu = (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
+    const cpu = cpuOf(pid);
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
     const megabytes = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
-    return { cpu, rss: megabytes('VmRSS'), peak: megabytes('VmHWM') };
+    return { cpu, rss: megabytes('VmRSS'), own: megabytes('RssAnon'), peak: megabytes('VmHWM') };
   }
 
   /** Returns the number of the process's TCP connections to a port. */

@@ -21,7 +21,9 @@ export async function* rest({ cluster, programs }: Bench): AsyncGenerator<Row> {
   yield { name: name('writes but for the lease'), ours: (await writes(client)) - before, bar: { atMost: 0 } };
   const port = Number(new URL(cluster.access.server).port);
   yield { name: name('connections'), ours: program.connections(port), bar: { atMost: 4 } };
-  yield { name: name('memory (MB)'), ours: program.usage().rss, bar: { atMost: 110 } };
+  const { rss, own } = program.usage();
+  yield { name: name('memory (MB)'), ours: rss, bar: { atMost: 110 } };
+  yield { name: name('memory without the executable (MB)'), ours: own };
 }
 
 /** Returns the API server's count of write requests, without leases. There are no other clients. */

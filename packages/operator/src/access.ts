@@ -1,7 +1,17 @@
 import { type Access, inClusterAccess, kubeconfigAccess, type World } from '@vmwright/runtime';
 
+/** Selects a cluster. */
+export interface ClusterOptions {
+  /** Path of the kubeconfig. @default `$KUBECONFIG`, else the pod's service account, else `~/.kube/config` */
+  readonly kubeconfig?: string | undefined;
+  /** Context of the kubeconfig. @default the current one */
+  readonly context?: string | undefined;
+}
+
 /** Returns access to the cluster of the pod that this program runs in, or to that of the kubeconfig. */
-export function clusterAccess(world: World): Promise<Access> {
-  const isInPod = process.env.KUBECONFIG === undefined && process.env.KUBERNETES_SERVICE_HOST !== undefined;
-  return isInPod ? inClusterAccess({ clock: world }) : kubeconfigAccess({ world });
+export function clusterAccess(world: World, { kubeconfig, context }: ClusterOptions = {}): Promise<Access> {
+  const isInPod =
+    (kubeconfig ?? context ?? process.env.KUBECONFIG) === undefined &&
+    process.env.KUBERNETES_SERVICE_HOST !== undefined;
+  return isInPod ? inClusterAccess({ clock: world }) : kubeconfigAccess({ world, path: kubeconfig, context });
 }

@@ -68,6 +68,12 @@ export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { r
  */
 export const POLICY_CHANGED = `${policyIn('object')} != ${policyIn('oldObject')}`;
 
+/**
+ * CEL expression for `matchConditions`: whether a request deletes an object with the policy Orphan and its dependents first
+ * (`kubectl delete --cascade=foreground`). Other deletions must not depend on the operator.
+ */
+export const ORPHAN_IN_FOREGROUND = `${policyIn('oldObject')}.orValue("") == "Orphan" && request.options.?propagationPolicy.orValue("") == "Foreground"`;
+
 function policyIn(object: string): string {
   return `${object}.metadata.?annotations[?"${DELETION_POLICY}"]`;
 }

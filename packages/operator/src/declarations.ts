@@ -1,13 +1,22 @@
 import {
   admission,
   type Client,
+  type ControllerPermissions,
   conversion,
+  type DeclaredKind,
+  type Kind,
+  Namespace,
   type Permission,
   type ProgramPermissions,
   silentLogger,
+  type Webhook,
   type WebhookAddress,
 } from '@vmwright/runtime';
-import { Namespace } from './kinds.ts';
+import { admitPods } from './gpuinfo/admission.ts';
+import { GPUINFO_OWN_PERMISSIONS, gpuInfoPermissions } from './gpuinfo/controller.ts';
+import { Pod } from './gpuinfo/kinds.ts';
+import { FACT_KINDS } from './gpuinfo/node-facts.ts';
+import { GPUInfo } from './gpuinfo/resource.ts';
 import { SettingsError } from './settings/values.ts';
 import { admitVirtualMachines } from './virtualmachine/admission.ts';
 import { VIRTUAL_MACHINE_PERMISSIONS } from './virtualmachine/controller.ts';
@@ -25,8 +34,19 @@ import { VmGroup } from './vmgroup/resource.ts';
 /** Name of the program, its Lease, its roles and its webhook configurations. */
 export const NAME = 'vmwright';
 
-/** Kinds that the operator reconciles. */
-export const KINDS = [VM, VmGroup, VirtualMachine, VMDiskImage] as const;
+/** Kinds that the operator reconciles, with the name of their controller in `--controllers`. */
+const KINDS: readonly { readonly kind: DeclaredKind; readonly controller: string }[] = [
+  { kind: VM, controller: 'vm' },
+  { kind: VmGroup, controller: 'vmgroup' },
+  { kind: VirtualMachine, controller: 'kubevirt' },
+  { kind: VMDiskImage, controller: 'kubevirt' },
+  { kind: GPUInfo, controller: 'gpuinfo' },
+];
+
+/** Returns the kinds of these controllers. @param controllers names as in `--controllers`. @default all */
+export function kindsOf(controllers?: ReadonlySet<string>): readonly DeclaredKind[] {
+  return KINDS.filter(({ controller }) => controllers?.has(controller) ?? true).map(({ kind }) => kind);
+}
 
 /** Namespace whose UID identifies the cluster. */
 const SYSTEM = { name: 'kube-system' };
@@ -46,19 +66,25 @@ export async function clusterIdOf(client: Pick<Client, 'get'>): Promise<string> 
 /**
  * Returns the webhooks for the manifests. They are only declared: they serve no requests and have no client of the
  * cloud.
+ * @param controllers names as in `--controllers`. @default all
  */
-export function webhooks(namespaces: readonly string[] | undefined) {
+export function webhooks(
+  namespaces: readonly string[] | undefined,
+  controllers?: ReadonlySet<string>,
+): readonly Webhook[] {
   const rules = admitVms(undefined, '', silentLogger);
   const namespaceSelector = namespaces && {
     matchExpressions: [{ key: 'kubernetes.io/metadata.name', operator: 'In', values: namespaces }],
   };
   const selected = { ...(namespaceSelector && { namespaceSelector }) };
-  return [
-    admission(VM, { ...rules, ...selected }),
-    admission(VirtualMachine, { ...admitVirtualMachines(undefined), ...selected }),
-    admission(VMDiskImage, { ...admitVmDiskImages(undefined), ...selected }),
-    conversion(VmGroup, CONVERSION),
+  const all: readonly (readonly [controller: string, Webhook])[] = [
+    ['vm', admission(VM, { ...rules, ...selected })],
+    ['kubevirt', admission(VirtualMachine, { ...admitVirtualMachines(undefined), ...selected })],
+    ['kubevirt', admission(VMDiskImage, { ...admitVmDiskImages(undefined), ...selected })],
+    ['gpuinfo', admission(Pod, { ...admitPods(undefined), ...selected })],
+    ['vmgroup', conversion(VmGroup, CONVERSION)],
   ];
+  return all.flatMap(([controller, webhook]) => (controllers?.has(controller) === false ? [] : webhook));
 }
 
 export function webhookAddress(namespace: string, url: string | undefined): WebhookAddress {
@@ -70,24 +96,38 @@ export function metricsName(namespace: string): string {
   return `${NAME}-metrics.${namespace}.svc`;
 }
 
-/** Returns the permissions that the operator needs in the cluster. Its RBAC roles are derived from them. */
-export function programPermissions(namespace: string, namespaces?: readonly string[]): ProgramPermissions {
+/**
+ * Returns the permissions that the operator needs in the cluster. Its RBAC roles are derived from them.
+ * @param controllers names as in `--controllers`. @default all
+ */
+export function programPermissions(
+  namespace: string,
+  namespaces?: readonly string[],
+  controllers?: ReadonlySet<string>,
+): ProgramPermissions {
+  const kinds: ReadonlySet<Kind> = new Set(kindsOf(controllers));
+  const all: readonly ControllerPermissions[] = [
+    { for: VM, finalizer: { name: VM_FINALIZER } },
+    { for: VmGroup, finalizer: { name: VMGROUP_FINALIZER } },
+    VIRTUAL_MACHINE_PERMISSIONS,
+    IMAGE_PERMISSIONS,
+    gpuInfoPermissions(FACT_KINDS),
+  ];
   const cluster: Permission = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
   return {
     name: NAME,
     namespace,
     ...(namespaces && { namespaces }),
-    controllers: [
-      { for: VM, finalizer: { name: VM_FINALIZER } },
-      { for: VmGroup, finalizer: { name: VMGROUP_FINALIZER } },
-      VIRTUAL_MACHINE_PERMISSIONS,
-      IMAGE_PERMISSIONS,
-    ],
-    jobs: [{ reads: [VM] }, { reads: [VmGroup] }],
+    controllers: all.filter((controller) => kinds.has(controller.for)),
+    jobs: [VM, VmGroup].filter((kind) => kinds.has(kind)).map((kind) => ({ reads: [kind] })),
     election: { name: NAME },
+    // The operator serves all webhooks, whichever controllers run.
     webhooks: { webhooks: webhooks(namespaces) },
     secureStatus: true,
     permissions: [cluster],
-    ownPermissions: IMAGE_OWN_PERMISSIONS,
+    ownPermissions: [
+      ...(kinds.has(VMDiskImage) ? IMAGE_OWN_PERMISSIONS : []),
+      ...(kinds.has(GPUInfo) ? GPUINFO_OWN_PERMISSIONS : []),
+    ],
   };
 }

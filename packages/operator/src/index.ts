@@ -1,5 +1,18 @@
 /** The controllers of vmwright, and the operator that runs them. */
 
+export type {
+  Blocker,
+  Candidate,
+  Facts,
+  GpuPool,
+  GpuUse,
+  Maintenance,
+  NodeGpus,
+} from './gpuinfo/candidate.ts';
+export { controlGpuInfos, type GpuInfoControllerOptions } from './gpuinfo/controller.ts';
+export type { FactsSource } from './gpuinfo/facts-source.ts';
+export { FACT_KINDS, NodeFacts, type NodeFactsOptions } from './gpuinfo/node-facts.ts';
+export { GPUInfo } from './gpuinfo/resource.ts';
 export { controlKubevirt } from './kubevirt/controllers.ts';
 export { type ManifestOptions, type Manifests, manifests } from './manifests.ts';
 export {
@@ -22,9 +35,12 @@ export {
   type SslMode,
 } from './mirror/postgres/database.ts';
 export type { Row } from './mirror/rows.ts';
+export { type MirrorSettingRow, mirrorSettingRows } from './mirror/settings-table.ts';
 export { runOperator } from './operator.ts';
+export { type SettingRow, settingRows } from './settings/rows.ts';
 export { type Settings, settingsFrom } from './settings/settings.ts';
 export { SettingsError } from './settings/values.ts';
+export type { ComputeChange, ComputeFacts, HostFacts, MachineFacts } from './vcenter/compute-facts.ts';
 export { VCenter } from './vcenter/vcenter.ts';
 export { VCenterPool } from './vcenter/vcenter-pool.ts';
 export { VirtualMachine } from './virtualmachine/resource.ts';

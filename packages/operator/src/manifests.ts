@@ -5,12 +5,14 @@ import {
   rbacOf,
   webhookManifests,
 } from '@vmwright/runtime';
-import { KINDS, NAME, programPermissions, webhookAddress, webhooks } from './declarations.ts';
+import { kindsOf, NAME, programPermissions, webhookAddress, webhooks } from './declarations.ts';
 import { networkPolicy } from './network-policy.ts';
 
 export interface ManifestOptions {
   /** Namespace of the operator. */
   readonly namespace: string;
+  /** Controllers whose CRDs, permissions and webhooks to return, as in `--controllers`. @default all */
+  readonly controllers?: ReadonlySet<string> | undefined;
   /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /** URL of the webhooks, for an operator outside the cluster. @default the operator's Service */
@@ -23,16 +25,18 @@ export interface ManifestOptions {
 
 /** Returns the manifests to apply before the operator starts, generated from its declarations. */
 export function manifests(options: ManifestOptions): Manifests {
-  const { namespace, namespaces, webhookUrl, injectCaFrom, apiServers } = options;
+  const { namespace, controllers, namespaces, webhookUrl, injectCaFrom, apiServers } = options;
   const address = webhookAddress(namespace, webhookUrl);
-  const declared = webhookManifests({ name: NAME, webhooks: webhooks(namespaces), address, injectCaFrom });
+  const kinds = kindsOf(controllers);
+  const enabled = webhooks(namespaces, controllers);
+  const declared = webhookManifests({ name: NAME, webhooks: enabled, address, injectCaFrom });
   // The CRD of a kind with a conversion webhook names that webhook, so `webhookManifests` returns the CRD.
   const converted = declared.filter(({ kind }) => kind === CustomResourceDefinition.kind);
   const names = new Set(converted.map(({ metadata }) => metadata.name));
-  const plain = KINDS.map((kind) => crdOf(kind)).filter(({ metadata }) => !names.has(metadata.name));
+  const plain = kinds.map((kind) => crdOf(kind)).filter(({ metadata }) => !names.has(metadata.name));
   return {
     crds: [...plain, ...converted],
-    rbac: rbacOf(programPermissions(namespace, namespaces)),
+    rbac: rbacOf(programPermissions(namespace, namespaces, controllers)),
     webhooks: declared.filter((each) => !converted.includes(each)),
     networkPolicies: apiServers === undefined ? [] : [networkPolicy(namespace, apiServers)],
   };

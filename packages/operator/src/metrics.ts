@@ -1,5 +1,6 @@
 import { type Caches, ObjectMetrics, type Registry } from '@vmwright/runtime';
-import packageJson from '../package.json' with { type: 'json' };
+import { GPUInfo } from './gpuinfo/resource.ts';
+import { VERSION } from './version.ts';
 import { VirtualMachine } from './virtualmachine/resource.ts';
 import { VM } from './vm/resource.ts';
 import { VMDiskImage } from './vmdiskimage/resource.ts';
@@ -8,6 +9,7 @@ import { VmGroup } from './vmgroup/resource.ts';
 type VmPhase = NonNullable<NonNullable<VM['status']>['opStatus']>;
 type VmGroupPhase = NonNullable<NonNullable<VmGroup['status']>['phase']>;
 type VirtualMachinePhase = NonNullable<NonNullable<VirtualMachine['status']>['phase']>;
+type GpuInfoPhase = NonNullable<NonNullable<GPUInfo['status']>['phase']>;
 type ImagePhase = NonNullable<NonNullable<VMDiskImage['status']>['phase']>;
 
 /* Records instead of arrays, so that the compiler reports a phase that is missing here. */
@@ -21,6 +23,7 @@ const VIRTUAL_MACHINE_PHASES: Readonly<Record<VirtualMachinePhase, true>> = {
 const IMAGE_PHASES: Readonly<Record<ImagePhase, true>> = {
   ...{ Queued: true, Syncing: true, Ready: true, Failed: true, RetryableFailure: true, Deleting: true },
 };
+const GPUINFO_PHASES: Readonly<Record<GpuInfoPhase, true>> = { Reserved: true, Pending: true, Ended: true };
 
 /** Declares `vmwright_build_info`. @param revision commit that the program was built from */
 export function buildMetrics(registry: Registry, revision: string): void {
@@ -30,7 +33,7 @@ export function buildMetrics(registry: Registry, revision: string): void {
       help: 'Version and commit of the operator and version of Node, as labels; the value is 1',
       labels: ['version', 'revision', 'node_version'],
     })
-    .with({ version: packageJson.version, revision, node_version: process.version })
+    .with({ version: VERSION, revision, node_version: process.version })
     .set(1);
 }
 
@@ -38,7 +41,7 @@ export function buildMetrics(registry: Registry, revision: string): void {
 export function objectMetrics(
   registry: Registry,
   caches: Caches,
-  kinds: { readonly vm: boolean; readonly vmgroup: boolean; readonly kubevirt: boolean },
+  kinds: Readonly<Record<'vm' | 'vmgroup' | 'kubevirt' | 'gpuinfo', boolean>>,
 ): void {
   const metrics = new ObjectMetrics(registry, 'vmwright_objects');
   if (kinds.vm)
@@ -61,4 +64,9 @@ export function objectMetrics(
       phaseOf: ({ status }) => status?.phase,
     });
   }
+  if (kinds.gpuinfo)
+    metrics.count(caches.get(GPUInfo), {
+      phases: Object.keys(GPUINFO_PHASES),
+      phaseOf: ({ status }) => status?.phase,
+    });
 }

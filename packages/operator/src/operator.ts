@@ -1,11 +1,25 @@
-import { type Access, Channel, jsonLogger, Manager, type World } from '@vmwright/runtime';
+import {
+  type Access,
+  Channel,
+  type HttpResponse,
+  jsonLogger,
+  Manager,
+  textLine,
+  type World,
+} from '@vmwright/runtime';
 import { connectCloud } from './cloud.ts';
 import { clusterIdOf, metricsName, NAME, webhookAddress } from './declarations.ts';
+import { controllerStates, type OperatorStatus, withoutUnserved } from './enabled-controllers.ts';
+import { admitPods } from './gpuinfo/admission.ts';
+import { Pod } from './gpuinfo/kinds.ts';
+import { addGpuInfos } from './gpuinfo/wiring.ts';
 import { controlKubevirt } from './kubevirt/controllers.ts';
 import { buildMetrics, objectMetrics } from './metrics.ts';
 import type { AddressSettings } from './settings/endpoints.ts';
 import type { Settings } from './settings/settings.ts';
 import { connectVcenters } from './vcenter/connect.ts';
+import { openComputeFacts } from './vcenter/pooled-compute-facts.ts';
+import { VERSION } from './version.ts';
 import { admitVirtualMachines } from './virtualmachine/admission.ts';
 import { VirtualMachine } from './virtualmachine/resource.ts';
 import { admitVms } from './vm/admission.ts';
@@ -23,11 +37,16 @@ import { VmGroup } from './vmgroup/resource.ts';
 export async function runOperator(
   world: World,
   access: Access,
-  settings: Settings,
+  given: Settings,
   signal: AbortSignal,
 ): Promise<void> {
-  const { namespace, namespaces, election, status, webhook, logLevel } = settings;
-  const log = jsonLogger({ clock: world, level: logLevel });
+  const { namespace, namespaces, election, status, webhook, logLevel, logFormat } = given;
+  const log = jsonLogger({
+    clock: world,
+    level: logLevel,
+    ...(logFormat === 'text' && { format: textLine }),
+  });
+  let settings = given;
   const manager = new Manager({
     world,
     access,
@@ -39,6 +58,12 @@ export async function runOperator(
       ...listenOptions(status),
       logLevel: log,
       openMetrics: status.openMetrics,
+      routes: {
+        '/status': {
+          for: 'anyone',
+          respond: () => statusResponse(settings),
+        },
+      },
       secure: status.secure && listenOptions(status.secure),
     },
     webhooks: {
@@ -51,10 +76,19 @@ export async function runOperator(
     },
   });
   buildMetrics(manager.registry, settings.revision);
+  settings = await withoutUnserved(manager.client, given, log);
   await using backends = new AsyncDisposableStack();
   const cluster = settings.cluster ?? (await clusterIdOf(manager.client));
   const common = { world, log, cluster, namespaces };
-  if (settings.cloud !== undefined) {
+  // All webhooks are served, also those of disabled controllers: the manifests may declare them, and the API server would reject
+  // every request otherwise. Without its backend, a webhook checks what it can.
+  manager.convert(VmGroup, CONVERSION);
+  const kubevirtCaches = settings.kubevirt && manager.caches;
+  manager.admit(VirtualMachine, admitVirtualMachines(kubevirtCaches));
+  manager.admit(VMDiskImage, admitVmDiskImages(kubevirtCaches));
+  if (settings.gpuinfo === undefined) manager.admit(Pod, admitPods(undefined));
+  if (settings.cloud === undefined) manager.admit(VM, admitVms(undefined, cluster, log));
+  else {
     const { url, refreshMs, sweepMs, timeoutMs, unknownAfterMs, concurrency } = settings.cloud;
     if (url.startsWith('http:')) log.warn({ url }, 'The API key is sent to the cloud unencrypted; use https');
     const cloud = backends.use(await connectCloud(world, settings.cloud, manager.registry));
@@ -62,28 +96,38 @@ export async function runOperator(
     controlVms(manager, { ...common, cloud, refreshMs, timeoutMs, unknownAfterMs, concurrency });
     collectVmGarbage(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });
   }
-  if (settings.vsphere !== undefined) {
+  // VmGroups and GPUInfos share the connections to vCenter.
+  const vsphere = settings.vsphere ?? settings.gpuinfo?.vsphere;
+  const events = new Channel();
+  const enqueue = (key: string) => events.enqueue(key);
+  const vcenters =
+    vsphere && backends.use(await connectVcenters(world, log, vsphere, manager.registry, enqueue));
+  if (settings.vsphere !== undefined && vcenters !== undefined) {
     const { sweepMs } = settings.vsphere;
-    const events = new Channel();
-    const enqueue = (key: string) => events.enqueue(key);
-    const vcenters = backends.use(
-      await connectVcenters(world, log, settings.vsphere, manager.registry, enqueue),
-    );
-    manager.convert(VmGroup, CONVERSION);
     controlVmGroups(manager, { ...common, vcenters, events, concurrency: VMGROUP_WORKERS });
     collectVmGroupGarbage(manager, { ...common, vcenters, everyMs: sweepMs, graceMs: sweepMs });
   }
-  if (settings.kubevirt !== undefined) {
-    manager.admit(VirtualMachine, admitVirtualMachines(manager.caches));
-    manager.admit(VMDiskImage, admitVmDiskImages(manager.caches));
-    controlKubevirt(manager, { world, namespace, ...settings.kubevirt });
+  if (settings.kubevirt !== undefined) controlKubevirt(manager, { world, namespace, ...settings.kubevirt });
+  if (settings.gpuinfo !== undefined) {
+    const { gpuinfo } = settings;
+    const compute = vcenters && openComputeFacts(vcenters, gpuinfo);
+    backends.use(
+      await addGpuInfos(manager, { world, log, namespace, namespaces, settings: gpuinfo, compute }),
+    );
   }
   objectMetrics(manager.registry, manager.caches, {
     vm: settings.cloud !== undefined,
     vmgroup: settings.vsphere !== undefined,
     kubevirt: settings.kubevirt !== undefined,
+    gpuinfo: settings.gpuinfo !== undefined,
   });
   await manager.run(signal);
+}
+
+/** Response of `/status`: version and controllers. It needs no authentication, so it contains no object names. */
+function statusResponse({ revision, disabled }: Settings): HttpResponse {
+  const status: OperatorStatus = { version: VERSION, revision, controllers: controllerStates({ disabled }) };
+  return { status: 200, text: `${JSON.stringify(status)}\n`, contentType: 'application/json' };
 }
 
 function listenOptions({ host, port }: AddressSettings): { port: number; host?: string } {

@@ -23,12 +23,14 @@ test('the table lists the oldest orphan first and those of unknown age last', ()
     name: '',
     createdAt: undefined,
   };
-  expect(orphanTable([row, older, folder], NOW).split('\n')).toEqual([
-    'KIND      ID                 RESOURCE       OWNER         OWNER-UID   AGE',
-    "VM        s-2                server 'web'   default/web   u-1         3d",
-    "VM        s-1                server 'web'   default/web   u-1         90s",
-    "VmGroup   default/group-v5   folder 'a'     default/-     u-1         -",
-  ]);
+  expect(orphanTable([{ ...row, keptBecause: 'younger than 120s' }, older, folder], NOW).split('\n')).toEqual(
+    [
+      'KIND      ID                 RESOURCE       OWNER         OWNER-UID   AGE   KEPT-BECAUSE',
+      "VM        s-2                server 'web'   default/web   u-1         3d",
+      "VM        s-1                server 'web'   default/web   u-1         90s   younger than 120s",
+      "VmGroup   default/group-v5   folder 'a'     default/-     u-1         -",
+    ],
+  );
 });
 
 test('without orphans, a sentence is printed instead of a table', () => {

@@ -6,11 +6,14 @@ import {
   type Kind,
   type Logger,
   Registry,
+  removeOrphan,
   type World,
 } from '@vmwright/runtime';
+import { ageText } from './age.ts';
 import { connectCloud } from './cloud.ts';
 import { clusterIdOf, NAME } from './declarations.ts';
 import type { Settings } from './settings/settings.ts';
+import { table } from './table.ts';
 import { connectVcenters } from './vcenter/connect.ts';
 import { cloudServers } from './vm/gc.ts';
 import { VM } from './vm/resource.ts';
@@ -27,86 +30,107 @@ export interface OrphanRow {
   readonly name: string;
   readonly uid: string;
   readonly createdAt: Date | undefined;
+  /** Why `vmwright orphans --delete` keeps it; undefined if it deletes it. */
+  readonly keptBecause?: string | undefined;
+}
+
+/** An orphan that can be deleted while the connections to the backends are open. */
+export interface Orphan extends OrphanRow {
+  /** Reads the resource again and deletes it, unless it has got an owner or a user took it over. @returns whether it was deleted */
+  remove(): Promise<boolean>;
 }
 
 /**
- * Lists all orphans, as garbage collection would find them now. Changes nothing.
+ * Finds all orphans, as garbage collection would find them now, and passes them to `use`.
+ *
+ * Guarantees: changes nothing unless `use` calls `remove`, which follows the rules of garbage collection, except that the user
+ * confirms the deletion of the owner instead of this process having witnessed it.
  * @throws SettingsError, and the errors of the API server and the backends
  */
-export async function listOrphans(
+export async function withOrphans(
   world: World,
   access: Access,
   settings: Settings,
   log: Logger,
   signal: AbortSignal,
-): Promise<readonly OrphanRow[]> {
+  use: (orphans: readonly Orphan[]) => Promise<void>,
+): Promise<void> {
   await using stack = new AsyncDisposableStack();
   const client = stack.use(new Client({ world, access, fieldManager: NAME, userAgent: NAME }));
   const cluster = settings.cluster ?? (await clusterIdOf(client));
   const registry = new Registry();
-  const rows: OrphanRow[] = [];
-  const add = async <T>(kind: Kind, external: ExternalResources<T>) => {
+  const all: Orphan[] = [];
+  const add = async <T>(kind: Kind, external: ExternalResources<T>, graceMs: number) => {
     const { namespaces } = settings;
-    const { orphans, forbidden } = await findOrphans({ client, kind, external, namespaces, signal });
+    const { orphans, forbidden, isOrphan } = await findOrphans({
+      client,
+      kind,
+      external,
+      namespaces,
+      signal,
+    });
     if (forbidden.length > 0)
       log.warn(
         { namespaces: forbidden.join(', ') },
         `${kind.kind} objects cannot be listed in these namespaces`,
       );
-    for (const item of orphans) {
-      const { uid = '', namespace = '', name = '' } = external.ownerOf(item) ?? {};
-      const id = external.idOf(item);
-      const createdAt = external.createdAt(item);
-      rows.push({
-        ...{ kind: kind.kind, id, namespace, name, uid, createdAt },
-        what: external.describe(item),
+    for (const item of orphans)
+      all.push({
+        ...rowOf(kind, external, item),
+        keptBecause: keptBecause(item, external, graceMs, world.now()),
+        remove: () =>
+          removeOrphan({
+            ...{ item, external, signal },
+            isRemovable: (newest) => isOrphan(newest) && external.isHeld?.(newest) !== true,
+            assertLeader: () => signal.throwIfAborted(),
+          }),
       });
-    }
   };
   if (settings.cloud !== undefined) {
     const cloud = stack.use(await connectCloud(world, settings.cloud, registry));
-    await add(VM, cloudServers(cloud, cluster));
+    await add(VM, cloudServers(cloud, cluster), settings.cloud.sweepMs);
   }
   if (settings.vsphere !== undefined) {
     const vcenters = stack.use(
       await connectVcenters(world, log, settings.vsphere, registry, () => undefined),
     );
-    await add(VmGroup, vcenterResources(vcenters, cluster, log));
+    const resources = vcenterResources(vcenters, { cluster, namespaces: settings.namespaces }, log);
+    await add(VmGroup, resources, settings.vsphere.sweepMs);
   }
-  return rows;
+  await use(all);
+}
+
+function rowOf<T>(kind: Kind, external: ExternalResources<T>, item: T): OrphanRow {
+  const { uid = '', namespace = '', name = '' } = external.ownerOf(item) ?? {};
+  return {
+    ...{ kind: kind.kind, id: external.idOf(item), what: external.describe(item) },
+    ...{ namespace, name, uid, createdAt: external.createdAt(item) },
+  };
+}
+
+function keptBecause<T>(
+  item: T,
+  { isHeld, createdAt }: Pick<ExternalResources<T>, 'isHeld' | 'createdAt'>,
+  graceMs: number,
+  now: number,
+): string | undefined {
+  if (isHeld?.(item)) return 'a user moved it or turned it into a template';
+  const created = createdAt(item)?.getTime();
+  return created !== undefined && now - created < graceMs ? `younger than ${graceMs / 1_000}s` : undefined;
 }
 
 /** Formats orphans as a table, oldest first; those of unknown age come last. @param now milliseconds since 1970 */
 export function orphanTable(rows: readonly OrphanRow[], now: number): string {
   if (rows.length === 0) return 'No orphans found.';
   const age = ({ createdAt }: OrphanRow) => (createdAt === undefined ? 0 : now - createdAt.getTime());
-  const cells = [
-    ['KIND', 'ID', 'RESOURCE', 'OWNER', 'OWNER-UID', 'AGE'],
+  return table([
+    ['KIND', 'ID', 'RESOURCE', 'OWNER', 'OWNER-UID', 'AGE', 'KEPT-BECAUSE'],
     ...rows
       .toSorted((a, b) => age(b) - age(a))
       .map((row) => [
         ...[row.kind, row.id, row.what, `${row.namespace}/${row.name || '-'}`, row.uid],
         row.createdAt === undefined ? '-' : ageText(age(row)),
+        row.keptBecause ?? '',
       ]),
-  ];
-  const widths = cells.reduce<readonly number[]>(
-    (widest, line) => line.map((cell, index) => Math.max(cell.length, widest[index] ?? 0)),
-    [],
-  );
-  return cells
-    .map((line) =>
-      line
-        .map((cell, index) => cell.padEnd(widths[index] ?? 0))
-        .join('   ')
-        .trimEnd(),
-    )
-    .join('\n');
-}
-
-/** Formats an age like `kubectl`: in the largest whole unit. */
-function ageText(ms: number): string {
-  const seconds = Math.max(0, Math.floor(ms / 1_000));
-  if (seconds < 120) return `${seconds}s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)}m`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)}h` : `${Math.floor(seconds / 86_400)}d`;
+  ]);
 }

@@ -1,53 +1,63 @@
 #!/usr/bin/env -S node --disable-warning=ExperimentalWarning
-import { parseArgs } from 'node:util';
 import { messageOf, stopSignal, nodeWorld as world } from '@vmwright/runtime';
+import { Command, CommanderError } from 'commander';
 import { clusterAccess } from './access.ts';
 import { NAME, runMirror } from './mirror/program.ts';
 import { DEFAULT_CONFIG, mirrorSettings } from './mirror/settings.ts';
-import { differenceTable, verify } from './mirror/verify.ts';
+import { mirrorSettingRows } from './mirror/settings-table.ts';
+import { printVerification, verify } from './mirror/verify.ts';
+import { sentenceOf } from './settings/flags.ts';
 import { parseTime } from './settings/values.ts';
+import { table } from './table.ts';
 
-const USAGE = `${NAME}: mirrors the status of KubeVirt VMs into the PostgreSQL database of SSVirt
+const FLAGS = ['config', 'wait', 'help'];
 
-  ${NAME} [run] [--config=<file>]    runs until SIGTERM or SIGINT
-  ${NAME} verify [--config=<file>] [--wait=<time>]
-                                     compares cluster and table; exit code 1 if they differ, 2 if it fails.
-                                     --wait repeats the comparison until they agree, at most for that time
+const program = new Command(NAME)
+  .description('Mirrors the status of KubeVirt VMs into the PostgreSQL database of SSVirt.')
+  .exitOverride()
+  .configureOutput({ outputError: () => undefined })
+  .addHelpText('after', () => `\n${settingsText()}`);
 
-The default of --config is ${DEFAULT_CONFIG}. docs/mirror.md describes the settings.`;
+program
+  .command('run', { isDefault: true })
+  .description('runs until SIGTERM or SIGINT; the default')
+  .option('--config <file>', `config file (default: ${DEFAULT_CONFIG}, which may be missing)`)
+  .action(async ({ config }: { readonly config?: string }) => {
+    const settings = mirrorSettings(config, process.env, 'run');
+    await runMirror(world, await clusterAccess(world), settings, stopSignal());
+    process.exit(0); // a connection to a server that has vanished would keep the process alive
+  });
+
+program
+  .command('verify')
+  .description('compares cluster and table; exit code 1 if they differ, 2 if it fails')
+  .option('--config <file>', `config file (default: ${DEFAULT_CONFIG}, which may be missing)`)
+  .option('--wait <time>', 'repeats the comparison until they agree, at most for this time', '0s')
+  .action(async ({ config, wait }: { readonly config?: string; readonly wait: string }) => {
+    const settings = mirrorSettings(config, process.env, 'verify');
+    const waitMs = parseTime('--wait', wait, 0);
+    const found = await verify(world, await clusterAccess(world), settings, waitMs, stopSignal());
+    process.exitCode = printVerification(NAME, found);
+  });
+
+/** Settings of the config file and the environment. A variable takes precedence over the file, and the file over the default. */
+function settingsText(): string {
+  const rows = mirrorSettingRows().map(({ key, variable, byDefault }) => [key, variable, byDefault]);
+  return `Settings in the config file, or as environment variables, which take precedence:\n${table(
+    [['KEY', 'VARIABLE', 'DEFAULT'], ...rows],
+    '  ',
+  )}\n\ndocs/mirror.md describes them.`;
+}
 
 try {
-  const { values, positionals } = parseArgs({
-    // Go programs accept flags with one dash too.
-    args: process.argv.slice(2).map((arg) => arg.replace(/^-(?=config\b|wait\b|help\b)/, '--')),
-    options: {
-      config: { type: 'string' },
-      wait: { type: 'string', default: '0s' },
-      help: { type: 'boolean' },
-    },
-    allowPositionals: true,
-  });
-  const [command = 'run', ...more] = positionals;
-  if (values.help === true || command === 'help') console.log(USAGE);
-  else if (more.length > 0 || (command !== 'run' && command !== 'verify')) {
-    console.error(USAGE);
-    process.exitCode = 2;
-  } else {
-    const settings = mirrorSettings(values.config, process.env, command);
-    const access = await clusterAccess(world);
-    if (command === 'run') {
-      await runMirror(world, access, settings, stopSignal());
-      process.exit(0); // a connection to a server that has vanished would keep the process alive
-    } else {
-      const found = await verify(world, access, settings, parseTime('--wait', values.wait, 0), stopSignal());
-      for (const namespace of found.unlistable)
-        console.error(`${NAME}: the namespace ${namespace} is left out, because its VMs may not be listed`);
-      console.log(differenceTable(found.differences));
-      process.exitCode = found.differences.length === 0 ? 0 : 1;
-    }
-  }
+  // Go programs accept flags with one dash too.
+  const args = process.argv.slice(2).map((arg) => arg.replace(/^-(?=config\b|wait\b|help\b)/, '--'));
+  await program.parseAsync(args, { from: 'user' });
 } catch (error) {
-  // Prints no stack trace, because most errors at the start are about settings.
-  console.error(`${NAME}: ${messageOf(error)}`);
-  process.exit(2);
+  const isUsage = error instanceof CommanderError;
+  if (!isUsage || error.exitCode !== 0) {
+    // Prints no stack trace, because most errors at the start are about settings.
+    console.error(`${NAME}: ${isUsage ? sentenceOf(error, FLAGS) : messageOf(error)}`);
+    process.exit(2);
+  }
 }

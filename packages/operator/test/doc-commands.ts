@@ -20,12 +20,15 @@ export async function runCommands(
 ): Promise<number> {
   const commands = consoleCommands(text);
   for (const { line, output } of commands) {
-    const args = line
-      .replace(/(?<=-f )(?=config\/|docs\/)/, ROOT)
-      .split(' ')
-      .slice(1);
+    const args = wordsOf(line.replace(/(?<=-f )(?=config\/|docs\/)/, ROOT)).slice(1);
     const actual = (await kubectl(...args)).trimEnd().split('\n');
     expect(actual.map(shapeOf), line).toEqual(output.map(shapeOf));
   }
   return commands.length;
+}
+
+/** Splits a command line into words, of which some have parts in single quotes: `jsonpath='{.a} {.b}'`. */
+function wordsOf(line: string): readonly string[] {
+  const words = line.match(/(?:'[^']*'|[^\s'])+/g) ?? [];
+  return words.map((word) => word.replaceAll("'", ''));
 }

@@ -100,3 +100,12 @@ test('the shipped network policy is accepted', async () => {
     },
   });
 });
+
+test('the webhooks of controllers that do not run answer, so their objects can be created, changed and deleted', async () => {
+  for (const sample of ['virtualmachine', 'vmdiskimage', 'vmgroup']) {
+    const file = fileURLToPath(new URL(`../../../config/samples/${sample}.yaml`, import.meta.url));
+    await env.kubectl('apply', '-f', file);
+    await env.kubectl('annotate', '-f', file, 'vmwright.dev/deletion-policy=Orphan');
+    await env.kubectl('delete', '-f', file);
+  }
+});

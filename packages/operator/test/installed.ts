@@ -13,6 +13,13 @@ import {
 
 export const SYSTEM = 'vmwright-system';
 
+/** Flags with which an operator that was killed is replaced within two seconds. */
+export const QUICK_ELECTION = [
+  '--leader-elect-lease-duration=2s',
+  '--leader-elect-renew-deadline=1200ms',
+  '--leader-elect-retry-period=300ms',
+];
+
 /** A control plane with the operator's CRDs, roles and webhooks, and a running operator. */
 export interface Installed {
   readonly controlPlane: ControlPlane;
@@ -21,6 +28,8 @@ export interface Installed {
   leads(replica: Part): Promise<boolean>;
   /** Returns the metrics of a replica. */
   metrics(replica: Part): Promise<string>;
+  /** Returns the number of requests of the operator that changed something. */
+  writes(): Promise<number>;
   /** Returns the output of `vmwright orphans`. */
   orphans(): Promise<string>;
   /** Starts another replica. Webhook requests go to the first one. */
@@ -37,10 +46,12 @@ export interface Installed {
  */
 export async function installed(
   stack: AsyncDisposableStack,
-  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'args' | 'env'>,
+  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'gpuinfo' | 'args' | 'env'>,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
-  const controlPlane = stack.use(await startControlPlane({ scheduler: options.kubevirt ?? false }));
+  const controlPlane = stack.use(
+    await startControlPlane({ scheduler: options.kubevirt ?? options.gpuinfo ?? false }),
+  );
   if (options.kubevirt) stack.use(await startKubeVirt(controlPlane));
   const { cluster } = controlPlane;
   const webhookPort = await freePort();
@@ -59,6 +70,11 @@ export async function installed(
     controlPlane,
     operator,
     metrics,
+    writes: async () => {
+      let count = 0;
+      for (const [, value] of (await metrics(operator)).matchAll(WRITES)) count += Number(value);
+      return count;
+    },
     leads: async (replica) =>
       /^leader_election_master_status\{name="vmwright"\} 1$/m.test(await metrics(replica)),
     orphans: () => operatorSays({ cluster, namespace: SYSTEM, ...options }, 'orphans'),
@@ -71,3 +87,6 @@ export async function installed(
       ),
   };
 }
+
+/** Requests that are not reads. The Lease is renewed all the time with PUT or PATCH, so tests run without an election. */
+const WRITES = /^rest_client_requests_total\{[^}]*method="(?:POST|PUT|PATCH|DELETE)"[^}]*\} (\d+)$/gm;

@@ -3,8 +3,8 @@ import { nodeWorld } from '@vmwright/runtime';
 import { type Postgres, Ssvirt } from '@vmwright/testbed';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
+import type { Session } from '../src/mirror/database.ts';
 import { PostgresDatabase, type PostgresDatabaseOptions } from '../src/mirror/postgres/database.ts';
-import type { PostgresSession } from '../src/mirror/postgres/session.ts';
 
 export const NEVER = new AbortController().signal;
 
@@ -17,9 +17,9 @@ export interface MirrorDatabase {
   /** Returns the mirror's access to the database, by default as superuser. */
   access(options?: Partial<PostgresDatabaseOptions>): PostgresDatabase;
   /** Opens a session of the mirror, which is closed when the test has finished. */
-  open(options?: Partial<PostgresDatabaseOptions>): Promise<PostgresSession>;
+  open(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;
   /** Opens a session that holds shard 0. */
-  openHolder(options?: Partial<PostgresDatabaseOptions>): Promise<PostgresSession>;
+  openHolder(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;
   /** Opens a plain connection as superuser, for transactions of other programs. */
   connect(): Promise<pg.Client>;
   /** Creates a role that may log in, and returns the options to use it. */

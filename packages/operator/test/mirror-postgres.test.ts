@@ -484,6 +484,21 @@ describe('the fence of session locks', () => {
     expect(await isHeld(locking)).toBe(true);
     expect(await isHeld(writing)).toBe(false);
   });
+
+  test('two replicas to which a pooler gives the same server session never both hold the shard', async () => {
+    const env = await create();
+    const shared = queryOf(await env.connect());
+    const [first, second] = [
+      new SessionLockFence(new VirtualClock()),
+      new SessionLockFence(new VirtualClock()),
+    ];
+    const isHeld = async (fence: SessionLockFence) =>
+      (await shared(fence.guard, fence.guardValues([0])))[0]?.ok;
+    await first.acquire(shared, [0], true, NEVER);
+    expect([await isHeld(first), await isHeld(second)]).toEqual([true, false]);
+    await second.acquire(shared, [0], true, NEVER);
+    expect([await isHeld(first), await isHeld(second)]).toEqual([false, true]);
+  });
 });
 
 function queryOf(client: pg.Client): Query {

@@ -5,21 +5,13 @@ import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { DEFAULT_MAPPING, type VmState } from '../src/mirror/mapping.ts';
 import { type MirrorSettings, mirrorSettings } from '../src/mirror/settings.ts';
+import { mirrorSettingRows } from '../src/mirror/settings-table.ts';
 import { page, ROOT } from './doc-commands.ts';
 
 const CONFIG: string = parse(readFileSync(`${ROOT}config/ssvirt/config-map.yaml`, 'utf8')).data[
   'config.yaml'
 ];
-/** Settings in the source: section, key, environment variable and default. */
-const SETTINGS = [
-  ...readFileSync(`${ROOT}packages/operator/src/mirror/settings.ts`, 'utf8').matchAll(
-    /^ {2}(\w+): \['((CONTROLLER|DATABASE|SSVIRT_DATABASE)_\w+)', '([^']*)'\]/gm,
-  ),
-].map(([, key = '', variable = '', prefix, byDefault = '']) => ({
-  key: `${prefix === 'CONTROLLER' ? 'controller' : 'database'}.${key}`,
-  variable,
-  byDefault,
-}));
+const SETTINGS = mirrorSettingRows().filter(({ variable }) => variable !== '');
 
 /** The ConfigMap's file with every commented-out setting enabled, except the URL, which would replace other settings. */
 const FULL_CONFIG = CONFIG.replace(/^( +)# (\w+)(?=: )/gm, (line, indent: string, key: string) =>
@@ -30,18 +22,6 @@ function isSetting(key: string): boolean {
   const keys = SETTINGS.map((setting) => setting.key.replace(/^\w+\./, ''));
   return key === 'statusMapping' || (key !== 'url' && keys.includes(key));
 }
-
-test('mirror.md documents every setting once, with its environment variable and its default', () => {
-  const documented = [
-    ...page('mirror.md').matchAll(
-      /^\| `((?:controller|database)\.\w+)` +\| (?:`(\w+)`)? +\| (?:`([^`]*)`)?/gm,
-    ),
-  ].map(([, key = '', variable = '', byDefault = '']) => ({ key, variable, byDefault }));
-  const byKey = (a: { readonly key: string }, b: { readonly key: string }) => a.key.localeCompare(b.key);
-  const mapping = { key: 'controller.statusMapping', variable: '', byDefault: '' };
-  expect(SETTINGS.length).toBeGreaterThan(20);
-  expect(documented.sort(byKey)).toEqual([...SETTINGS, mapping].sort(byKey));
-});
 
 test('mirror.md documents the status of every state', () => {
   const documented: Record<string, string> = {};

@@ -1,16 +1,33 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { OPTIONS } from '../src/settings/flags.ts';
+import { loadSettings } from '../src/settings/settings.ts';
 import { page } from './doc-commands.ts';
 
-test('configuration.md and the pages of the kinds document every flag once, with its default', () => {
-  const pages = ['configuration', 'vm', 'vmgroup', 'virtualmachine', 'vmdiskimage'];
-  const text = pages.map((name) => page(`${name}.md`)).join('\n');
-  const documented = [...text.matchAll(/^\| `--([\w-]+)` +\| (?:`([^`-][^`]*)`|[^|]*?) +\|/gm)].map(
-    ([, flag = '', value]) => [flag, value],
+test('the config file in configuration.md is accepted', async () => {
+  const [, yaml = ''] = /```yaml\n(.*?)```/s.exec(page('configuration.md')) ?? [];
+  const config = join(mkdtempSync(join(tmpdir(), 'config-')), 'config.yaml');
+  writeFileSync(config, yaml);
+  expect(await loadSettings({ config }, {})).toMatchObject({
+    namespaces: ['team-a', 'team-b'],
+    cloud: {
+      url: 'https://cloud.example:8480',
+      apiKey: { file: '/etc/vmwright/cloud/key' },
+      refreshMs: 30_000,
+    },
+    vsphere: { vcenter: { server: 'vcenter.example.com', credentials: { folder: '/etc/vmwright/vcenter' } } },
+    kubevirt: undefined,
+  });
+});
+
+test('a config file that is missing or is no YAML is rejected without its content', async () => {
+  await expect(loadSettings({ config: '/nowhere.yaml' }, {})).rejects.toThrow(
+    'the config file /nowhere.yaml cannot be read; check --config',
   );
-  const flags = Object.entries(OPTIONS).map(([flag, option]) => [
-    flag,
-    'default' in option ? option.default : undefined,
-  ]);
-  expect(documented.sort()).toEqual(flags.sort());
+  const config = join(mkdtempSync(join(tmpdir(), 'config-')), 'config.yaml');
+  writeFileSync(config, 'a: [s3cret');
+  await expect(loadSettings({}, { VMWRIGHT_CONFIG: config })).rejects.toThrow(
+    /^the config file .* is not valid YAML$/,
+  );
 });

@@ -1,21 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { budget, field, type Part, Random } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
-import { installed } from './installed.ts';
+import { installed, QUICK_ELECTION } from './installed.ts';
 import { audit, createMachine, deleteObject, imagePath, imageSpec, machinePath } from './kubevirt-world.ts';
 
 const ROUNDS = budget(2, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261119);
 const NAMESPACE = 'default';
-const FARM = 'farm';
+const FARM = 'vmdi-farm';
 /** Longest time between two kills: about the time from a VirtualMachine without an image to a running machine. */
 const FLOW_MS = 6_000;
-
-const QUICK_ELECTION = [
-  '--leader-elect-lease-duration=2s',
-  '--leader-elect-renew-deadline=1200ms',
-  '--leader-elect-retry-period=300ms',
-];
 
 /**
  * In each round, three VirtualMachines are created, two of which share an image that does not exist yet, and then deleted with

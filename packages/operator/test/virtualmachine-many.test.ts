@@ -22,12 +22,12 @@ test(`${MACHINES_AT_ONCE} VirtualMachines on ${IMAGES_AT_ONCE} images converge w
     args: [`--image-sync-concurrency=${LIMIT}`],
   });
   const { cluster } = env.controlPlane;
-  await cluster.kubectl(['create', 'namespace', 'farm']);
+  await cluster.kubectl(['create', 'namespace', 'vmdi-farm']);
   const syncs = new Syncs(cluster);
   const names = Array.from({ length: MACHINES_AT_ONCE }, (_, i) => i);
   const create = async () => {
     for (let i = names.pop(); i !== undefined; i = names.pop()) {
-      const image = { name: `image-${i % IMAGES_AT_ONCE}`, namespace: 'farm' };
+      const image = { name: `image-${i % IMAGES_AT_ONCE}`, namespace: 'vmdi-farm' };
       const ignoreOnDeploy = i >= RUNNING;
       await createMachine(cluster, {
         ...{ name: `many-${i}`, namespace: 'default', image, ignoreOnDeploy, template: imageSpec() },

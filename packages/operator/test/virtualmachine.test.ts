@@ -1,16 +1,22 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { condition, field, type KubeObject } from '@vmwright/testbed';
+import { condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { conditionIn, FARM, install, PATHS, reasonOf, type WithKubevirt, WORK } from './with-kubevirt.ts';
 
 /** The manifest of the design proposal, unchanged. */
 const SEED = fileURLToPath(new URL('../../../config/samples/virtualmachine.yaml', import.meta.url));
+/** Multus' CRD. */
+const MULTUS = manifestPath('multus-crds');
 
 let env: WithKubevirt;
 beforeAll(async () => {
   // Without an election, an idle operator writes nothing at all.
-  env = await install(['--leader-elect=false', '--image-namespaces=vmdi-farm,absent']);
+  env = await install([
+    '--leader-elect=false',
+    '--image-namespaces=vmdi-farm,absent,readable',
+    '--image-creation-namespaces=vmdi-farm,absent',
+  ]);
   const { api } = env.controlPlane.cluster;
   await api.create(`/api/v1/namespaces/${FARM}/secrets`, {
     apiVersion: 'v1',
@@ -32,6 +38,16 @@ const message = (vm: KubeObject) => String(status(vm, 'message'));
 const cluster = () => env.controlPlane.cluster;
 const get = (path: string) => cluster().api.get(path);
 const uidOf = async (path: string) => (await get(path)).metadata.uid;
+
+/** Returns the manifest of an empty image. */
+function imageIn(namespace: string, name: string): string {
+  return JSON.stringify({
+    apiVersion: 'crd.pelotech.ot/v1alpha1',
+    kind: 'VMDiskImage',
+    metadata: { namespace, name },
+    spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
+  });
+}
 
 /** Deletes an object and waits until another one of the same name satisfies the predicate. */
 async function replaced(path: string, is: (object: KubeObject) => boolean = () => true): Promise<KubeObject> {
@@ -269,6 +285,34 @@ describe('a problem is reported with the object and the remedy', () => {
     await env.machine('not-allowed', elsewhere);
     const rejected = await env.until('not-allowed', isReason('ImageNamespaceNotAllowed'));
     expect([status(rejected, 'phase'), condition(rejected, 'Stalled')]).toEqual(['Failed', 'True']);
+    expect(message(rejected)).toContain('(--image-namespaces)');
+  });
+
+  test('an image in a namespace whose images it may use and not create', async () => {
+    await env.kubectl('create', 'namespace', 'readable');
+    const vmDiskImageTemplate = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' };
+    await env.machine('use-only', {
+      ignoreOnDeploy: true,
+      vmDiskImageRef: { name: 'x', namespace: 'readable' },
+      vmDiskImageTemplate,
+    });
+    expect(message(await env.until('use-only', isReason('ImageCreationNotAllowed')))).toContain(
+      '(--image-creation-namespaces)',
+    );
+    await cluster().apply(imageIn('readable', 'x'));
+    await env.until('use-only', isReady);
+  });
+
+  test('an image of another namespace that its annotation shares', async () => {
+    await env.kubectl('create', 'namespace', 'private');
+    await cluster().apply(imageIn('private', 'x'));
+    await env.machine('shared', {
+      ignoreOnDeploy: true,
+      vmDiskImageRef: { name: 'x', namespace: 'private' },
+    });
+    await env.until('shared', isReason('ImageNamespaceNotAllowed'));
+    await env.kubectl('annotate', '-n', 'private', 'vmdi', 'x', `vmwright.dev/shared-with=other,${WORK}`);
+    await env.until('shared', isReady);
   });
 
   test('an image that differs from the template', async () => {
@@ -402,6 +446,45 @@ test('the root disk grows if its storage class allows it, and VolumeReady says i
   expect(isReady(fixed)).toBe(true);
 });
 
+test("the claim of a disk on a file system grows by CDI's overhead too", async () => {
+  const { api } = cluster();
+  const config = '/apis/cdi.kubevirt.io/v1beta1/cdiconfigs';
+  await api.create(config, {
+    apiVersion: 'cdi.kubevirt.io/v1beta1',
+    kind: 'CDIConfig',
+    metadata: { name: 'config' },
+    spec: {},
+    status: { filesystemOverhead: { global: '0.06' } },
+  });
+  const disk = status(await env.until('grower', isReady), 'dataVolume');
+  const expected = String(Math.ceil((5 * 2 ** 30) / 0.94));
+  const grown = await cluster().waitFor(
+    `${PATHS.claims}/${disk}`,
+    (claim) => field(claim, 'spec', 'resources', 'requests', 'storage') === expected,
+  );
+  expect(field(grown, 'spec', 'volumeMode')).toBe('Filesystem');
+  await api.delete(`${config}/config`);
+});
+
+test('an image with maxClones gets another snapshot for another machine', async () => {
+  await env.image('limited', { maxClones: 1 });
+  const spec = { ignoreOnDeploy: true, vmDiskImageRef: { name: 'limited', namespace: FARM } };
+  const chosen: unknown[] = [];
+  for (const name of ['clone-1', 'clone-2', 'clone-3']) {
+    await env.machine(name, spec);
+    chosen.push(status(await env.until(name, isReady), 'snapshot'));
+  }
+  expect(new Set(chosen).size).toBe(3);
+  const limited = await cluster().waitFor(
+    `${PATHS.images}/limited`,
+    (image) => status(image, 'references') === 3,
+  );
+  const snapshots = status(limited, 'snapshots');
+  expect(Array.isArray(snapshots) ? snapshots.map((each) => field(each, 'clones')).slice(0, 3) : []).toEqual([
+    1, 1, 1,
+  ]);
+});
+
 test('with the deletion policy Orphan, the children stay and lose owner reference and labels', async () => {
   await env.machine('orphan', { ignoreOnDeploy: true }, { 'vmwright.dev/deletion-policy': 'Orphan' });
   const vm = await env.until('orphan', isReady);
@@ -419,6 +502,48 @@ test('with the deletion policy Orphan, the children stay and lose owner referenc
   }
 });
 
+describe('kubectl delete', () => {
+  test('with --cascade=orphan keeps the running machine and its children', async () => {
+    await env.machine('cascade-orphan');
+    const vm = await env.until('cascade-orphan', isReady);
+    const instance = await uidOf(`${PATHS.instances}/cascade-orphan`);
+    await env.kubectl('delete', '-n', WORK, '--cascade=orphan', 'otvm', 'cascade-orphan');
+    const children = [
+      `${PATHS.kubevirt}/cascade-orphan`,
+      `${PATHS.secrets}/cascade-orphan-cloudinit`,
+      `${PATHS.volumes}/${status(vm, 'dataVolume')}`,
+    ];
+    for (const path of children) {
+      const { metadata } = await get(path);
+      expect(field(metadata, 'ownerReferences')).toBeUndefined();
+      expect(metadata.deletionTimestamp).toBeUndefined();
+    }
+    expect((await get(`${PATHS.instances}/cascade-orphan`)).metadata).toMatchObject({ uid: instance });
+  });
+
+  test('with --cascade=foreground ends when the children are gone', async () => {
+    await env.machine('foreground');
+    const vm = await env.until('foreground', isReady);
+    await env.kubectl('delete', '-n', WORK, '--cascade=foreground', '--timeout=60s', 'otvm', 'foreground');
+    for (const path of [
+      ...[`${PATHS.kubevirt}/foreground`, `${PATHS.instances}/foreground`],
+      ...[`${PATHS.secrets}/foreground-cloudinit`, `${PATHS.volumes}/${status(vm, 'dataVolume')}`],
+    ])
+      await expect(get(path)).rejects.toThrow('not found');
+  });
+
+  test('with --cascade=foreground is rejected if the deletion policy is Orphan', async () => {
+    await env.machine('kept', { ignoreOnDeploy: true }, { 'vmwright.dev/deletion-policy': 'Orphan' });
+    await env.until('kept', isReady);
+    const foreground = ['delete', '-n', WORK, '--cascade=foreground', 'otvm', 'kept'];
+    expect((await cluster().tryKubectl(foreground)).stderr).toContain(
+      'Delete the object with --cascade=background',
+    );
+    await env.kubectl('delete', '-n', WORK, 'otvm', 'kept');
+    expect((await get(`${PATHS.kubevirt}/kept`)).metadata.deletionTimestamp).toBeUndefined();
+  });
+});
+
 test('a paused machine is observed, is not repaired, and is deleted only after it is resumed', async () => {
   await env.machine('paused', { ignoreOnDeploy: true });
   await env.until('paused', isReady);
@@ -431,4 +556,21 @@ test('a paused machine is observed, is not repaired, and is deleted only after i
   expect(message(held)).toContain('remove the annotation vmwright.dev/paused');
   await env.patch('paused', { metadata: { annotations: { 'vmwright.dev/paused': null } } });
   await cluster().waitForGone(`${PATHS.machines}/paused`);
+});
+
+test('without Multus the operator starts, machines on the pod network run, and the others run once it is installed', async () => {
+  await env.kubectl('delete', '-f', MULTUS);
+  await env.operator.kill();
+  await env.operator.start(); // resolves when the operator is ready
+  await env.machine('pod-network');
+  await env.machine('multus', { interfaces: [{ network: 'late', ipAddress: '10.9.0.1/24' }] });
+  await env.until('pod-network', isReady);
+  expect(message(await env.until('multus', isReason('MultusNotInstalled')))).toContain(
+    `The NetworkAttachmentDefinition ${WORK}/late of spec.interfaces cannot exist`,
+  );
+  await env.kubectl('apply', '-f', MULTUS);
+  await env.kubectl('wait', '--for=condition=Established', '--timeout=60s', '-f', MULTUS);
+  await env.until('multus', isReason('NetworkNotFound'));
+  await env.network('late');
+  await env.until('multus', isReady);
 });

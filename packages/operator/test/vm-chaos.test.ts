@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CloudError, ConnectionError } from '@vmwright/cloud';
 import { ApiError, budget, field, type KubeObject, type Part, Random } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
+import { QUICK_ELECTION } from './installed.ts';
 import { install, VMS } from './with-cloud.ts';
 
-const ROUNDS = budget(40, 100);
+const ROUNDS = budget(20, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261116);
 /** Number of rounds after which faults stop and the state is checked against the cloud's audit log. */
 const CHECK_EVERY = 10;
@@ -14,12 +15,6 @@ interface Fault {
   readonly name: string;
   readonly strike: () => Promise<unknown>;
 }
-
-const QUICK_ELECTION = [
-  '--leader-elect-lease-duration=2s',
-  '--leader-elect-renew-deadline=1200ms',
-  '--leader-elect-retry-period=300ms',
-];
 
 /**
  * Users create and delete VMs while operators and the cloud are killed at random points, and responses of the cloud are lost

@@ -195,7 +195,7 @@ describe('a referenced image', () => {
     await env.until('used', (each) => status(each, 'references') === 1);
   });
 
-  test('is held by the finalizer without the webhook, stays usable, and is deleted after its last reference', async () => {
+  test('that is deleted while the webhook is off is held by the finalizer, stays usable, and is gone after its last reference', async () => {
     const { cluster } = env.controlPlane;
     const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/vmwright';
     const before = field(await cluster.api.get(webhooks), 'webhooks');
@@ -224,6 +224,107 @@ describe('a referenced image', () => {
     });
     await expect(unknown).rejects.toThrow('it must be Delete or Orphan');
   });
+});
+
+describe('kubectl delete', () => {
+  test('with --cascade=orphan keeps the data, and with --cascade=foreground deletes it', async () => {
+    for (const cascade of ['orphan', 'foreground']) {
+      await env.create(cascade, 'ok');
+      const image = await env.untilPhase(cascade, 'Ready');
+      const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes/${String(status(image, 'dataVolume'))}`;
+      // kube-controller-manager removes the finalizer of the propagation policy. It looks for new CRDs every 30 s.
+      await env.kubectl('delete', `--cascade=${cascade}`, 'vmdi', cascade);
+      for (const kind of ['volumes', 'snapshots'] as const)
+        expect(await env.children(image, kind)).toEqual([]);
+      const kept = env.controlPlane.cluster.api.get(volume);
+      if (cascade === 'foreground') await expect(kept).rejects.toThrow('not found');
+      else expect((await kept).metadata.deletionTimestamp).toBeUndefined();
+    }
+  }, 240_000);
+
+  test('of the namespace deletes an image that a VirtualMachine of another namespace uses, and reports it', async () => {
+    const { cluster } = env.controlPlane;
+    await env.kubectl('create', 'namespace', 'doomed');
+    const images = IMAGES.replace('/default/', '/doomed/');
+    await cluster.api.create(images, {
+      apiVersion: 'crd.pelotech.ot/v1alpha1',
+      kind: 'VMDiskImage',
+      metadata: { name: 'base' },
+      spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
+    });
+    await env.createMachine('remote-user', { name: 'base', namespace: 'doomed' });
+    await cluster.waitFor(
+      `${images}/base`,
+      (image) => status(image, 'phase') === 'Ready' && status(image, 'references') === 1,
+    );
+    expect((await cluster.tryKubectl(['delete', '-n', 'doomed', 'vmdi', 'base'])).stderr).toContain(
+      'is used by VirtualMachine default/remote-user',
+    );
+    const deleting = cluster.waitFor(`${images}/base`, (image) => status(image, 'phase') === 'Deleting');
+    await env.kubectl('delete', 'namespace', 'doomed', '--timeout=120s');
+    expect(String(status(await deleting, 'message'))).toContain(
+      'because its namespace is being deleted, although it is used by VirtualMachine default/remote-user',
+    );
+    await env.removeMachine('remote-user');
+  });
+});
+
+test('data of an earlier controller is adopted, with its clones as references, and replaced when the source changes', async () => {
+  const { cluster } = env.controlPlane;
+  const { api } = cluster;
+  await env.create('earlier', 'ok', {}, { 'vmwright.dev/paused': 'true' });
+  const { uid = '' } = (await env.until('earlier', (image) => conditionIn(image, 'Paused') !== undefined))
+    .metadata;
+  const ownerReferences = [
+    { apiVersion: 'crd.pelotech.ot/v1alpha1', kind: 'VMDiskImage', name: 'earlier', uid, controller: true },
+  ];
+  const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
+  const snapshots = '/apis/snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots';
+  const storage = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+  const dataVolume = (name: string, source: object, metadata: object = {}) =>
+    api.create(volumes, {
+      apiVersion: 'cdi.kubevirt.io/v1beta1',
+      kind: 'DataVolume',
+      metadata: {
+        name,
+        annotations: { 'cdi.kubevirt.io/storage.bind.immediate.requested': 'true' },
+        ...metadata,
+      },
+      spec: { source, storage },
+    });
+  await dataVolume(
+    'earlier',
+    { http: { url: 'http://images.example/ok/earlier.qcow2' } },
+    { ownerReferences },
+  );
+  await cluster.waitFor(`${volumes}/earlier`, (volume) => status(volume, 'phase') === 'Succeeded');
+  await api.create(snapshots, {
+    apiVersion: 'snapshot.storage.k8s.io/v1',
+    kind: 'VolumeSnapshot',
+    metadata: { name: 'earlier-snap', ownerReferences },
+    spec: { volumeSnapshotClassName: 'testbed', source: { persistentVolumeClaimName: 'earlier' } },
+  });
+  await cluster.waitFor(`${snapshots}/earlier-snap`, (snapshot) => status(snapshot, 'readyToUse') === true);
+  await api.merge(`${IMAGES}/earlier/status`, { status: { phase: 'Ready', message: 'Synced' } });
+  await env.patch('earlier', { metadata: { annotations: { 'vmwright.dev/paused': null } } });
+  const image = await env.until('earlier', (each) => field(each, 'status', 'attempt', 'number') === 0);
+  expect(image.status).toMatchObject({
+    phase: 'Ready',
+    dataVolume: 'earlier',
+    snapshots: [{ name: 'earlier-snap', clones: 0 }],
+    references: 0,
+  });
+  expect((await env.children(image, 'volumes')).map(({ metadata }) => metadata.name)).toEqual(['earlier']);
+  await dataVolume('earlier-clone', { snapshot: { namespace: 'default', name: 'earlier-snap' } });
+  await env.until('earlier', (each) => status(each, 'references') === 1);
+  await env.patch('earlier', { spec: { url: 'http://images.example/ok/later.qcow2' } });
+  await env.until(
+    'earlier',
+    (each) => status(each, 'phase') === 'Ready' && field(each, 'status', 'attempt', 'number') === 1,
+  );
+  await cluster.waitForGone(`${volumes}/earlier`);
+  await api.delete(`${volumes}/earlier-clone`);
+  await env.remove('earlier');
 });
 
 describe('pruning', () => {

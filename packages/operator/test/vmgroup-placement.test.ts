@@ -106,6 +106,7 @@ test('cpu and memory are hot-added without a restart, and reduced with a restart
 
 test.each([
   ['CreateFolder', {}],
+  ['Rename_Task', {}],
   ['SetField', {}],
   ['CloneVM_Task', {}],
   ['ReconfigVM_Task', { cpu: 4 }],

@@ -67,7 +67,7 @@ describe('common errors of the tutorial', () => {
     expect(
       await startError({ KUBECONFIG: env.controlPlane.cluster.kubeconfig }, '--controllers=vmgroup'),
     ).toBe(
-      'vmwright: VC_HOST is not set; set it to the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=vm\n',
+      'vmwright: VC_HOST is not set; set it to the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=-vmgroup\n',
     );
   });
 

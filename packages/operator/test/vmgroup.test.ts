@@ -95,8 +95,12 @@ describe('drift', () => {
     await tasks.follow(await machines.powerOff(ref(one.id)));
     await env.until('drift', (group) => field(group, 'status', 'readyReplicas') === 1);
     await env.running('drift', 2);
+    // Paused, because the operator could power the machine on again before it is destroyed.
+    await env.kubectl('annotate', 'vmgroup', 'drift', 'vmwright.dev/paused=true');
+    await env.until('drift', (group) => condition(group, 'Paused') === 'True');
     await tasks.follow(await machines.powerOff(ref(two.id)));
     await tasks.follow(await machines.destroy(ref(two.id)));
+    await env.kubectl('annotate', 'vmgroup', 'drift', 'vmwright.dev/paused-');
     await expect
       .poll(
         async () => (await env.machines('default-drift')).map(({ name, power }) => [name, power]).sort(),

@@ -23,7 +23,7 @@ const CHILDREN = {
 /** KubeVirt with CDI's stand-in, and the operator. */
 export interface WithImages extends Installed, AsyncDisposable {
   /** Creates an image in the namespace `default`. @param behaviour of the import, as `http://images.example/<behaviour>/…` selects it */
-  create(name: string, behaviour: string, spec?: object): Promise<KubeObject>;
+  create(name: string, behaviour: string, spec?: object, annotations?: object): Promise<KubeObject>;
   patch(name: string, patch: object): Promise<KubeObject>;
   image(name: string): Promise<KubeObject>;
   until(name: string, is: (image: KubeObject) => boolean): Promise<KubeObject>;
@@ -33,7 +33,7 @@ export interface WithImages extends Installed, AsyncDisposable {
   /** Returns the DataVolumes or VolumeSnapshots that an image owns. */
   children(image: KubeObject, kind: keyof typeof CHILDREN): Promise<readonly KubeObject[]>;
   /** Creates a VirtualMachine that refers to an image. It is paused, so that nothing is created for it. */
-  createMachine(name: string, image: string): Promise<void>;
+  createMachine(name: string, image: string | { name: string; namespace: string }): Promise<void>;
   removeMachine(name: string): Promise<void>;
   /** Returns the reasons of the events about an image. */
   events(name: string): Promise<readonly string[]>;
@@ -51,7 +51,8 @@ export async function withImages(): Promise<WithImages> {
   const until: WithImages['until'] = (name, is) => cluster.waitFor(`${IMAGES}/${name}`, is);
   return {
     ...env,
-    create: (name, behaviour, spec) => api.create(IMAGES, imageManifest(name, behaviour, spec)),
+    create: (name, behaviour, spec, annotations) =>
+      api.create(IMAGES, imageManifest(name, behaviour, spec, annotations)),
     patch: (name, patch) => api.merge(`${IMAGES}/${name}`, patch),
     image: (name) => api.get(`${IMAGES}/${name}`),
     until,
@@ -82,11 +83,11 @@ export async function withImages(): Promise<WithImages> {
   };
 }
 
-function imageManifest(name: string, behaviour: string, spec: object = {}): object {
+function imageManifest(name: string, behaviour: string, spec: object = {}, annotations: object = {}): object {
   return {
     apiVersion: 'crd.pelotech.ot/v1alpha1',
     kind: 'VMDiskImage',
-    metadata: { name },
+    metadata: { name, annotations },
     spec: {
       ...{ secretRef: '', sourceType: 'http', diskSize: '1Gi', snapshotClass: 'testbed' },
       url: `http://images.example/${behaviour}/${name}.qcow2`,
@@ -95,14 +96,14 @@ function imageManifest(name: string, behaviour: string, spec: object = {}): obje
   };
 }
 
-function machineManifest(name: string, image: string): object {
+function machineManifest(name: string, image: string | { name: string; namespace: string }): object {
   return {
     apiVersion: 'pelotech.ot/v1alpha1',
     kind: 'VirtualMachine',
     metadata: { name, annotations: { 'vmwright.dev/paused': 'true' } },
     spec: {
       resources: { cpu: '1', memory: '1Gi', diskSize: '1Gi' },
-      vmDiskImageRef: { name: image },
+      vmDiskImageRef: typeof image === 'string' ? { name: image } : image,
     },
   };
 }

@@ -32,8 +32,6 @@ export interface WithKubevirt extends Installed, AsyncDisposable {
   network(name: string): Promise<KubeObject>;
   /** Enqueues the VirtualMachine through a change of an annotation that has no meaning. */
   touch(name: string): Promise<void>;
-  /** Returns the number of requests of the operator that changed something. */
-  writes(): Promise<number>;
 }
 
 export async function install(args: readonly string[] = []): Promise<WithKubevirt> {
@@ -76,17 +74,9 @@ export async function install(args: readonly string[] = []): Promise<WithKubevir
     touch: async (name) => {
       await patch(name, { metadata: { annotations: { 'example.com/touched': String(++touches) } } });
     },
-    writes: async () => {
-      let count = 0;
-      for (const [, value] of (await base.metrics(base.operator)).matchAll(WRITES)) count += Number(value);
-      return count;
-    },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }
-
-/** Requests that are not reads. The Lease is renewed all the time with PUT or PATCH, so tests run without an election. */
-const WRITES = /^rest_client_requests_total\{[^}]*method="(?:POST|PUT|PATCH|DELETE)"[^}]*\} (\d+)$/gm;
 
 /** Returns the reason of the condition Ready of a VirtualMachine. */
 export function reasonOf(vm: KubeObject): unknown {

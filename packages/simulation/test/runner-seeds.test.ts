@@ -56,8 +56,10 @@ const SHARES: Readonly<Record<string, number>> = {
   'machines-sound': 900,
   vm: budget(1_000, 20_000),
   vmgroup: budget(1_000, 20_000),
-  mirror: budget(1_000, 20_000),
+  mirror: budget(500, 20_000),
+  'mirror-sharding': budget(250, 20_000),
   virtualmachine: budget(400, 20_000),
+  gpuinfo: budget(1_000, 20_000),
 };
 
 describe('many seeds', () => {

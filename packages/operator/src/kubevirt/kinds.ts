@@ -112,6 +112,8 @@ export interface DataVolumeSource {
 export interface DataVolume extends KubeObject {
   readonly spec?: {
     readonly source?: DataVolumeSource;
+    /** Object that names the source instead: a DataSource, by default of the same namespace. */
+    readonly sourceRef?: { readonly kind: string; readonly namespace?: string; readonly name: string };
     readonly storage?: {
       readonly storageClassName?: string;
       readonly accessModes?: readonly string[];
@@ -136,12 +138,48 @@ export const DataVolume = foreignKind<DataVolume>({
   scope: 'Namespaced',
 });
 
+/** CDI's DataSource: a name for the snapshot or claim that DataVolumes are cloned from. */
+export interface DataSource extends KubeObject {
+  readonly spec?: { readonly source?: Pick<DataVolumeSource, 'snapshot' | 'pvc'> };
+}
+
+export const DataSource = foreignKind<DataSource>({
+  group: 'cdi.kubevirt.io',
+  version: 'v1beta1',
+  kind: 'DataSource',
+  plural: 'datasources',
+  scope: 'Namespaced',
+});
+
+/** Configuration of CDI that applies to the cluster. */
+export interface CdiConfig extends KubeObject {
+  readonly status?: {
+    /** Parts of claims that are reserved for file systems, such as `0.06`. */
+    readonly filesystemOverhead?: {
+      readonly global?: string;
+      readonly storageClass?: Readonly<Record<string, string>>;
+    };
+  };
+}
+
+export const CdiConfig = foreignKind<CdiConfig>({
+  group: 'cdi.kubevirt.io',
+  version: 'v1beta1',
+  kind: 'CDIConfig',
+  plural: 'cdiconfigs',
+  scope: 'Cluster',
+});
+
+/** Name of the only CDIConfig. */
+export const CDI_CONFIG = 'config';
+
 /** Label that CDI sets on the PersistentVolumeClaims of DataVolumes. Selects the claims that the operator caches. */
 export const CDI_LABEL = { app: 'containerized-data-importer' } as const;
 
 export interface PersistentVolumeClaim extends KubeObject {
   readonly spec?: {
     readonly storageClassName?: string;
+    readonly volumeMode?: string;
     readonly volumeName?: string;
     readonly resources?: { readonly requests?: { readonly storage?: string } };
   };

@@ -16,7 +16,7 @@ export interface ComparisonOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly session: Pick<Session, 'rows'>;
   /** Lists the cluster again. */
-  readonly refresh: () => Promise<void>;
+  readonly refresh: () => Promise<unknown>;
   readonly cacheAge: CacheAge;
   readonly vmRows: VmRows;
   /** Keys of all VMs. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { LEVELS, type Level } from '@vmwright/runtime';
-import { parse } from 'yaml';
+import { didYouMean } from '../settings/did-you-mean.ts';
 import { parseDuration } from '../settings/duration.ts';
 import type { AddressSettings } from '../settings/endpoints.ts';
 import {
@@ -11,9 +11,12 @@ import {
   parseList,
   parseTime,
   SettingsError,
+  textOf,
 } from '../settings/values.ts';
+import { isRecord, readYamlFile, type YamlFile } from '../settings/yaml-file.ts';
 import { DEFAULT_MAPPING, isVmState, type StatusMapping } from './mapping.ts';
 import { type DatabaseSettings, type FenceMode, SSL_MODES, type SslMode } from './postgres/database.ts';
+import { CONTROLLER, DATABASE, type MirrorSetting } from './settings-table.ts';
 
 /** Validated settings of the program `ssvirt-vm-controller`. */
 export interface MirrorSettings {
@@ -38,39 +41,6 @@ export interface MirrorSettings {
 }
 
 export const DEFAULT_CONFIG = '/etc/ssvirt/config.yaml';
-
-/** Settings of the section `controller`: key in the file, environment variable, default. Empty: no default. */
-const CONTROLLER = {
-  enabled: ['CONTROLLER_ENABLED', 'true'],
-  maxConcurrentReconciles: ['CONTROLLER_MAX_CONCURRENT', '5'],
-  baseDelay: ['CONTROLLER_BASE_DELAY', '1s'],
-  maxDelay: ['CONTROLLER_MAX_DELAY', '5m'],
-  resyncPeriod: ['CONTROLLER_RESYNC_PERIOD', '10m'],
-  enableLeaderElection: ['CONTROLLER_LEADER_ELECTION', 'true'],
-  leaseDuration: ['CONTROLLER_LEASE_DURATION', '15s'],
-  namespace: ['CONTROLLER_NAMESPACE', 'ssvirt-system'],
-  metricsAddr: ['CONTROLLER_METRICS_ADDR', ':8080'],
-  watchNamespaces: ['CONTROLLER_WATCH_NAMESPACES', ''],
-  settlingTime: ['CONTROLLER_SETTLING_TIME', '3s'],
-  fence: ['CONTROLLER_FENCE', 'session'],
-  sharding: ['CONTROLLER_SHARDING', 'false'],
-  statusEvents: ['CONTROLLER_STATUS_EVENTS', 'on'],
-  logLevel: ['CONTROLLER_LOG_LEVEL', 'info'],
-} as const;
-
-/** Settings of the section `database`, which the program shares with the API server of SSVirt. */
-const DATABASE = {
-  url: ['DATABASE_URL', ''],
-  host: ['SSVIRT_DATABASE_HOST', 'localhost'],
-  port: ['SSVIRT_DATABASE_PORT', '5432'],
-  username: ['SSVIRT_DATABASE_USERNAME', ''],
-  password: ['SSVIRT_DATABASE_PASSWORD', ''],
-  passwordFile: ['SSVIRT_DATABASE_PASSWORD_FILE', ''],
-  database: ['SSVIRT_DATABASE_DATABASE', 'ssvirt'],
-  sslmode: ['SSVIRT_DATABASE_SSLMODE', 'prefer'],
-  sslrootcert: ['SSVIRT_DATABASE_SSLROOTCERT', ''],
-  maxConnections: ['SSVIRT_DATABASE_MAX_CONNECTIONS', '10'],
-} as const;
 
 type Section = 'controller' | 'database';
 type Texts<K extends string> = Readonly<Record<K, Setting>>;
@@ -100,7 +70,7 @@ export function mirrorSettings(
   );
   if (unknown !== undefined)
     throw new SettingsError(
-      `controller.${unknown} in ${path} is not a setting; known are ${Object.keys(CONTROLLER).join(', ')} and statusMapping`,
+      `controller.${unknown} in ${path} is not a setting${didYouMean(unknown, Object.keys(CONTROLLER))}; known are ${Object.keys(CONTROLLER).join(', ')} and statusMapping`,
     );
   const texts = textsOf('controller', CONTROLLER, section, environment);
   const isSharded = parseSwitch(texts.sharding);
@@ -134,7 +104,7 @@ export function mirrorSettings(
 
 function databaseSettings(
   path: string,
-  file: Readonly<Record<string, unknown>>,
+  file: YamlFile,
   environment: Environment,
   fence: FenceMode,
   isUsed: boolean,
@@ -157,10 +127,7 @@ function databaseSettings(
   };
 }
 
-function databaseTexts(
-  file: Readonly<Record<string, unknown>>,
-  environment: Environment,
-): Texts<keyof typeof DATABASE> {
+function databaseTexts(file: YamlFile, environment: Environment): Texts<keyof typeof DATABASE> {
   return textsOf('database', DATABASE, withAliases(sectionOf(file, 'database')), environment);
 }
 
@@ -215,40 +182,18 @@ function isDecodable({ username, password, pathname }: URL): boolean {
   }
 }
 
-function readConfig(path: string, isOptional: boolean): Readonly<Record<string, unknown>> {
-  let text: string;
-  try {
-    text = readFileSync(path, 'utf8');
-  } catch (error) {
-    if (isOptional && error instanceof Error && 'code' in error && error.code === 'ENOENT') return {};
-    throw new SettingsError(`the config file ${path} cannot be read; check --config`, { cause: error });
-  }
-  let content: unknown;
-  try {
-    // All values are texts: otherwise the password 0123 would become 123. Warnings would quote lines of the file.
-    content = parse(text, { schema: 'failsafe', logLevel: 'error' });
-  } catch {
-    // The parser's message quotes the line, which may contain the password.
-    throw new SettingsError(`the config file ${path} is not valid YAML`);
-  }
-  if (content === null || content === undefined || content === '') return {};
-  if (isRecord(content)) return content;
-  throw new SettingsError(
-    `the config file ${path} must contain sections such as "database:" and "controller:"`,
-  );
+function readConfig(path: string, isOptional: boolean): YamlFile {
+  return readYamlFile(path, 'sections such as "database:" and "controller:"', isOptional);
 }
 
-function sectionOf(
-  file: Readonly<Record<string, unknown>>,
-  section: Section,
-): Readonly<Record<string, unknown>> {
+function sectionOf(file: YamlFile, section: Section): YamlFile {
   const value = file[section] || {}; // an empty section is an empty text
   if (isRecord(value)) return value;
   throw new SettingsError(`"${section}:" in the config file must be a section with settings`);
 }
 
 /** Accepts the names with underscores that the API server's part of the file may use. */
-function withAliases(section: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+function withAliases(section: YamlFile): YamlFile {
   return Object.fromEntries(
     Object.entries(section).map(([key, value]) => [
       key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase()),
@@ -259,19 +204,22 @@ function withAliases(section: Readonly<Record<string, unknown>>): Readonly<Recor
 
 function textsOf<K extends string>(
   section: Section,
-  settings: Readonly<Record<K, readonly [variable: string, byDefault: string]>>,
+  settings: Readonly<Record<K, MirrorSetting>>,
   values: Readonly<Record<string, unknown>>,
   environment: Environment,
 ): Texts<K> {
   const texts: Partial<Record<K, Setting>> = {};
   for (const key in settings) {
-    const [variable, byDefault] = settings[key];
+    const { variable, byDefault } = settings[key];
     const given = environment[variable];
     const value = values[key];
     texts[key] =
       given !== undefined && given !== ''
         ? { name: variable, text: given }
-        : { name: `${section}.${key}`, text: textOf(`${section}.${key}`, value) ?? byDefault };
+        : {
+            name: `${section}.${key}`,
+            text: textOf(`${section}.${key} in the config file`, value) ?? byDefault,
+          };
   }
   return complete(texts, settings);
 }
@@ -285,18 +233,6 @@ function complete<K extends string>(
     Object.keys(settings).every((key) => Object.hasOwn(each, key));
   if (isComplete(texts)) return texts;
   throw new Error('a setting was left out');
-}
-
-function textOf(name: string, value: unknown): string | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (Array.isArray(value)) return value.map(String).join();
-  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
-    return String(value);
-  throw new SettingsError(`${name} in the config file must be a single value`);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parseMapping(value: unknown, path: string): StatusMapping {

@@ -308,7 +308,7 @@ export class Term {
   async #mirror(session: Session, all: readonly string[]): Promise<void> {
     const isCompared = (key: string) => this.#shards.isCompared(this.#vmRows.vmKeyOf(key));
     const keys = all.filter(isCompared);
-    for (const key of all) if (!isCompared(key)) this.#queue.add(key, { afterMs: TICK_MS });
+    for (const key of all) if (!isCompared(key)) this.#postpone(key);
     const changedAt = new Map(keys.map((key) => [key, this.#changedAt.get(key)]));
     const missing = keys.filter((key) => this.#vmRows.needsSearch(key) || this.#vmRows.isWaiting(key));
     if (missing.length > 0) await this.#search(session, missing);
@@ -336,6 +336,12 @@ export class Term {
     await this.#write(session, writes);
     for (const [key, at] of changedAt)
       if (this.#changedAt.get(key) === at && !this.#isUnwritten(key)) this.#changedAt.delete(key);
+  }
+
+  /** Retries a key after the comparison of its shard, unless another replica owns the shard now. */
+  #postpone(key: string): void {
+    if (this.#shards.owns(this.#vmRows.vmKeyOf(key))) this.#queue.add(key, { afterMs: TICK_MS });
+    else this.#disown(key);
   }
 
   /** Whether the last write of a key has failed, or its row was locked. */

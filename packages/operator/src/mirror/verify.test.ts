@@ -65,7 +65,7 @@ test('the differences are printed as a table', () => {
   expect(differenceTable([])).toBe('The table agrees with the cluster.');
   const found = { vm: 'tenant/a', rowId: 'r-1', actual: '', expected: 'POWERED_ON' };
   expect(differenceTable([found]).split('\n')).toEqual([
-    'VM        ROW  IN THE TABLE  EXPECTED',
-    'tenant/a  r-1  (empty)       POWERED_ON',
+    'VM         ROW   IN THE TABLE   EXPECTED',
+    'tenant/a   r-1   (empty)        POWERED_ON',
   ]);
 });

@@ -1,4 +1,5 @@
 import { type Access, Client, ForbiddenError, type World, wait } from '@vmwright/runtime';
+import { table } from '../table.ts';
 import { stateOf } from './mapping.ts';
 import { isMirrored } from './plan.ts';
 import { PostgresDatabase } from './postgres/database.ts';
@@ -108,6 +109,14 @@ export function differences(
   return found;
 }
 
+/** Prints the result of a comparison. @param program name for messages @returns the exit code */
+export function printVerification(program: string, { differences: found, unlistable }: Verification): 0 | 1 {
+  for (const namespace of unlistable)
+    console.error(`${program}: the namespace ${namespace} is left out, because its VMs may not be listed`);
+  console.log(differenceTable(found));
+  return found.length === 0 ? 0 : 1;
+}
+
 /** Formats differences as a table. */
 export function differenceTable(found: readonly Difference[]): string {
   if (found.length === 0) return 'The table agrees with the cluster.';
@@ -115,8 +124,5 @@ export function differenceTable(found: readonly Difference[]): string {
     ['VM', 'ROW', 'IN THE TABLE', 'EXPECTED'],
     ...found.map(({ vm, rowId, actual, expected }) => [vm, rowId, actual || '(empty)', expected]),
   ];
-  const widths = [0, 1, 2].map((column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-  return lines
-    .map((line) => line.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '))
-    .join('\n');
+  return table(lines);
 }

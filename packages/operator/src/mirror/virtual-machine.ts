@@ -1,4 +1,5 @@
 import { foreignKind, type KubeObject } from '@vmwright/runtime';
+import { leanMetadata } from '../lean-metadata.ts';
 
 /** KubeVirt's VirtualMachine, with the fields that the mirror reads. */
 export interface VirtualMachine extends KubeObject {
@@ -25,22 +26,13 @@ export function leanVirtualMachine({
   spec,
   status,
 }: VirtualMachine): VirtualMachine {
-  const { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp, labels } = metadata;
-  const vapp = labels?.[VAPP_LABEL];
+  const vapp = metadata.labels?.[VAPP_LABEL];
   const { running, runStrategy } = spec ?? {};
   const { printableStatus } = status ?? {};
   return {
     ...(apiVersion !== undefined && { apiVersion }),
     ...(kind !== undefined && { kind }),
-    metadata: {
-      name,
-      ...(namespace !== undefined && { namespace }),
-      ...(uid !== undefined && { uid }),
-      ...(resourceVersion !== undefined && { resourceVersion }),
-      ...(creationTimestamp !== undefined && { creationTimestamp }),
-      ...(deletionTimestamp !== undefined && { deletionTimestamp }),
-      ...(vapp !== undefined && { labels: { [VAPP_LABEL]: vapp } }),
-    },
+    metadata: leanMetadata(metadata, vapp === undefined ? {} : { labels: { [VAPP_LABEL]: vapp } }),
     spec: { ...(running !== undefined && { running }), ...(runStrategy !== undefined && { runStrategy }) },
     status: { ...(printableStatus !== undefined && { printableStatus }) },
   };

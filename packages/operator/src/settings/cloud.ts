@@ -1,13 +1,6 @@
 import type { Flag } from './flags.ts';
-import {
-  type Environment,
-  MIN_INTERVAL_MS,
-  parseInteger,
-  parseTime,
-  parseUrl,
-  required,
-  SettingsError,
-} from './values.ts';
+import type { Sources } from './sources.ts';
+import { MIN_INTERVAL_MS, parseInteger, parseTime, parseUrl, required, SettingsError } from './values.ts';
 
 export interface CloudSettings {
   readonly url: string;
@@ -28,28 +21,34 @@ export interface CloudSettings {
 }
 
 /** @throws SettingsError */
-export function parseCloudSettings(text: (flag: Flag) => string, environment: Environment): CloudSettings {
+export function parseCloudSettings(sources: Sources): CloudSettings {
+  const { text, name } = sources;
+  const time = (flag: Flag, leastMs?: number) => parseTime(name(flag), text(flag), leastMs);
   return {
     url: required(
       'CLOUD_URL',
-      parseUrl('CLOUD_URL', environment.CLOUD_URL),
+      parseUrl(name('cloud-url'), text('cloud-url')),
       'the URL of the private cloud, such as https://cloud.example:8480',
     ),
-    apiKey: parseApiKey(environment),
-    ca: environment.CLOUD_CA === '' ? undefined : environment.CLOUD_CA,
-    timeoutMs: parseTime('--cloud-timeout', text('cloud-timeout')),
-    refreshMs: parseTime('--vm-refresh', text('vm-refresh'), MIN_INTERVAL_MS),
-    unknownAfterMs: parseTime('--vm-unknown-after', text('vm-unknown-after'), MIN_INTERVAL_MS),
-    sweepMs: parseTime('--vm-sweep', text('vm-sweep'), MIN_INTERVAL_MS),
-    concurrency: parseInteger('--vm-concurrency', text('vm-concurrency'), 1, 1_000),
+    apiKey: parseApiKey(sources),
+    ca: text('cloud-ca') || undefined,
+    timeoutMs: time('cloud-timeout'),
+    refreshMs: time('vm-refresh', MIN_INTERVAL_MS),
+    unknownAfterMs: time('vm-unknown-after', MIN_INTERVAL_MS),
+    sweepMs: time('vm-sweep', MIN_INTERVAL_MS),
+    concurrency: parseInteger(name('vm-concurrency'), text('vm-concurrency'), 1, 1_000),
   };
 }
 
 /** Returns the key from CLOUD_API_KEY, or the file of CLOUD_API_KEY_FILE, which may be replaced at any time. */
-function parseApiKey(environment: Environment): string | { readonly file: string } {
-  const { CLOUD_API_KEY_FILE: file, CLOUD_API_KEY: key } = environment;
-  if (file !== undefined && file !== '') return { file };
-  const given = required('CLOUD_API_KEY', key?.trim(), 'the API key of the private cloud, from a Secret');
+function parseApiKey({ text, name, environment }: Sources): string | { readonly file: string } {
+  const [file, key] = [text('cloud-api-key-file'), environment.CLOUD_API_KEY?.trim()];
+  if (file !== '' && key)
+    throw new SettingsError(
+      `CLOUD_API_KEY and ${name('cloud-api-key-file')} are both set; unset one of them`,
+    );
+  if (file !== '') return { file };
+  const given = required('CLOUD_API_KEY', key, 'the API key of the private cloud, from a Secret');
   if (/^[\x21-\x7e]+$/.test(given)) return given;
   throw new SettingsError(
     'CLOUD_API_KEY contains characters that a key cannot have; use printable ASCII characters without spaces',

@@ -1,7 +1,7 @@
 import { isLoopback } from '@vmwright/runtime';
-import type { Flag } from './flags.ts';
+import { aliasOf, type Sources } from './sources.ts';
 import {
-  invalidFlag,
+  invalidSetting,
   parseAddress,
   parseHttpsUrl,
   parseInteger,
@@ -33,32 +33,32 @@ export interface WebhookSettings {
   readonly clients: { readonly caFile: string; readonly names: readonly string[] | undefined } | undefined;
 }
 
-type Flags = { readonly [F in Flag]?: string };
-
 /** @throws SettingsError */
-export function parseStatusSettings(flags: Flags, text: (flag: Flag) => string): StatusSettings {
-  const address = parseAddress('--status-address', flags['metrics-addr'] ?? text('status-address'));
+export function parseStatusSettings(sources: Sources): StatusSettings {
+  const { text, name } = sources;
+  const flag = aliasOf(sources, 'status-address', 'metrics-addr');
+  const address = parseAddress(name(flag), text(flag));
   const auth = text('metrics-auth');
-  if (auth !== 'token' && auth !== 'off') throw invalidFlag('metrics-auth', auth, 'token or off');
+  if (auth !== 'token' && auth !== 'off') throw invalidSetting(name('metrics-auth'), auth, 'token or off');
   // An operator on loopback does not serve HTTPS by default: its metrics are open there already, and several operators on
   // one machine would need the same port.
-  const bind = flags['metrics-bind-address'] || (isLoopback(address.host) ? '0' : ':8443');
-  const secure = bind === '0' ? undefined : parseAddress('--metrics-bind-address', bind);
+  const bind = text('metrics-bind-address') || (isLoopback(address.host) ? '0' : ':8443');
+  const secure = bind === '0' ? undefined : parseAddress(name('metrics-bind-address'), bind);
   return { ...address, secure, openMetrics: auth === 'off' };
 }
 
 /** @throws SettingsError */
-export function parseWebhookSettings(flags: Flags, text: (flag: Flag) => string): WebhookSettings {
-  const caFile = flags['webhook-client-ca'] || undefined;
-  const names = parseList(flags['webhook-client-name']);
+export function parseWebhookSettings({ text, name }: Sources): WebhookSettings {
+  const caFile = text('webhook-client-ca') || undefined;
+  const names = parseList(text('webhook-client-name'));
   if (caFile === undefined && names !== undefined)
     throw new SettingsError(
-      '--webhook-client-name needs --webhook-client-ca, the file with the CAs of the client certificates',
+      `${name('webhook-client-name')} needs --webhook-client-ca, the file with the CAs of the client certificates`,
     );
   return {
-    port: parseInteger('--webhook-port', text('webhook-port'), 0, 65_535),
-    url: parseHttpsUrl('--webhook-url', flags['webhook-url']),
-    certificateFolder: flags['webhook-cert-dir'] || undefined,
+    port: parseInteger(name('webhook-port'), text('webhook-port'), 0, 65_535),
+    url: parseHttpsUrl(name('webhook-url'), text('webhook-url')),
+    certificateFolder: text('webhook-cert-dir') || undefined,
     clients: caFile === undefined ? undefined : { caFile, names },
   };
 }

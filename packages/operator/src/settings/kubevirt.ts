@@ -1,12 +1,13 @@
 import type { Flag } from './flags.ts';
-import { type Environment, parseInteger, parseList, parseTime } from './values.ts';
+import type { Sources } from './sources.ts';
+import { parseInteger, parseList, parseTime } from './values.ts';
 
 /** Settings of the controllers of VirtualMachine and VMDiskImage. */
 export interface KubevirtSettings {
-  /**
-   * Namespaces whose images VirtualMachines of other namespaces may use and create. @default all
-   */
-  readonly imageNamespaces: readonly string[] | undefined;
+  /** Namespaces whose images VirtualMachines of other namespaces may use; `*` for all. */
+  readonly imageNamespaces: readonly string[];
+  /** Namespaces in which VirtualMachines of other namespaces may create images; `*` for all. */
+  readonly imageCreationNamespaces: readonly string[];
   readonly syncs: SyncSettings;
   /** Time after which an unreferenced image is deleted, unless the image specifies its own. */
   readonly pruneAfterMs: number;
@@ -31,24 +32,22 @@ export interface SyncSettings {
 }
 
 /** @throws SettingsError */
-export function parseKubevirtSettings(
-  text: (flag: Flag) => string,
-  environment: Environment,
-): KubevirtSettings {
-  const time = (flag: Flag, variable: string) => parseTime(flag, environment[variable] || text(flag), 1);
-  const count = (flag: Flag, variable: string, least: number) =>
-    parseInteger(flag, environment[variable] || text(flag), least, 10_000);
+export function parseKubevirtSettings({ text, name }: Sources): KubevirtSettings {
+  const time = (flag: Flag) => parseTime(name(flag), text(flag), 1);
+  const count = (flag: Flag, least: number) => parseInteger(name(flag), text(flag), least, 10_000);
+  const namespaces = (flag: Flag) => parseList(text(flag)) ?? [];
   return {
-    imageNamespaces: parseList(text('image-namespaces')),
+    imageNamespaces: namespaces('image-namespaces'),
+    imageCreationNamespaces: namespaces('image-creation-namespaces'),
     syncs: {
-      concurrency: count('image-sync-concurrency', 'MAX_VMDI_SYNC_CONCURRENCY', 1),
-      maxBackoffMs: time('image-sync-max-backoff', 'MAX_SYNC_RETRY_BACKOFF_DURATION'),
-      maxTotalMs: time('image-sync-timeout', 'MAX_SYNC_DURATION'),
-      maxAttemptMs: time('image-sync-attempt-timeout', 'MAX_SYNC_ATTEMPT_DURATION'),
-      maxRestarts: count('image-sync-restarts', 'MAX_SYNC_ATTEMPT_RETRIES', 0),
-      stalledAfterMs: parseTime('image-stalled-after', text('image-stalled-after')),
+      concurrency: count('image-sync-concurrency', 1),
+      maxBackoffMs: time('image-sync-max-backoff'),
+      maxTotalMs: time('image-sync-timeout'),
+      maxAttemptMs: time('image-sync-attempt-timeout'),
+      maxRestarts: count('image-sync-restarts', 0),
+      stalledAfterMs: time('image-stalled-after'),
     },
-    pruneAfterMs: parseTime('image-prune-after', text('image-prune-after')),
-    concurrency: parseInteger('kubevirt-concurrency', text('kubevirt-concurrency'), 1, 1_000),
+    pruneAfterMs: time('image-prune-after'),
+    concurrency: parseInteger(name('kubevirt-concurrency'), text('kubevirt-concurrency'), 1, 1_000),
   };
 }

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import { selectControllers } from './controllers.ts';
+import { didYouMean } from './did-you-mean.ts';
 import { parseDuration } from './duration.ts';
-import { settingsFrom } from './settings.ts';
+import { settingsFrom, settingsOf } from './settings.ts';
 
 const VCENTER = { VC_HOST: 'vc.example', VC_USER: 'admin', VC_PASS: 's3cret' };
 const ENVIRONMENT = { CLOUD_URL: 'https://cloud.example:8480', CLOUD_API_KEY: 'k-1', ...VCENTER };
@@ -47,13 +49,141 @@ test('settings come from flags and the environment', () => {
   });
 });
 
-test('settings of a disabled controller are not required', () => {
-  expect(settingsFrom(['--controllers=vmgroup'], VCENTER)).toMatchObject({ cloud: undefined });
+describe('controllers', () => {
   const { VC_HOST: _, VC_USER: __, VC_PASS: ___, ...cloud } = ENVIRONMENT;
-  expect(settingsFrom(['--controllers=vm'], cloud)).toMatchObject({ vsphere: undefined });
-  expect(settingsFrom(['--vcenters=/etc/vcenters.yaml'], cloud)).toMatchObject({
-    vsphere: { vcenter: undefined, file: '/etc/vcenters.yaml' },
+
+  test('settings of an excluded controller are not required', () => {
+    expect(settingsFrom(['--controllers=vmgroup'], VCENTER)).toMatchObject({ cloud: undefined });
+    expect(settingsFrom(['--controllers=vm'], cloud)).toMatchObject({
+      vsphere: undefined,
+      kubevirt: undefined,
+    });
+    expect(settingsFrom(['--vcenters=/etc/vcenters.yaml'], cloud)).toMatchObject({
+      vsphere: { vcenter: undefined, file: '/etc/vcenters.yaml' },
+    });
   });
+
+  test('all run by default, except those whose backend is not configured', () => {
+    const { disabled, vsphere, kubevirt, named } = settingsFrom([], cloud);
+    expect(disabled).toEqual([
+      {
+        name: 'vmgroup',
+        why: 'neither VC_HOST nor --vcenters is set',
+        remedy: 'set VC_HOST to the name or address of vCenter, with VC_USER and VC_PASS, or set --vcenters',
+      },
+    ]);
+    expect([vsphere, kubevirt !== undefined, named.size]).toEqual([undefined, true, 0]);
+    expect(settingsFrom(['--controllers=*,-vm'], VCENTER).disabled).toEqual([
+      { name: 'vm', why: '--controllers excludes it', remedy: 'add vm to --controllers' },
+    ]);
+  });
+
+  test.each([
+    ['*', ['default', 'default', 'default']],
+    ['vm', ['named', 'off', 'off']],
+    ['-vm', ['off', 'default', 'default']],
+    ['*,vmgroup,-vm', ['off', 'named', 'default']],
+    [' vm , -kubevirt', ['named', 'off', 'off']],
+  ])('%j selects %j', (value, expected) => {
+    const selectionOf = selectControllers('--controllers', value);
+    expect((['vm', 'vmgroup', 'kubevirt'] as const).map(selectionOf)).toEqual(expected);
+  });
+});
+
+describe('the config file', () => {
+  const config = (values: object) => ({ path: 'c.yaml', values: { ...values } });
+
+  test('a flag takes precedence over a variable, a variable over the file, and the file over the default', () => {
+    const file = config({ 'vm-refresh': '20s', 'cloud-url': 'https://file', 'vm-concurrency': '3' });
+    const settings = settingsOf({ 'vm-refresh': '30s' }, ENVIRONMENT, file);
+    expect(settings.cloud).toMatchObject({
+      refreshMs: 30_000,
+      url: ENVIRONMENT.CLOUD_URL,
+      concurrency: 3,
+      sweepMs: 60_000,
+    });
+    const variable = { ...ENVIRONMENT, MAX_SYNC_DURATION: '2h' };
+    expect(settingsOf({}, variable, config({ 'image-sync-timeout': '3h' })).kubevirt?.syncs.maxTotalMs).toBe(
+      7_200_000,
+    );
+    expect(settingsOf({ 'image-sync-timeout': '1h' }, variable).kubevirt?.syncs.maxTotalMs).toBe(3_600_000);
+  });
+
+  test('lists and switches are written as in YAML', () => {
+    const settings = settingsOf({}, ENVIRONMENT, config({ namespaces: ['a', 'b'], 'leader-elect': 'false' }));
+    expect(settings).toMatchObject({ namespaces: ['a', 'b'], election: undefined });
+  });
+
+  test.each([
+    [{ 'vm-refesh': '1s' }, 'vm-refesh in c.yaml is not a setting (did you mean "vm-refresh"?)'],
+    [{ 'vm-refresh': 'often' }, 'vm-refresh in c.yaml is "often"; it must be a time'],
+    [{ 'vm-refresh': { a: '1' } }, 'vm-refresh in c.yaml must be a single value'],
+    [{ config: 'other.yaml' }, 'config in c.yaml is not a setting'],
+    [
+      { 'cloud-api-key': 'k' },
+      'cloud-api-key in c.yaml is not a setting, because it is a secret; set the environment variable CLOUD_API_KEY from a Secret',
+    ],
+  ])('%j is rejected', (values, message) => {
+    expect(() => settingsOf({}, ENVIRONMENT, config(values))).toThrow(message);
+  });
+});
+
+describe('contradictory settings are rejected', () => {
+  test.each([
+    [['--controllers=vm,-vm'], {}, '--controllers names "vm" and "-vm"; remove one of them'],
+    [
+      ['--leader-elect=true', '--enable-leader-election=false'],
+      {},
+      '--leader-elect is "true" and --enable-leader-election is "false", but they are the same setting',
+    ],
+    [
+      ['--status-address=:1', '--metrics-addr=:2'],
+      {},
+      '--status-address is ":1" and --metrics-addr is ":2", but they are the same setting',
+    ],
+    [['--cloud-api-key-file=/k'], {}, 'CLOUD_API_KEY and --cloud-api-key-file are both set'],
+    [[], { VC_CREDENTIALS: '/c' }, 'VC_PASS and VC_CREDENTIALS are both set; unset one of them'],
+    [['--insecure'], { VC_CA: '/ca' }, '--insecure disables the verification that VC_CA asks for'],
+  ] as const)('%j %j', (args, more, message) => {
+    expect(() => settingsFrom(args, { ...ENVIRONMENT, ...more })).toThrow(message);
+  });
+});
+
+test('a suggestion is made only for a similar name', () => {
+  const known = ['vm', 'vmgroup', 'kubevirt'];
+  expect(['vmgroups', 'kubvirt', 'x', 'gpuinfo'].map((name) => didYouMean(name, known))).toEqual([
+    ' (did you mean "vmgroup"?)',
+    ' (did you mean "kubevirt"?)',
+    '',
+    '',
+  ]);
+});
+
+test('GPUInfos need no vCenter, and accept the variables of govmomi', () => {
+  const gpuinfo = (args: readonly string[], environment: Record<string, string>) =>
+    settingsFrom(['--controllers=gpuinfo', ...args], environment).gpuinfo;
+  expect(gpuinfo([], {})).toEqual({
+    ...{ seed: undefined, horizonMs: 8_760 * 3_600_000, calendar: undefined, vsphere: undefined },
+    maintenanceAttribute: 'vmwright.dev/maintenance-start',
+  });
+  const govmomi = { GOVMOMI_URL: '192.168.0.100', GOVMOMI_USERNAME: 'admin', GOVMOMI_PASSWORD: 's3cret' };
+  const vcenter = { server: '192.168.0.100', credentials: { username: 'admin', password: 's3cret' } };
+  expect(gpuinfo([], govmomi)).toMatchObject({ vsphere: { vcenter } });
+  expect(gpuinfo([], VCENTER)).toMatchObject({ vsphere: { vcenter: { server: 'vc.example' } } });
+  expect(settingsFrom(['--controllers=vmgroup'], govmomi)).toMatchObject({ vsphere: { vcenter } });
+  expect(() => gpuinfo([], { ...govmomi, ...VCENTER })).toThrow(
+    'VC_HOST and GOVMOMI_URL differ; set one of them, or use --vcenters',
+  );
+  expect(() => gpuinfo([], { ...govmomi, GOVMOMI_URL: 'admin:s3cret@vc' })).toThrow(
+    'GOVMOMI_URL contains a user or a password; set GOVMOMI_USERNAME and GOVMOMI_PASSWORD instead',
+  );
+  expect(gpuinfo(['--gpu-source=simulated', '--gpu-seed=7'], {})?.seed).toBe('7');
+  expect(() => gpuinfo(['--gpu-source=random'], {})).toThrow(
+    '--gpu-source is "random"; it must be real or simulated',
+  );
+  expect(() => gpuinfo(['--gpu-horizon=9999999h'], {})).toThrow(
+    '--gpu-horizon is "9999999h"; it must be at most 1000000h',
+  );
 });
 
 test('flags may have one dash, and switches no value, as in Go programs', () => {
@@ -107,7 +237,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
 
   test.each([
     [
-      [],
+      ['--controllers=vm'],
       { CLOUD_API_KEY: 'k' },
       'CLOUD_URL is not set; set it to the URL of the private cloud, such as https://cloud.example:8480',
     ],
@@ -122,9 +252,9 @@ describe('a missing or invalid setting is rejected with its name', () => {
       'CLOUD_API_KEY is not set; set it to the API key of the private cloud, from a Secret',
     ],
     [
-      [],
+      ['--controllers=*,vmgroup'],
       { ...ENVIRONMENT, VC_HOST: undefined },
-      'VC_HOST is not set; set it to the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=vm',
+      'VC_HOST is not set; set it to the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=-vmgroup',
     ],
     [
       [],
@@ -134,7 +264,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
     [
       ['--controllers=vm,pod'],
       ENVIRONMENT,
-      '--controllers is "vm,pod"; it must be a comma-separated list of these names: vm, vmgroup',
+      '--controllers contains the unknown controller "pod"; use a comma-separated list of these names: vm, vmgroup, kubevirt, gpuinfo, or * for all',
     ],
     [['-insecure=maybe'], ENVIRONMENT, '--insecure is "maybe"; it must be true or false'],
     [
@@ -210,7 +340,8 @@ describe('a missing or invalid setting is rejected with its name', () => {
       { ...ENVIRONMENT, CLOUD_URL: 'https://user:secret@cloud' },
       'CLOUD_URL must not contain a user or a password',
     ],
-    [['--vm-refreshes=1s'], ENVIRONMENT, "Unknown option '--vm-refreshes'"],
+    [['--vm-refreshes=1s'], ENVIRONMENT, 'unknown option --vm-refreshes (did you mean "--vm-refresh"?)'],
+    [['--log-format=xml'], ENVIRONMENT, '--log-format is "xml"; it must be json or text'],
   ] as const)('%j', (args, environment, message) => {
     expect(() => settingsFrom(args, environment)).toThrow(message);
   });
@@ -220,7 +351,9 @@ describe('a missing or invalid setting is rejected with its name', () => {
   });
 
   test('the message does not contain the API key', () => {
-    expect(() => settingsFrom([], { CLOUD_API_KEY: 'secret-key' })).toThrow(/^((?!secret-key).)*$/);
+    expect(() => settingsFrom(['--controllers=vm'], { CLOUD_API_KEY: 'secret-key' })).toThrow(
+      /^((?!secret-key).)*$/,
+    );
   });
 });
 

@@ -1,7 +1,7 @@
 import { isLevel, LEVELS, type Level } from '@vmwright/runtime';
 import { parseDuration } from './duration.ts';
 
-/** Thrown when a flag or an environment variable is missing or invalid. The message names it and the valid values. */
+/** Thrown when a setting is missing, unknown or invalid. The message names it and the valid values. */
 export class SettingsError extends Error {
   readonly code = 'SETTINGS';
 
@@ -47,9 +47,10 @@ export function parseList(value: string | undefined): readonly string[] | undefi
   return names === undefined || names.length === 0 ? undefined : names;
 }
 
-export function parseBoolean(flag: string, value: string): boolean {
+/** @param name setting as messages name it */
+export function parseBoolean(name: string, value: string): boolean {
   if (value === 'true' || value === 'false') return value === 'true';
-  throw invalidFlag(flag, value, 'true or false');
+  throw invalidSetting(name, value, 'true or false');
 }
 
 /** @param name setting as messages name it, such as `--webhook-port` */
@@ -75,15 +76,25 @@ export function parseAddress(name: string, value: string): { readonly host: stri
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
-export function parseLevel(value: string): Level {
+/** @param name setting as messages name it */
+export function parseLevel(name: string, value: string): Level {
   if (isLevel(value)) return value;
-  throw invalidFlag('log-level', value, `one of ${LEVELS.join(', ')}`);
-}
-
-export function invalidFlag(flag: string, value: string, wanted: string): SettingsError {
-  return invalidSetting(`--${flag}`, value, wanted);
+  throw invalidSetting(name, value, `one of ${LEVELS.join(', ')}`);
 }
 
 export function invalidSetting(name: string, value: string, wanted: string): SettingsError {
   return new SettingsError(`${name} is "${value}"; it must be ${wanted}`);
+}
+
+/**
+ * Returns the text of a single value or of a list; undefined if it is empty.
+ * @param name setting as messages name it
+ * @throws SettingsError
+ */
+export function textOf(name: string, value: unknown): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (Array.isArray(value)) return value.map(String).join();
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+    return String(value);
+  throw new SettingsError(`${name} must be a single value`);
 }

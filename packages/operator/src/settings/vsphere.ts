@@ -1,14 +1,8 @@
 import type { Flag } from './flags.ts';
-import {
-  type Environment,
-  MIN_INTERVAL_MS,
-  parseBoolean,
-  parseInteger,
-  parseTime,
-  required,
-  SettingsError,
-} from './values.ts';
+import type { Sources } from './sources.ts';
+import { MIN_INTERVAL_MS, parseBoolean, parseInteger, parseTime, required, SettingsError } from './values.ts';
 
+/** Settings of the vCenters, and of the VmGroup controller. */
 export interface VsphereSettings {
   /** vCenter for all namespaces that the file does not assign to another vCenter; undefined if only the file is given. */
   readonly vcenter: VcenterSettings | undefined;
@@ -64,51 +58,88 @@ interface PlacementSettings {
 }
 
 /** @throws SettingsError */
-export function parseVsphereSettings(
-  text: (flag: Flag) => string,
-  environment: Environment,
-): VsphereSettings {
+export function parseVsphereSettings(sources: Sources): VsphereSettings {
+  const { text, name } = sources;
   const file = text('vcenters') || undefined;
-  const isGiven = environment.VC_HOST !== undefined && environment.VC_HOST !== '';
   return {
-    vcenter: file === undefined || isGiven ? parseVcenter(text, environment) : undefined,
+    vcenter: file === undefined || isVcenterGiven(sources) ? parseVcenter(sources) : undefined,
     file,
     placement: parsePlacement(text),
     templates: {
       folder: text('vsphere-template-folder') || undefined,
-      allowMachines: parseBoolean('vsphere-allow-vm-as-template', text('vsphere-allow-vm-as-template')),
+      allowMachines: parseBoolean(name('vsphere-allow-vm-as-template'), text('vsphere-allow-vm-as-template')),
     },
-    timeoutMs: parseTime('--vsphere-timeout', text('vsphere-timeout'), MIN_INTERVAL_MS),
-    concurrency: parseInteger('--vsphere-concurrency', text('vsphere-concurrency'), 1, 1_000),
-    sweepMs: parseTime('--vmgroup-sweep', text('vmgroup-sweep'), MIN_INTERVAL_MS),
+    timeoutMs: parseTime(name('vsphere-timeout'), text('vsphere-timeout'), MIN_INTERVAL_MS),
+    concurrency: parseInteger(name('vsphere-concurrency'), text('vsphere-concurrency'), 1, 1_000),
+    sweepMs: parseTime(name('vmgroup-sweep'), text('vmgroup-sweep'), MIN_INTERVAL_MS),
   };
 }
 
-function parseVcenter(text: (flag: Flag) => string, environment: Environment): VcenterSettings {
-  const { VC_HOST, VC_USER, VC_PASS, VC_CREDENTIALS, VC_CA, VC_THUMBPRINT } = environment;
+/** Whether flags, environment variables or the config file name a vCenter. */
+export function hasVcenter(sources: Sources): boolean {
+  return sources.isGiven('vcenters') || isVcenterGiven(sources);
+}
+
+function isVcenterGiven({ isGiven, environment }: Sources): boolean {
+  return isGiven('vc-host') || Boolean(environment.GOVMOMI_URL);
+}
+
+/** Environment variables of the vCenter: VC_*, or GOVMOMI_* as tools based on govmomi use them. */
+const NAMES = {
+  vc: { server: 'VC_HOST', user: 'VC_USER', password: 'VC_PASS' },
+  govmomi: { server: 'GOVMOMI_URL', user: 'GOVMOMI_USERNAME', password: 'GOVMOMI_PASSWORD' },
+} as const;
+
+function parseVcenter(sources: Sources): VcenterSettings {
+  const { text, name, environment } = sources;
+  const [host, url] = [text('vc-host'), environment.GOVMOMI_URL];
+  if (host !== '' && url && host !== url)
+    throw new SettingsError(`${name('vc-host')} and GOVMOMI_URL differ; set one of them, or use --vcenters`);
+  const names = host !== '' || !url ? NAMES.vc : NAMES.govmomi;
   const server = required(
-    'VC_HOST',
-    VC_HOST,
-    'the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=vm',
+    names.server,
+    host || url,
+    'the name or address of vCenter, such as vcenter.example.com, or disable VmGroups with --controllers=-vmgroup',
   );
   if (server.includes('@'))
-    throw new SettingsError('VC_HOST contains a user or a password; set VC_USER and VC_PASS instead');
+    throw new SettingsError(
+      `${host === '' ? names.server : name('vc-host')} contains a user or a password; set ${names.user} and ${names.password} instead`,
+    );
+  const folder = text('vc-credentials');
+  if (folder !== '' && environment[names.password])
+    throw new SettingsError(
+      `${names.password} and ${name('vc-credentials')} are both set; unset one of them`,
+    );
   return {
     name: 'default',
     server,
-    credentials: VC_CREDENTIALS
-      ? { folder: VC_CREDENTIALS }
+    credentials: folder
+      ? { folder }
       : {
-          username: required('VC_USER', VC_USER, 'the user of vCenter, from a Secret'),
-          password: required('VC_PASS', VC_PASS, 'the password of VC_USER, from a Secret'),
+          username: required(names.user, environment[names.user], 'the user of vCenter, from a Secret'),
+          password: required(
+            names.password,
+            environment[names.password],
+            `the password of ${names.user}, from a Secret`,
+          ),
         },
-    ca: VC_CA || undefined,
-    thumbprint: VC_THUMBPRINT || undefined,
-    insecure: parseBoolean('insecure', text('insecure')),
+    ca: text('vc-ca') || undefined,
+    thumbprint: text('vc-thumbprint') || undefined,
+    insecure: parseInsecure(sources),
   };
 }
 
-function parsePlacement(text: (flag: Flag) => string): PlacementSettings {
+/** Rejects --insecure together with a trusted certificate, because the certificate would not be verified. */
+function parseInsecure({ text, name, isGiven }: Sources): boolean {
+  const isInsecure = parseBoolean(name('insecure'), text('insecure'));
+  const trusted = (['vc-ca', 'vc-thumbprint'] as const).find((flag) => isGiven(flag));
+  if (!isInsecure || trusted === undefined) return isInsecure;
+  throw new SettingsError(
+    `${name('insecure')} disables the verification that ${name(trusted)} asks for; unset one of them`,
+  );
+}
+
+function parsePlacement(text: Sources['text']): PlacementSettings {
   const given = (name: keyof PlacementSettings, flag: Flag): PlacementSettings =>
     text(flag) === '' ? {} : { [name]: text(flag) };
   return {

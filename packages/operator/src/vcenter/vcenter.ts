@@ -1,5 +1,6 @@
 import { FairLimiter, type Logger, type World } from '@vmwright/runtime';
 import { HostNames, type VcenterClient } from '@vmwright/vsphere';
+import { ComputeInventory } from './compute-inventory.ts';
 import { VcenterHealth } from './health.ts';
 import type { Placement } from './placement.ts';
 import { WatchedFolders } from './watched-folders.ts';
@@ -43,6 +44,8 @@ export class VCenter implements AsyncDisposable {
   /** Separate limits, so that clones, which take minutes, do not delay other tasks, which take seconds. */
   readonly #limiters: { readonly clone: FairLimiter; readonly other: FairLimiter };
   readonly #locks = new Map<string, Promise<unknown>>();
+  readonly #world: World;
+  #compute: ComputeInventory | undefined;
 
   constructor(options: VCenterOptions) {
     const { world, log, name, client, placement, namespaces, templates = {}, concurrency, enqueue } = options;
@@ -56,6 +59,14 @@ export class VCenter implements AsyncDisposable {
     this.folders = new WatchedFolders({ world, client, health: this.health, enqueue });
     this.hosts = new HostNames(world, client);
     this.#placement = placement;
+    this.#world = world;
+  }
+
+  /** Starts to watch hosts and machines, unless they are watched already. The inventory is closed with the vCenter. */
+  openCompute(options: { readonly maintenanceAttribute: string }): ComputeInventory {
+    const { client, name } = this;
+    this.#compute ??= new ComputeInventory({ world: this.#world, client, name, ...options });
+    return this.#compute;
   }
 
   /** Returns whether objects of a namespace may use this vCenter. */
@@ -95,6 +106,7 @@ export class VCenter implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#compute?.[Symbol.dispose]();
     await this.client.stop();
   }
 }

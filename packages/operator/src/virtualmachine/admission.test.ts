@@ -48,3 +48,16 @@ test('a request that does not change the invalid part is accepted without a warn
   const deleting = { ...bad, metadata: { ...bad.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
   expect(updated(vm({}), deleting)).toEqual({ allowed: true });
 });
+
+test('foreground deletion is rejected with the deletion policy Orphan, whose children it would delete', () => {
+  const deleted = (policy: string, propagation?: string) =>
+    validate?.(vm({}, { 'vmwright.dev/deletion-policy': policy }), {
+      ...info,
+      operation: 'DELETE',
+      propagation,
+    });
+  expect(deleted('Orphan', 'Foreground')).toMatchObject({ allowed: false });
+  expect(deleted('Orphan', 'Background')).toEqual({ allowed: true });
+  expect(deleted('Orphan')).toEqual({ allowed: true });
+  expect(deleted('Delete', 'Foreground')).toEqual({ allowed: true });
+});

@@ -1,5 +1,6 @@
 import { type AdmissionRules, allow, type Caches, deny } from '@vmwright/runtime';
-import { deletionPolicyOf, POLICY_CHANGED } from '../annotations.ts';
+import { deletionPolicyOf, ORPHAN_IN_FOREGROUND, POLICY_CHANGED } from '../annotations.ts';
+import { foregroundProblem } from '../kubevirt/deletion.ts';
 import { addressKeys, conflictMessage, findAddressConflict } from './addresses.ts';
 import { VirtualMachine } from './resource.ts';
 import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names.ts';
@@ -12,14 +13,23 @@ import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names
  */
 export function admitVirtualMachines(caches: Caches | undefined): AdmissionRules<VirtualMachine> {
   return {
-    operations: ['CREATE', 'UPDATE'],
+    operations: ['CREATE', 'UPDATE', 'DELETE'],
     matchConditions: [
       {
         name: 'spec-or-deletion-policy-changed',
         expression: `request.operation != "UPDATE" || object.spec != oldObject.spec || ${POLICY_CHANGED}`,
       },
+      {
+        name: 'orphan-in-foreground',
+        expression: `request.operation != "DELETE" || (${ORPHAN_IN_FOREGROUND})`,
+      },
     ],
-    validate: (vm, { before }) => {
+    validate: (vm, request) => {
+      if (request.operation === 'DELETE') {
+        const problem = foregroundProblem(vm, request.propagation);
+        return problem === undefined ? allow() : deny(problem);
+      }
+      const { before } = request;
       if (vm.metadata.deletionTimestamp !== undefined) return allow();
       const policy = deletionPolicyOf(vm);
       if (typeof policy === 'object' && isChanged(vm, before, (each) => each.metadata.annotations))

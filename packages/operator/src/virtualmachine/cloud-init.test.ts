@@ -75,7 +75,8 @@ test('passwords are hashed with a salt of UID and user name, and read from Secre
     { name: 'c', passwordSecretRef: { name: 'pw' } },
     { name: 'd' },
   ];
-  const read = () => reader.read(vm({ users }), client, new AbortController().signal);
+  const context = { client, signal: new AbortController().signal, now: () => 0 };
+  const read = () => reader.read(vm({ users }), false, context);
   const expected = [
     sha512Crypt('plain', saltFor('u-1', 'a-b')),
     sha512Crypt('from-secret', saltFor('u-1', 'c')),
@@ -84,7 +85,7 @@ test('passwords are hashed with a salt of UID and user name, and read from Secre
   expect(await read()).toEqual({ hashes: expected });
   expect(await read()).toEqual({ hashes: expected });
   const missing = [{ name: 'c', passwordSecretRef: { name: 'pw', key: 'other' } }];
-  expect(await reader.read(vm({ users: missing }), client, new AbortController().signal)).toEqual({
+  expect(await reader.read(vm({ users: missing }), false, context)).toEqual({
     problem: {
       reason: 'PasswordSecretMissing',
       message: 'The Secret work/pw has no key "other" with a password (users[].passwordSecretRef). Add it',

@@ -10,6 +10,7 @@ import {
   type World,
 } from '@vmwright/runtime';
 import {
+  CdiConfig,
   DataVolume,
   KubevirtInstance,
   KubevirtMachine,
@@ -22,6 +23,7 @@ import type { KubevirtSettings } from '../settings/kubevirt.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { reconcileDelete } from './deletion.ts';
 import { MANAGED_SELECTOR } from './identity.ts';
+import type { ImageAccessSettings } from './image-access.ts';
 import { PasswordReader } from './passwords.ts';
 import { VirtualMachineReconciler } from './reconciler.ts';
 import { VirtualMachine } from './resource.ts';
@@ -40,14 +42,15 @@ const FINALIZER = 'vmwright.dev/virtualmachine';
 const MAX_BACKOFF_MS = 60_000;
 
 export interface VirtualMachineControllerOptions
-  extends Pick<KubevirtSettings, 'imageNamespaces' | 'concurrency'> {
+  extends ImageAccessSettings,
+    Pick<KubevirtSettings, 'concurrency'> {
   readonly world: World;
 }
 
 const OWNED = [KubevirtMachine, DataVolume, Secret] as const;
 const WATCHED = [
   ...[KubevirtInstance, PersistentVolumeClaim, VMDiskImage],
-  ...[NetworkAttachmentDefinition, StorageClass],
+  ...[NetworkAttachmentDefinition, StorageClass, CdiConfig],
 ] as const;
 
 /** Permissions of the controller, for the RBAC that the operator ships. */
@@ -104,7 +107,8 @@ function configureCaches(caches: Caches): void {
   caches.get(KubevirtMachine, { labelSelector: MANAGED_SELECTOR });
   caches.get(KubevirtInstance, { labelSelector: MANAGED_SELECTOR });
   caches.get(Secret, { labelSelector: MANAGED_SELECTOR });
-  caches.get(NetworkAttachmentDefinition, { metadataOnly: true });
+  // Clusters without Multus have only the pod network.
+  caches.get(NetworkAttachmentDefinition, { metadataOnly: true, optional: true });
   const volumes = caches.get(DataVolume);
   indexOwners(volumes);
   volumes.addIndex(FOREIGN_CLONE_INDEX, foreignCloneKeys);

@@ -8,7 +8,8 @@ import {
   requeueAfter,
   Secret,
 } from '@vmwright/runtime';
-import { deletionPolicyOf, pauseOf } from '../annotations.ts';
+import { pauseOf } from '../annotations.ts';
+import { cascadingPolicyOf } from '../kubevirt/deletion.ts';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { controllerOf, disown, isOwnedBy } from '../kubevirt/ownership.ts';
 import { remove } from './execute.ts';
@@ -36,7 +37,7 @@ interface Child {
  */
 export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) => {
   const { now, setStatus } = context;
-  const policy = deletionPolicyOf(vm);
+  const policy = cascadingPolicyOf(vm);
   const hold = typeof policy === 'object' ? policy.problem : pauseOf(vm)?.message;
   if (hold !== undefined) {
     await setStatus(vm, deletingStatus(vm, `The machine is not deleted: ${hold}`, 'stalled', now()));
@@ -65,9 +66,12 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
 
 /** Requests the deletion of children. @returns the first one, if there is any */
 async function deleteAll(children: readonly Child[], { client }: Context): Promise<string | undefined> {
-  for (const { kind, object } of children)
-    if (object.metadata.deletionTimestamp === undefined)
-      await remove(client, kind, object.metadata, { uid: object.metadata.uid });
+  for (const { kind, object } of children) {
+    const { uid, resourceVersion, deletionTimestamp } = object.metadata;
+    // The version is a precondition, because the garbage collector may have removed the owner reference since (`--cascade=orphan`).
+    if (deletionTimestamp === undefined)
+      await remove(client, kind, object.metadata, { uid, resourceVersion });
+  }
   const [first] = children;
   return first && describe(first);
 }
@@ -97,7 +101,11 @@ async function deleteInstance(vm: VirtualMachine, context: Context): Promise<str
   const instance = await ignoreNotFound(context.client.get(KubevirtInstance, vm.metadata));
   if (instance === undefined || !isInstanceOf(instance, vm)) return undefined;
   const child = { kind: KubevirtInstance, object: instance };
-  return isAbandoned(instance) ? deleteAll([child], context) : describe(child);
+  if (isAbandoned(instance)) return deleteAll([child], context);
+  const machine = await ignoreNotFound(context.client.get(KubevirtMachine, vm.metadata));
+  // A machine that was taken from the VirtualMachine (`--cascade=orphan`) keeps its instance.
+  const isForeign = machine !== undefined && isOwnedBy(instance, machine) && !isOwnedBy(machine, vm);
+  return isForeign ? undefined : describe(child);
 }
 
 /**

@@ -24,6 +24,11 @@ test.for<readonly [string, string, Partial<Symptoms>]>([
     { missingNetworks: ['work/a', 'work/b'] },
   ],
   [
+    'MultusNotInstalled',
+    'The NetworkAttachmentDefinition work/a of spec.interfaces cannot exist, because the cluster lacks this kind. Install Multus',
+    { missingNetworks: ['work/a'], isMultusInstalled: false },
+  ],
+  [
     'StorageClassNotFound',
     'The StorageClass gp3 of the root disk does not exist. Create it, or correct storageClass',
     { storageClass: { name: 'gp3', exists: false, allowsExpansion: false } },
@@ -61,7 +66,7 @@ test.for<readonly [string, string, Partial<Symptoms>]>([
     { machine: machine('Starting'), instance: instance(isFalse('Synchronized', 'failed to locate it')) },
   ],
 ])('%s is reported with the object and the remedy: %s', ([reason, text, symptoms]) => {
-  const problem = diagnose(vm, { missingNetworks: [], ...symptoms });
+  const problem = diagnose(vm, { missingNetworks: [], isMultusInstalled: true, ...symptoms });
   expect(problem).toMatchObject({ phase: 'Provisioning', reason });
   expect(problem?.message).toContain(text);
 });
@@ -83,5 +88,5 @@ test.for<Partial<Symptoms>>([
     },
   },
 ])('nothing is reported for %j', (symptoms) => {
-  expect(diagnose(vm, { missingNetworks: [], ...symptoms })).toBeUndefined();
+  expect(diagnose(vm, { missingNetworks: [], isMultusInstalled: true, ...symptoms })).toBeUndefined();
 });

@@ -6,7 +6,7 @@ import type { VirtualMachine } from './resource.ts';
 /** State from which a problem is diagnosed. */
 export type Symptoms = Pick<
   Observed,
-  'machine' | 'instance' | 'claim' | 'storageClass' | 'missingNetworks' | 'image'
+  'machine' | 'instance' | 'claim' | 'storageClass' | 'missingNetworks' | 'isMultusInstalled' | 'image'
 >;
 
 /**
@@ -14,11 +14,16 @@ export type Symptoms = Pick<
  * is wrong. All of these problems end by themselves when their cause is removed.
  */
 export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | undefined {
-  const { machine, instance, claim, storageClass, missingNetworks } = symptoms;
+  const { machine, instance, claim, storageClass, missingNetworks, isMultusInstalled } = symptoms;
   const problem = (reason: string, message: string): Problem => ({ phase: 'Provisioning', reason, message });
   const [network] = missingNetworks;
   if (network !== undefined) {
     const others = missingNetworks.length > 1 ? ` (and ${missingNetworks.length - 1} more)` : '';
+    if (!isMultusInstalled)
+      return problem(
+        'MultusNotInstalled',
+        `The NetworkAttachmentDefinition ${network}${others} of spec.interfaces cannot exist, because the cluster lacks this kind. Install Multus (k8s.cni.cncf.io/v1), or remove spec.interfaces to use the pod network`,
+      );
     return problem(
       'NetworkNotFound',
       `The NetworkAttachmentDefinition ${network}${others} of spec.interfaces does not exist. Create it, or correct the interface`,

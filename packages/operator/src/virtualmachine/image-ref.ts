@@ -29,15 +29,6 @@ export function indexByImage(machines: Pick<ObjectCache<VirtualMachine>, 'addInd
 }
 
 /**
- * Whether a VirtualMachine may use images of the namespace that it refers to.
- * @param allowed namespaces whose images other namespaces may use; undefined: all
- */
-export function isImageNamespaceAllowed(vm: VirtualMachine, allowed: readonly string[] | undefined): boolean {
-  const { namespace } = imageRefOf(vm);
-  return namespace === vm.metadata.namespace || allowed === undefined || allowed.includes(namespace);
-}
-
-/**
  * Returns the image to create from the VirtualMachine's template; undefined without a template. It has no owner reference,
  * because several VirtualMachines share it.
  */

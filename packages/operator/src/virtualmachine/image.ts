@@ -28,17 +28,17 @@ const NOTHING = { actions: [] } as const;
  */
 export function planImage(
   vm: VirtualMachine,
-  { image, isImageNamespaceAllowed }: Pick<Observed, 'image' | 'isImageNamespaceAllowed'>,
+  { image, imageAccess: { mayUse, mayCreate } }: Pick<Observed, 'image' | 'imageAccess'>,
 ): ImagePlan {
   const { namespace } = imageRefOf(vm);
   const where = keyOf(imageRefOf(vm));
-  if (!isImageNamespaceAllowed)
+  if (!mayUse)
     return waiting({
       phase: 'Failed',
       reason: 'ImageNamespaceNotAllowed',
-      message: `VirtualMachines of other namespaces may not use images of the namespace ${namespace}. Use an image of this namespace, or ask an administrator of the operator to allow it (--image-namespaces)`,
+      message: `VirtualMachines of other namespaces may not use images of the namespace ${namespace}. Use an image of this namespace, or ask an administrator of the operator to allow it (--image-namespaces), or the owner of the image to share it (annotation vmwright.dev/shared-with)`,
     });
-  if (image === undefined) return planMissing(vm, where);
+  if (image === undefined) return planMissing(vm, where, mayCreate);
   const { phase, message = '' } = image.status ?? {};
   const fields = templateDifferences(vm, image);
   const difference =
@@ -64,7 +64,7 @@ export function planImage(
     });
   if (phase === 'Deleting') {
     const then =
-      vm.spec.vmDiskImageTemplate === undefined
+      vm.spec.vmDiskImageTemplate === undefined || !mayCreate
         ? 'create it again when it is gone'
         : 'the operator creates it again when it is gone';
     return blocked({
@@ -83,13 +83,19 @@ export function planImage(
   });
 }
 
-function planMissing(vm: VirtualMachine, where: string): ImagePlan {
+function planMissing(vm: VirtualMachine, where: string, mayCreate: boolean): ImagePlan {
   const image = imageFromTemplate(vm);
   if (image === undefined)
     return waiting({
       phase: 'Provisioning',
       reason: 'ImageNotFound',
       message: `The VMDiskImage ${where} does not exist. Create it, or set spec.vmDiskImageTemplate`,
+    });
+  if (!mayCreate)
+    return waiting({
+      phase: 'Provisioning',
+      reason: 'ImageCreationNotAllowed',
+      message: `The VMDiskImage ${where} does not exist, and VirtualMachines of other namespaces may not create images in its namespace. Create it, or ask an administrator of the operator to allow that (--image-creation-namespaces)`,
     });
   const note = `Created VMDiskImage ${where} from vmDiskImageTemplate`;
   return {

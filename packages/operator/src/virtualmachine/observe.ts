@@ -1,5 +1,7 @@
 import { keyOf, type ReconcileContext, Secret } from '@vmwright/runtime';
 import {
+  CDI_CONFIG,
+  CdiConfig,
   DataVolume,
   KubevirtInstance,
   KubevirtMachine,
@@ -7,13 +9,15 @@ import {
   PersistentVolumeClaim,
   StorageClass,
 } from '../kubevirt/kinds.ts';
+import { filesystemOverhead } from '../kubevirt/overhead.ts';
 import { ownedIn } from '../kubevirt/owner-index.ts';
 import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { type AddressConflict, findAddressConflict, keepsAddress, networkRef } from './addresses.ts';
 import { usesVolume } from './children.ts';
 import { firstVolumeName, isInstanceOf, isVolumeName, secretName } from './identity.ts';
-import { imageKeyOf, imageRefOf, isImageNamespaceAllowed } from './image-ref.ts';
+import { type ImageAccess, type ImageAccessSettings, imageAccessOf } from './image-access.ts';
+import { imageKeyOf, imageRefOf } from './image-ref.ts';
 import type { Passwords } from './passwords.ts';
 import { VirtualMachine } from './resource.ts';
 import type { CloneCounts } from './snapshot-choice.ts';
@@ -21,7 +25,7 @@ import type { SnapshotClones } from './snapshot-clones.ts';
 
 /** State of the cluster that concerns a VirtualMachine. */
 export interface Observed {
-  readonly isImageNamespaceAllowed: boolean;
+  readonly imageAccess: ImageAccess;
   readonly addressConflict?: AddressConflict | undefined;
   readonly image?: VMDiskImage | undefined;
   /** Number of clones of each snapshot of the image. */
@@ -34,11 +38,15 @@ export interface Observed {
   readonly foreignVolume?: DataVolume | undefined;
   /** PersistentVolumeClaim of the root disk. */
   readonly claim?: PersistentVolumeClaim | undefined;
+  /** Part of the claim that CDI reserves for the file system. */
+  readonly filesystemOverhead: number;
   readonly machine?: KubevirtMachine | undefined;
   readonly instance?: KubevirtInstance | undefined;
   readonly storageClass?: ObservedStorageClass | undefined;
   /** NetworkAttachmentDefinitions that do not exist. */
   readonly missingNetworks: readonly string[];
+  /** Whether the cluster has the kind NetworkAttachmentDefinition. */
+  readonly isMultusInstalled: boolean;
 }
 
 /** StorageClass of the root disk. */
@@ -58,8 +66,7 @@ export interface Read {
 }
 
 /** What `observe` needs besides the caches. */
-export interface ObserveOptions {
-  readonly imageNamespaces: readonly string[] | undefined;
+export interface ObserveOptions extends ImageAccessSettings {
   readonly clones: Pick<SnapshotClones, 'count'>;
 }
 
@@ -73,7 +80,7 @@ export function observe(
   vm: VirtualMachine,
   { passwords, volume: read, claim: readClaim }: Read,
   { cache }: Context,
-  { imageNamespaces, clones }: ObserveOptions,
+  { clones, ...settings }: ObserveOptions,
 ): Observed {
   const { namespace = '', name } = vm.metadata;
   const key = keyOf({ namespace, name });
@@ -94,7 +101,7 @@ export function observe(
   const networks = (vm.spec.interfaces ?? []).map(({ network }) => networkRef(vm, network));
   const countOf = (snapshot: string) => clones.count(`${imageRefOf(vm).namespace}/${snapshot}`);
   return {
-    isImageNamespaceAllowed: isImageNamespaceAllowed(vm, imageNamespaces),
+    imageAccess: imageAccessOf(vm, image, settings),
     addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other) => keepsAddress(other, vm)),
     image,
     clones: new Map(image?.status?.snapshots?.map((snapshot) => [snapshot.name, countOf(snapshot.name)])),
@@ -103,6 +110,8 @@ export function observe(
     volumes,
     foreignVolume: volume !== undefined && !isOwnedBy(volume, vm) ? volume : undefined,
     claim,
+    filesystemOverhead:
+      claim === undefined ? 0 : filesystemOverhead(claim, cache(CdiConfig).get({ name: CDI_CONFIG })),
     machine,
     instance: instance !== undefined && isInstanceOf(instance, vm) ? instance : undefined,
     storageClass:
@@ -113,6 +122,7 @@ export function observe(
             exists: storageClass !== undefined,
             allowsExpansion: storageClass?.allowVolumeExpansion === true,
           },
+    isMultusInstalled: cache(NetworkAttachmentDefinition).isServed,
     missingNetworks: [
       ...new Set(
         networks.filter((ref) => cache(NetworkAttachmentDefinition).get(ref) === undefined).map(keyOf),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Client, keyOf, NotFoundError, Secret } from '@vmwright/runtime';
+import { type Client, keyOf, NotFoundError, type ReconcileContext, Secret } from '@vmwright/runtime';
 import type { VirtualMachine } from './resource.ts';
 import { sha512Crypt } from './sha512-crypt.ts';
 import { userNamesOf } from './user-names.ts';
@@ -9,18 +9,51 @@ export type Passwords =
   | { readonly hashes: readonly (string | undefined)[] }
   | { readonly problem: { readonly reason: string; readonly message: string } };
 
+/** Context of the reconcile that reads passwords. */
+type ReadContext = Pick<ReconcileContext<VirtualMachine>, 'signal' | 'now'> & {
+  readonly client: Pick<Client, 'get'>;
+};
+
+/** Time for which the hashes of a VirtualMachine whose cloud-init Secret exists are used without reading the passwords again. */
+const FRESH_MS = 5 * 60_000;
 const DEFAULT_KEY = 'password';
 const SALT_CHARACTERS = 16;
 
 /**
  * Reads and hashes the passwords of VirtualMachines. Remembers hashes, because one takes about 10 ms; the plain passwords are
  * never kept. `evict` drops the hashes of a deleted VirtualMachine.
+ *
+ * The operator does not watch users' Secrets. A new machine gets the current passwords; for an existing one, which uses them only
+ * at its first boot, they are read at most every five minutes.
  */
 export class PasswordReader {
   readonly #hashes = new Map<string, Map<string, string>>();
+  /** Last result by UID. */
+  readonly #read = new Map<
+    string,
+    { readonly generation: number; readonly at: number; readonly passwords: Passwords }
+  >();
 
-  /** Reads the passwords, those of `passwordSecretRef` from the API server. */
-  async read(vm: VirtualMachine, client: Pick<Client, 'get'>, signal: AbortSignal): Promise<Passwords> {
+  /**
+   * Reads the passwords, those of `passwordSecretRef` from the API server.
+   * @param hasSecret whether the Secret with the cloud-init data exists
+   */
+  async read(
+    vm: VirtualMachine,
+    hasSecret: boolean,
+    { client, signal, now }: ReadContext,
+  ): Promise<Passwords> {
+    const { uid = '', generation = 0 } = vm.metadata;
+    const last = this.#read.get(uid);
+    const isFresh = last !== undefined && last.generation === generation && now() - last.at < FRESH_MS;
+    if (isFresh && hasSecret) return last.passwords;
+    const passwords = await this.#readAll(vm, client, signal);
+    if ('problem' in passwords) this.#read.delete(uid);
+    else this.#read.set(uid, { generation, at: now(), passwords });
+    return passwords;
+  }
+
+  async #readAll(vm: VirtualMachine, client: Pick<Client, 'get'>, signal: AbortSignal): Promise<Passwords> {
     const { users = [] } = vm.spec;
     const { names } = userNamesOf(vm);
     const hashes: (string | undefined)[] = [];
@@ -39,6 +72,7 @@ export class PasswordReader {
 
   evict(uid: string): void {
     this.#hashes.delete(uid);
+    this.#read.delete(uid);
   }
 
   async #fromSecret(

@@ -49,12 +49,17 @@ function image(status: VMDiskImageStatus = {}, spec: Partial<VMDiskImage['spec']
 }
 
 const NOTHING: Observed = {
-  isImageNamespaceAllowed: true,
+  imageAccess: { mayUse: true, mayCreate: true },
   clones: new Map(),
   passwords: { hashes: [] },
   volumes: [],
   missingNetworks: [],
+  isMultusInstalled: true,
+  filesystemOverhead: 0,
 };
+
+/** Neither the settings of the operator nor the image itself allow its use. */
+const FORBIDDEN = { imageAccess: { mayUse: false, mayCreate: false } } as const;
 
 const PLANNED: VirtualMachineStatus = { snapshot: 'snap-1', dataVolume: DISK };
 
@@ -180,7 +185,7 @@ describe('the image', () => {
 describe('rejections', () => {
   const clash = { address: '10.0.0.1', network: 'work/net' };
   test.for<readonly [string, Partial<Spec>, Partial<Observed>, string]>([
-    ['ImageNamespaceNotAllowed', {}, { isImageNamespaceAllowed: false }, 'images of the namespace farm'],
+    ['ImageNamespaceNotAllowed', {}, FORBIDDEN, 'images of the namespace farm'],
     [
       'UserNamesCollide',
       { users: [{ name: 'A b' }, { name: 'a-b' }] },
@@ -216,12 +221,34 @@ describe('rejections', () => {
   );
 });
 
+describe('an image that the machine may use and not create', () => {
+  const access = { imageAccess: { mayUse: true, mayCreate: false } } as const;
+  const object = vm({ vmDiskImageTemplate: TEMPLATE });
+
+  test('is waited for, and the message names the setting', () => {
+    const planned = next(object, access);
+    expect([planned.status.phase, planned.actions]).toEqual(['Provisioning', []]);
+    expect(condition(planned, 'DiskImageReady')).toMatchObject({ reason: 'ImageCreationNotAllowed' });
+    expect(planned.status.message).toContain('(--image-creation-namespaces)');
+    isSettled(object, access);
+  });
+
+  test('is used when it exists', () => {
+    const planned = next(object, { ...access, image: image() });
+    expect(condition(planned, 'DiskImageReady')).toMatchObject({ status: 'True' });
+  });
+
+  test('is not announced to be created again while it is being deleted', () => {
+    const planned = next(object, { ...access, image: image({ phase: 'Deleting' }) });
+    expect(planned.status.message).toContain('create it again when it is gone');
+    expect(planned.status.message).not.toContain('the operator creates');
+  });
+});
+
 describe('a namespace of images that is no longer allowed', () => {
   const object = vm({ vmDiskImageTemplate: TEMPLATE }, PLANNED);
-  const forbidden = { isImageNamespaceAllowed: false };
-
   test('does not keep the operator from repairing a machine that has its disk', () => {
-    const observed = all(object, 'Running', { ...forbidden, image: undefined });
+    const observed = all(object, 'Running', { ...FORBIDDEN, image: undefined });
     const planned = next(object, observed);
     expect([planned.status.phase, planned.actions]).toEqual(['Ready', []]);
     expect(condition(planned, 'DiskImageReady')).toMatchObject({ reason: 'ImageNamespaceNotAllowed' });
@@ -230,7 +257,7 @@ describe('a namespace of images that is no longer allowed', () => {
   });
 
   test('prevents another clone of a disk that was lost', () => {
-    const planned = next(object, all(object, 'Stopped', { ...forbidden, volumes: [], claim: undefined }));
+    const planned = next(object, all(object, 'Stopped', { ...FORBIDDEN, volumes: [], claim: undefined }));
     expect([planned.status.phase, planned.actions]).toEqual(['Failed', []]);
   });
 });
@@ -435,6 +462,14 @@ describe('growth of the root disk', () => {
   test('expands the claim if the storage class allows it', () => {
     const planned = next(object, all(object, 'Running', { claim: claim('24Gi'), storageClass }));
     expect(planned.actions).toEqual([{ type: 'resizeClaim', name: DISK, uid: 'uid-of-claim', size: '30Gi' }]);
+    const small = vm({ resources: { cpu: '2', memory: '2Gi', diskSize: '24Gi' } }, PLANNED);
+    const cloned = { claim: claim('24Gi'), storageClass, filesystemOverhead: 0.06 };
+    expect(next(small, all(small, 'Running', cloned)).actions, 'only the overhead changed').toEqual([]);
+    // The claim of a disk on a file system is larger than the disk.
+    const onFilesystem = { claim: claim('24Gi'), storageClass, filesystemOverhead: 0.06 };
+    expect(next(object, all(object, 'Running', onFilesystem)).actions).toMatchObject([
+      { size: String(Math.ceil((30 * 2 ** 30) / 0.94)) },
+    ]);
     expect(isTrue(planned.status.conditions, 'VolumeReady')).toBe(true);
   });
 

@@ -4,12 +4,15 @@ import {
   type ReconcileContext,
   type Result,
   requeueAfter,
+  Secret,
 } from '@vmwright/runtime';
 import { isNewest } from '../kubevirt/newest.ts';
 import { problemOf } from './errors.ts';
 import { checkName, execute } from './execute.ts';
+import { secretName } from './identity.ts';
+import type { ImageAccessSettings } from './image-access.ts';
 import { imageRefOf } from './image-ref.ts';
-import { type ObserveOptions, observe } from './observe.ts';
+import { observe } from './observe.ts';
 import type { PasswordReader } from './passwords.ts';
 import { type Plan, plan } from './plan.ts';
 import { readDoubtfulClaim, readDoubtfulVolume } from './reads.ts';
@@ -17,13 +20,13 @@ import { VirtualMachine } from './resource.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
 import { hasNewIntent, problemStatus } from './status.ts';
 
-/** Interval at which an action that the API server rejected is tried again, because its cause may not be watched. */
+/** Retry interval after the API server rejected an action. The cause, such as a quota, may not be watched, so no event triggers it. */
 const REJECTED_RETRY_MS = 30_000;
 
 /** Interval after which an object is reconciled again whose newest version the cache does not have yet. */
 const OLD_RETRY_MS = 200;
 
-export interface VirtualMachineReconcilerOptions extends Pick<ObserveOptions, 'imageNamespaces'> {
+export interface VirtualMachineReconcilerOptions extends ImageAccessSettings {
   readonly clones: SnapshotClones;
   readonly passwords: PasswordReader;
 }
@@ -40,7 +43,8 @@ export class VirtualMachineReconciler {
     const { clones, passwords } = this.#options;
     const volume = await readDoubtfulVolume(vm, context);
     const claim = await readDoubtfulClaim(vm, volume, context);
-    const read = { passwords: await passwords.read(vm, context.client, context.signal), volume, claim };
+    const hasSecret = context.cache(Secret).get({ ...vm.metadata, name: secretName(vm) }) !== undefined;
+    const read = { passwords: await passwords.read(vm, hasSecret, context), volume, claim };
     // No await until the clone is reserved: another reconcile must not choose the same last clone of a snapshot.
     const planned = plan(vm, observe(vm, read, context, this.#options), context.now());
     const stored = await storeIntent(vm, planned, context, clones);

@@ -1,4 +1,5 @@
 import { type Condition, conditionOf, type EventInput, keyOf, parseQuantity } from '@vmwright/runtime';
+import { requiredSpace } from '../kubevirt/overhead.ts';
 import type { Action } from './actions.ts';
 import type { Observed } from './observe.ts';
 import { VirtualMachine } from './resource.ts';
@@ -14,19 +15,27 @@ interface ResizePlan {
 const ERRORS = ['ControllerResizeError', 'NodeResizeError'] as const;
 
 /**
- * Plans the growth of the root disk to the size in the spec. The size of the image counts only for a new clone. VolumeReady
+ * Plans the growth of the root disk to the size in the spec. The claim grows by the overhead of its file system too, or else the disk
+ * would be smaller than requested. The size of the image counts only for a new clone. VolumeReady
  * stays True: the disk is usable at its present size.
  */
 export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
-  const { claim, storageClass } = observed;
-  const wanted = vm.spec.resources.diskSize;
-  const cloned = ready('Cloned', 'The root disk is cloned');
+  const { claim, storageClass, filesystemOverhead, volumes } = observed;
+  const { diskSize } = vm.spec.resources;
+  const wanted =
+    filesystemOverhead === 0
+      ? diskSize
+      : String(requiredSpace(parseQuantity(diskSize) ?? 0, filesystemOverhead));
+  const unchanged = ready('Cloned', 'The root disk is cloned');
   const request = claim?.spec?.resources?.requests?.storage;
   if (claim === undefined || request === undefined || claim.metadata.deletionTimestamp !== undefined)
-    return cloned;
+    return unchanged;
   const { name, uid } = claim.metadata;
   const where = keyOf(claim.metadata);
-  if (isLarger(wanted, request)) {
+  // A change of the overhead alone does not make the claims of all machines grow.
+  const cloned = volumes.find(({ metadata }) => metadata.name === name)?.spec?.storage?.resources?.requests;
+  const isEnlarged = isLarger(diskSize, request) || isLarger(diskSize, cloned?.storage);
+  if (isEnlarged && isLarger(wanted, request)) {
     if (storageClass?.allowsExpansion !== true) {
       const message = `The root disk cannot grow from ${request} to ${wanted}: the StorageClass ${storageClass?.name ?? 'of the disk'} does not allow the expansion of volumes. Set allowVolumeExpansion on it, or create another ${VirtualMachine.kind}`;
       const isReported = vm.status?.conditions?.some((condition) => condition.message === message);
@@ -37,7 +46,7 @@ export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
     return { ...resizing, actions: [{ type: 'resizeClaim', name, uid, size: wanted }] };
   }
   const { capacity, conditions } = claim.status ?? {};
-  if (!isLarger(request, capacity?.storage)) return cloned;
+  if (!isLarger(request, capacity?.storage)) return unchanged;
   const failed = ERRORS.map((type) => conditionOf(conditions, type)).find(
     (condition) => condition?.status === 'True',
   );

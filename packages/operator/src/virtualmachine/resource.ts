@@ -1,5 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
-import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../kubevirt/schema.ts';
+import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../schema.ts';
 import { imageFields, imageRules } from '../vmdiskimage/resource.ts';
 
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;

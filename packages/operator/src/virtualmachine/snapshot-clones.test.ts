@@ -1,3 +1,4 @@
+import type { OwnerReference } from '@vmwright/runtime';
 import { expect, test } from 'vitest';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { chooseSnapshot } from './snapshot-choice.ts';
@@ -14,7 +15,7 @@ const image: VMDiskImage = {
   },
 };
 
-test('concurrent choices never exceed the maximum number of clones', () => {
+test('concurrent reconciles never choose a snapshot more often than its maximum number of clones', () => {
   const stored = new Map<string, number>([['farm/a', 1]]);
   const cached = { countByIndex: (_: string, key: string) => stored.get(key) ?? 0 };
   const clones = new SnapshotClones(cached, { countByIndex: () => 0 });
@@ -45,10 +46,10 @@ test('only clones that belong to no VirtualMachine are foreign', () => {
   const spec = { source: { snapshot: { namespace: 'farm', name: 'a' } } };
   const owner = { apiVersion: 'pelotech.ot/v1alpha1', kind: 'VirtualMachine', name: 'x', uid: 'u' };
   expect(foreignCloneKeys({ metadata, spec })).toEqual(['farm/a']);
-  expect(foreignCloneKeys({ metadata: { ...metadata, ownerReferences: [owner] }, spec })).toEqual([]);
-  const kubevirt = { ...owner, apiVersion: 'kubevirt.io/v1' };
-  expect(foreignCloneKeys({ metadata: { ...metadata, ownerReferences: [kubevirt] }, spec })).toEqual([
-    'farm/a',
-  ]);
+  const keysWith = (reference: OwnerReference) =>
+    foreignCloneKeys({ metadata: { ...metadata, ownerReferences: [reference] }, spec });
+  expect(keysWith({ ...owner, controller: true })).toEqual([]);
+  expect(keysWith(owner), 'an owner that does not control it').toEqual(['farm/a']);
+  expect(keysWith({ ...owner, apiVersion: 'kubevirt.io/v1', controller: true })).toEqual(['farm/a']);
   expect(foreignCloneKeys({ metadata, spec: { source: { blank: {} } } })).toEqual([]);
 });

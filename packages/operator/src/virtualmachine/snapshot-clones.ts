@@ -1,7 +1,8 @@
 import type { ObjectCache } from '@vmwright/runtime';
+import { machineUid } from '../kubevirt/clones.ts';
 import type { DataVolume } from '../kubevirt/kinds.ts';
 import { imageRefOf } from './image-ref.ts';
-import { VirtualMachine } from './resource.ts';
+import type { VirtualMachine } from './resource.ts';
 
 /** Index of VirtualMachines by the snapshot that their root disk is cloned from. */
 export const SNAPSHOT_INDEX = 'virtualmachine-snapshot';
@@ -15,17 +16,16 @@ export function snapshotKeys(vm: VirtualMachine): readonly string[] {
 }
 
 /** Returns the key of a DataVolume in the index of foreign clones. */
-export function foreignCloneKeys({ metadata, spec }: DataVolume): readonly string[] {
-  const { snapshot } = spec?.source ?? {};
-  const isOurs = metadata.ownerReferences?.some(
-    ({ kind, apiVersion }) =>
-      kind === VirtualMachine.kind && apiVersion.startsWith(`${VirtualMachine.group}/`),
-  );
-  return snapshot === undefined || isOurs ? [] : [`${snapshot.namespace}/${snapshot.name}`];
+export function foreignCloneKeys(volume: DataVolume): readonly string[] {
+  const { snapshot } = volume.spec?.source ?? {};
+  const isForeign = snapshot !== undefined && machineUid(volume) === '';
+  return isForeign ? [`${snapshot.namespace}/${snapshot.name}`] : [];
 }
 
 /**
- * Counts the clones of snapshots, including those that are planned and not stored yet.
+ * Counts the clones of snapshots, including those that are planned and not stored yet. Unlike the image's own count
+ * (`countClones`), which `chooseSnapshot` takes into account too, it only reads the sizes of indexes: it runs for every snapshot in
+ * every reconcile of a VirtualMachine.
  *
  * A reconcile counts, chooses a snapshot and reserves a clone of it without interruption, then stores its choice in
  * `status.snapshot`, which the index shows at once, and ends the reservation. So two concurrent reconciles never both choose

@@ -1,5 +1,6 @@
 import { type Caches, keyOf, type Predicate, type Watch, watch } from '@vmwright/runtime';
 import {
+  CdiConfig,
   KubevirtInstance,
   NetworkAttachmentDefinition,
   PersistentVolumeClaim,
@@ -57,6 +58,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
       partChanged(({ metadata, spec, status }) => [
         metadata.uid,
         metadata.deletionTimestamp,
+        metadata.annotations,
         spec,
         status?.phase,
         status?.phase === 'Failed' || status?.phase === 'RetryableFailure' ? status.message : '',
@@ -88,11 +90,17 @@ export function watchesOf(caches: Caches): readonly Watch[] {
           .flatMap(({ metadata }) => found(IMAGE_INDEX, keyOf(metadata))),
       partChanged(({ allowVolumeExpansion }) => [allowVolumeExpansion]),
     ),
+    // The overhead of file systems determines the size of claims.
+    watch(
+      CdiConfig,
+      () => machines.keys(),
+      partChanged(({ status }) => [status?.filesystemOverhead]),
+    ),
   ];
 }
 
 /** Matches added and removed objects, and changes of a part of them. */
-function partChanged<T extends KubevirtInstance | VMDiskImage | VirtualMachine | StorageClass>(
+function partChanged<T extends KubevirtInstance | VMDiskImage | VirtualMachine | StorageClass | CdiConfig>(
   part: (object: T) => readonly unknown[],
 ): Predicate<T> {
   return ({ type, object, before }) =>

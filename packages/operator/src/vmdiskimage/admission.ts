@@ -1,8 +1,15 @@
 import { type AdmissionRules, allow, type Caches, deny, keyOf, type Verdict } from '@vmwright/runtime';
 import { deletionPolicyOf, POLICY_CHANGED } from '../annotations.ts';
+import { foregroundProblem } from '../kubevirt/deletion.ts';
 import { countReferences, hasSyncedUsers, indexUsers, listReferrers, usersOf } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
 import { NAMED_REFERRERS } from './status.ts';
+
+/** Users that delete the contents of a namespace that is being deleted; the second one without credentials per controller. */
+const NAMESPACE_CONTROLLERS: ReadonlySet<string> = new Set([
+  'system:serviceaccount:kube-system:namespace-controller',
+  'system:kube-controller-manager',
+]);
 
 /**
  * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion policies.
@@ -16,8 +23,14 @@ export function admitVmDiskImages(caches: Caches | undefined): AdmissionRules<VM
     matchConditions: [
       { name: 'deletion-policy-changed', expression: `request.operation != "UPDATE" || ${POLICY_CHANGED}` },
     ],
-    validate: (image, { operation }) => {
-      if (operation === 'DELETE') return caches === undefined ? allow() : validateDeletion(image, caches);
+    validate: (image, request) => {
+      if (request.operation === 'DELETE') {
+        const problem = foregroundProblem(image, request.propagation);
+        if (problem !== undefined) return deny(problem);
+        // The namespace controller also deletes the data, so the image would only keep the namespace from being deleted.
+        const isByNamespace = NAMESPACE_CONTROLLERS.has(request.user.username);
+        return caches === undefined || isByNamespace ? allow() : validateDeletion(image, caches);
+      }
       const policy = deletionPolicyOf(image);
       return typeof policy === 'object' ? deny(policy.problem) : allow();
     },

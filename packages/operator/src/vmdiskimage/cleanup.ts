@@ -1,5 +1,6 @@
 import { type KubeObject, keyOf } from '@vmwright/runtime';
 import type { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { isSnapshotOf } from './adoption.ts';
 import { attemptOf, sourceDigest } from './identity.ts';
 import type { Children, Observed } from './observe.ts';
 import { isBeingCloned, isReadyToUse } from './snapshots.ts';
@@ -96,8 +97,7 @@ export function obsoleteChildren({
   users,
 }: Pick<Observed, 'obsolete' | 'users'>): readonly Child[] {
   const inUse = snapshots.filter(({ metadata }) => isBeingCloned(metadata.name, users));
-  const isFree = ({ metadata: { name } }: DataVolume) =>
-    !inUse.some(({ metadata }) => metadata.name.startsWith(`${name}-`));
+  const isFree = (volume: DataVolume) => !inUse.some((snapshot) => isSnapshotOf(snapshot, volume));
   return [
     ...snapshots.filter((snapshot) => !inUse.includes(snapshot)).map(snapshotChild),
     ...volumes.filter(isFree).map(volumeChild),

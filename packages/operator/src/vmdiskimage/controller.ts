@@ -6,25 +6,33 @@ import {
   type ControllerPermissions,
   generationChanged,
   type Manager,
+  Namespace,
   type Permission,
   type Predicate,
   statusChanged,
   type World,
   watch,
 } from '@vmwright/runtime';
-import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { resolved } from '../kubevirt/clones.ts';
+import {
+  DataSource,
+  DataVolume,
+  PersistentVolumeClaim,
+  StorageClass,
+  VolumeSnapshot,
+} from '../kubevirt/kinds.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
 import { imageKeyOf } from '../virtualmachine/image-ref.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { ImageFinalizer } from './deletion.ts';
 import { Executor } from './executor.ts';
-import { claimPrefix, clonedPrefix } from './identity.ts';
+import { claimPrefix } from './identity.ts';
 import { imageMetrics } from './metrics.ts';
-import { imagesWithPrefix, indexChildren } from './observe.ts';
+import { clonedImages, imagesWithPrefix, indexChildren } from './observe.ts';
 import { ImageReconciler } from './reconciler.ts';
 import { indexUsers } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { SLOTS_NAME } from './slot-store.ts';
+import { SLOTS_NAME, slotStore } from './slot-store.ts';
 import { SyncQueue } from './sync-queue.ts';
 import { SyncSlots } from './sync-slots.ts';
 
@@ -41,13 +49,14 @@ export const IMAGE_PERMISSIONS: ControllerPermissions = {
   for: VMDiskImage,
   finalizer: { name: FINALIZER },
   owns: [DataVolume, VolumeSnapshot],
-  watches: [{ kind: PersistentVolumeClaim }, { kind: VirtualMachine }],
+  watches: [{ kind: PersistentVolumeClaim }, { kind: VirtualMachine }, { kind: DataSource }],
   reads: [StorageClass],
   permissions: [
     { kind: VMDiskImage, verbs: ['get', 'delete'] },
     { kind: DataVolume, verbs: ['get', 'create', 'patch', 'delete'] },
     { kind: VolumeSnapshot, verbs: ['get', 'create', 'patch', 'delete'] },
     { kind: PersistentVolumeClaim, verbs: ['get'] },
+    { kind: Namespace, verbs: ['get'] },
   ],
 };
 
@@ -81,29 +90,30 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
     if (queue.update(event)) enqueueNext();
   });
   const slots = new SyncSlots({
+    storeOf: (client) => slotStore(client, namespace),
     limit: syncs.concurrency,
     queue: () => queue.images,
     isCached: (key, uid) => images.get(key)?.metadata.uid === uid,
     onReleased: enqueueNext,
   });
   const metrics = imageMetrics(manager.registry, queue);
-  const executor = new Executor({ caches, slots, namespace, metrics });
+  const executor = new Executor({ caches, slots, metrics });
   const { reconcile } = new ImageReconciler({
     caches,
     slots,
-    namespace,
     metrics,
     executor,
     limits: { syncs, pruneAfterMs },
   });
-  const { reconcileDelete } = new ImageFinalizer({ caches, slots, namespace, reconcile });
+  const { reconcileDelete } = new ImageFinalizer({ caches, slots, reconcile });
   manager.control({
     for: VMDiskImage,
     predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
     owns: [DataVolume, VolumeSnapshot],
     watches: [
       watch(VirtualMachine, (machine) => [imageKeyOf(machine)], isReferenceChange),
-      watch(DataVolume, (volume) => imagesWithPrefix(clonedPrefix(volume), caches)),
+      watch(DataVolume, (volume) => clonedImages(resolved(volume, caches), caches)),
+      watch(DataSource, (source) => clonedImages(source, caches)),
       watch(PersistentVolumeClaim, (claim) => imagesWithPrefix(claimPrefix(claim), caches)),
     ],
     reads: [StorageClass],

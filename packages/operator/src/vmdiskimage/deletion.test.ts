@@ -1,6 +1,7 @@
 import {
   apiError,
   Fence,
+  type KubeObject,
   Manager,
   noCredentials,
   nodeWorld,
@@ -8,13 +9,14 @@ import {
   silentLogger,
 } from '@vmwright/runtime';
 import { describe, expect, test, vi } from 'vitest';
-import { DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { DataSource, DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { ImageFinalizer } from './deletion.ts';
 import { childMetadata } from './identity.ts';
 import { indexChildren } from './observe.ts';
 import { indexUsers } from './references.ts';
 import type { VMDiskImage, VMDiskImageStatus } from './resource.ts';
+import { slotStore } from './slot-store.ts';
 import { SyncSlots } from './sync-slots.ts';
 
 const NOW = '2026-11-17T10:00:00.000Z';
@@ -52,13 +54,16 @@ function setup(onList: (count: number) => void = () => undefined) {
     lists++;
     done.push('list');
     onList(lists);
+    return [];
   });
-  for (const kind of [DataVolume, VolumeSnapshot])
-    vi.spyOn(caches.get<DataVolume | VolumeSnapshot>(kind), 'refresh').mockResolvedValue();
+  for (const kind of [DataVolume, VolumeSnapshot, DataSource])
+    vi.spyOn(caches.get<KubeObject>(kind), 'refresh').mockResolvedValue([]);
+  vi.spyOn(client, 'get').mockRejectedValue(apiError('not found', { status: 404 }));
   vi.spyOn(client, 'delete').mockImplementation(async (kind, { name }) => {
     done.push(`delete ${kind.kind} ${name}`);
   });
   const slots = new SyncSlots({
+    storeOf: (own) => slotStore(own, 'test'),
     limit: 1,
     queue: () => [],
     isCached: () => true,
@@ -66,7 +71,7 @@ function setup(onList: (count: number) => void = () => undefined) {
   });
   vi.spyOn(slots, 'release').mockResolvedValue();
   const finalizer = new ImageFinalizer({
-    ...{ caches, slots, namespace: 'test' },
+    ...{ caches, slots },
     reconcile: async () => {
       done.push('maintain');
       return undefined;
@@ -121,6 +126,18 @@ test.each(['Failed', 'Ready', 'Deleting'] as const)(
   },
 );
 
+test('a referenced image is deleted if its namespace is being deleted, and kept otherwise', async () => {
+  for (const isTerminating of [true, false]) {
+    const { caches, client, done, finalize } = setup();
+    caches.get(VirtualMachine).onWrite(MACHINE);
+    vi.spyOn(client, 'get').mockResolvedValue({
+      metadata: { name: 'farm', ...(isTerminating && { deletionTimestamp: NOW }) },
+    });
+    await finalize(image({ phase: 'Ready' }));
+    expect(done).toEqual([isTerminating ? 'store deletionStartedAt' : 'maintain']);
+  }
+});
+
 test('an image whose data is being deleted does not come back', async () => {
   const { caches, done, finalize } = setup();
   caches.get(VirtualMachine).onWrite(MACHINE);
@@ -137,7 +154,7 @@ test('an object in another namespace is not deleted, although it names the image
   expect(done).toEqual([]);
 });
 
-test('the finalizer ends although an orphaned claim of the image remains', async () => {
+test('a PVC of the image blocks the removal of the finalizer only while it has an owner reference', async () => {
   const { caches, finalize } = setup();
   const marked = image({ phase: 'Deleting', deletionStartedAt: NOW });
   const { ownerReferences, ...orphaned } = owned(marked, NAME);
@@ -160,6 +177,7 @@ describe('with the deletion policy Orphan', () => {
     const { caches, client, finalize } = setup();
     vi.spyOn(caches.get(VolumeSnapshot), 'refresh').mockImplementation(async () => {
       caches.get(VolumeSnapshot).onWrite({ metadata: owned(orphaning, `${NAME}-1`) });
+      return [];
     });
     const patch = vi.spyOn(client, 'mergePatch').mockRejectedValue(apiError('gone', { status: 404 }));
     await expect(finalize(orphaning)).resolves.toBeUndefined();

@@ -1,21 +1,24 @@
 import {
   type Caches,
+  type Client,
+  ignoreNotFound,
   keyOf,
   type Reconcile,
   type ReconcileContext,
   type Result,
   requeueAfter,
 } from '@vmwright/runtime';
-import { deletionPolicyOf, pauseOf } from '../annotations.ts';
-import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
-import { disown } from '../kubevirt/ownership.ts';
+import { pauseOf } from '../annotations.ts';
+import { cascadingPolicyOf, isNamespaceTerminating } from '../kubevirt/deletion.ts';
+import { DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { controllerOf, disown } from '../kubevirt/ownership.ts';
+import { timeOf } from '../times.ts';
 import { nameOf, snapshotChild, volumeChild } from './cleanup.ts';
 import { deleteChild } from './executor.ts';
 import { childrenOf, claimsOf } from './observe.ts';
-import { countReferences, refreshUsers, usersOf } from './references.ts';
+import { countReferences, listReferrers, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { slotStore } from './slot-store.ts';
-import { deleting, timeOf, withReferences } from './status.ts';
+import { deleting, NAMED_REFERRERS, withReferences } from './status.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 /** Requeue interval of a deletion that a user has to unblock, as a safety net: the change enqueues the image at once. */
@@ -31,8 +34,6 @@ const FOREGROUND = 'foregroundDeletion';
 export interface ImageFinalizerOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
-  /** Namespace of the ConfigMap with the sync slots. */
-  readonly namespace: string;
   /** Reconciles an image that is being deleted and still referenced, so that its VMs can use it. */
   readonly reconcile: Reconcile<VMDiskImage>;
 }
@@ -57,7 +58,7 @@ export class ImageFinalizer {
   }
 
   readonly reconcileDelete: Reconcile<VMDiskImage> = async (image, context) => {
-    const policy = deletionPolicyOf(image);
+    const policy = cascadingPolicyOf(image);
     const hold = typeof policy === 'object' ? policy.problem : pauseOf(image)?.message;
     if (hold !== undefined) {
       const message = `The image is not deleted: ${hold}`;
@@ -66,7 +67,9 @@ export class ImageFinalizer {
     }
     if (policy === 'Orphan') {
       const isUnused =
-        image.status?.deletionStartedAt !== undefined || (await this.#isUnreferenced(image, context));
+        image.status?.deletionStartedAt !== undefined ||
+        (await this.#isUnreferenced(image, context)) ||
+        (await isNamespaceTerminating(image, context.client));
       return isUnused ? this.#orphan(image, context) : this.#maintain(image, context);
     }
     const marked = await this.#mark(image, context);
@@ -93,7 +96,10 @@ export class ImageFinalizer {
    */
   async #mark(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<VMDiskImage | undefined> {
     if (image.status?.deletionStartedAt !== undefined) return image;
-    if (!(await this.#isUnreferenced(image, context))) return undefined;
+    if (!(await this.#isUnreferenced(image, context)))
+      return (await isNamespaceTerminating(image, context.client))
+        ? this.#override(image, context)
+        : undefined;
     const message = 'Deleting the snapshots and the disk of the image';
     const { status } = deleting(image, { state: 'progressing', message }, context.now());
     const marked = await context.setStatus(image, { ...status, phase: 'Deleting' });
@@ -102,8 +108,23 @@ export class ImageFinalizer {
     return context.setStatus(marked, { ...marked.status, deletionStartedAt });
   }
 
+  /**
+   * Begins the deletion of a referenced image whose namespace is being deleted. The namespace controller deletes its data in any case,
+   * so the image would only keep the namespace from being deleted.
+   */
+  #override(
+    image: VMDiskImage,
+    { setStatus, event, now }: ReconcileContext<VMDiskImage>,
+  ): Promise<VMDiskImage> {
+    const users = listReferrers(countReferences(usersOf(image, this.#options.caches)), NAMED_REFERRERS);
+    const message = `Deleting the image, because its namespace is being deleted, although it is used by ${users}`;
+    event(image, { type: 'Warning', reason: 'DeletedInUse', note: message });
+    const { status } = deleting(image, { state: 'progressing', message }, now());
+    return setStatus(image, { ...status, phase: 'Deleting', deletionStartedAt: timeOf(now()) });
+  }
+
   async #remove(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const { caches, slots, namespace } = this.#options;
+    const { caches, slots } = this.#options;
     const { client, now, setStatus } = context;
     const children = () => {
       const { volumes, snapshots } = childrenOf(image, caches);
@@ -111,14 +132,15 @@ export class ImageFinalizer {
     };
     for (const child of children())
       if (child.metadata.deletionTimestamp === undefined) await deleteChild(child, client, caches);
-    const claims = claimsOf(image, caches).map(({ metadata }) => `PersistentVolumeClaim ${keyOf(metadata)}`);
-    const remaining = [...children().map(nameOf), ...claims];
+    const claims = claimsOf(image, caches).map(claimText);
+    const cached = [...children().map(nameOf), ...claims];
+    const remaining = cached.length > 0 ? cached : await unseenClaim(image, client);
     if (remaining.length > 0) {
       const message = `Waiting until these objects are deleted: ${remaining.join(', ')}`;
       await setStatus(image, deleting(image, { state: 'progressing', message }, now()).status);
       return requeueAfter(REMAINING_MS);
     }
-    await slots.release(image.metadata.uid ?? '', slotStore(client, namespace));
+    await slots.release(image.metadata.uid ?? '', client);
     return undefined;
   }
 
@@ -127,9 +149,9 @@ export class ImageFinalizer {
    * from etcd: a child that a late watch has not delivered yet would be deleted with the image.
    */
   async #orphan(image: VMDiskImage, { client, signal }: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const { caches, slots, namespace } = this.#options;
-    await Promise.all([caches.get(DataVolume).refresh(signal), caches.get(VolumeSnapshot).refresh(signal)]);
-    const unlistable = [...caches.get(DataVolume).unlistable, ...caches.get(VolumeSnapshot).unlistable];
+    const { caches, slots } = this.#options;
+    const refreshed = [caches.get(DataVolume).refresh(signal), caches.get(VolumeSnapshot).refresh(signal)];
+    const unlistable = (await Promise.all(refreshed)).flat();
     const { namespace: own = '' } = image.metadata;
     if (unlistable.includes(own))
       throw new Error(
@@ -138,7 +160,7 @@ export class ImageFinalizer {
     const { volumes, snapshots } = childrenOf(image, caches);
     for (const volume of volumes) await disown(DataVolume, volume, image, client);
     for (const snapshot of snapshots) await disown(VolumeSnapshot, snapshot, image, client);
-    await slots.release(image.metadata.uid ?? '', slotStore(client, namespace));
+    await slots.release(image.metadata.uid ?? '', client);
     return undefined;
   }
 
@@ -156,4 +178,20 @@ export class ImageFinalizer {
     const result = await reconcile(image, context);
     return requeueAfter(Math.min(result?.requeueAfterMs ?? REFERENCED_MS, REFERENCED_MS));
   }
+}
+
+/** Returns the claim of the image's disk if it exists although the watch of claims has not delivered it yet. */
+async function unseenClaim(
+  { metadata: { namespace }, status }: VMDiskImage,
+  client: Pick<Client, 'get'>,
+): Promise<readonly string[]> {
+  if (status?.dataVolume === undefined) return [];
+  const claim = await ignoreNotFound(
+    client.get(PersistentVolumeClaim, { namespace, name: status.dataVolume }),
+  );
+  return claim === undefined || controllerOf(claim) === undefined ? [] : [claimText(claim)];
+}
+
+function claimText({ metadata }: PersistentVolumeClaim): string {
+  return `PersistentVolumeClaim ${keyOf(metadata)}`;
 }

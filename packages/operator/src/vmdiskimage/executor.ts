@@ -15,14 +15,11 @@ import type { Observed } from './observe.ts';
 import type { Action } from './plan.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { slotStore } from './slot-store.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 export interface ExecutorOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
-  /** Namespace of the ConfigMap with the sync slots. */
-  readonly namespace: string;
   readonly metrics: ImageMetrics;
 }
 
@@ -39,14 +36,13 @@ export class Executor {
 
   async execute(action: Action, image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { client } = context;
-    const { caches, slots, namespace } = this.#options;
-    const store = slotStore(client, namespace);
+    const { caches, slots } = this.#options;
     const { uid = '' } = image.metadata;
     switch (action.type) {
       case 'acquireSlot':
-        return { slot: (await slots.acquire(uid, store)) ? 'held' : 'waiting' };
+        return { slot: (await slots.acquire(uid, client)) ? 'held' : 'waiting' };
       case 'releaseSlot':
-        await slots.release(uid, store);
+        await slots.release(uid, client);
         return { slot: 'none' };
       case 'createVolume':
         return created(image, 'DataVolumeRejected', client.create(DataVolume, action.volume));
@@ -83,8 +79,9 @@ export class Executor {
 }
 
 /**
- * Deletes a child. Its UID is a precondition, so another object of the same name is never deleted. A child that is gone already is
- * removed from the cache, whose watch is late.
+ * Deletes a child. Its UID and version are preconditions: another object of the same name is never deleted, and neither is a child
+ * whose owner reference was removed (`--cascade=orphan`). A child that is gone already is removed from the cache, whose watch is late.
+ * @throws ConflictError if the child has changed since it was cached
  */
 export async function deleteChild(
   { childKind, metadata }: Child,
@@ -92,9 +89,9 @@ export async function deleteChild(
   caches: Caches,
 ): Promise<void> {
   const kind = childKind === 'DataVolume' ? DataVolume : VolumeSnapshot;
-  const { uid } = metadata;
+  const { uid, resourceVersion } = metadata;
   try {
-    await client.delete(kind, metadata, { uid, propagation: 'Background' });
+    await client.delete(kind, metadata, { uid, resourceVersion, propagation: 'Background' });
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     caches.get<DataVolume | VolumeSnapshot>(kind).onDelete(metadata, uid ?? '');

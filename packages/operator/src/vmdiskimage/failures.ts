@@ -12,7 +12,7 @@ const BACKOFF_MS = 60_000;
 const BACKOFF_FACTOR = 3;
 
 /** Returns the time until the next attempt: 3ⁿ minutes after the n-th failure, at most the setting. */
-export function backoffMs(failures: number, { maxBackoffMs }: SyncSettings): number {
+export function backoffMs(failures: number, { maxBackoffMs }: Pick<SyncSettings, 'maxBackoffMs'>): number {
   return Math.min(BACKOFF_MS * BACKOFF_FACTOR ** failures, maxBackoffMs);
 }
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type KubeObject, keyOf } from '@vmwright/runtime';
-import type { DataVolume } from '../kubevirt/kinds.ts';
+import type { DataSource, DataVolume } from '../kubevirt/kinds.ts';
 import { ownerReference } from '../kubevirt/ownership.ts';
 import { type ImageSpec, VMDiskImage } from './resource.ts';
 
@@ -22,8 +22,12 @@ function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
   return `${name.slice(0, MAX_NAME).replace(/[-.]+$/, '')}-${uid.slice(0, UID_DIGITS)}`;
 }
 
+/** Number of the attempt whose children were created and named by an earlier controller. */
+export const ADOPTED = 0;
+
 /** Returns the name of the DataVolume of an attempt, and of its PersistentVolumeClaim. */
 export function dataVolumeName(image: VMDiskImage, attempt: number): string {
+  if (attempt === ADOPTED && image.status?.dataVolume !== undefined) return image.status.dataVolume;
   return `${childPrefix(image)}-${attempt}`;
 }
 
@@ -43,10 +47,10 @@ export function childMetadata(image: VMDiskImage, name: string) {
   };
 }
 
-/** Returns the number of the attempt that a child belongs to, from its name; 0 if the operator did not choose the name. */
+/** Returns the number of the attempt that a child belongs to, from its name; `ADOPTED` if the operator did not choose the name. */
 export function attemptOf(image: VMDiskImage, { metadata: { name } }: KubeObject): number {
   const prefix = childPrefix(image);
-  const [, number = '0'] =
+  const [, number = ADOPTED] =
     (name.startsWith(prefix) && /^-(\d+)(-\d+)?$/.exec(name.slice(prefix.length))) || [];
   return Number(number);
 }
@@ -57,10 +61,10 @@ export function prefixKey(image: VMDiskImage): string {
 }
 
 /**
- * Returns the `prefixKey` of the image whose snapshot or claim a DataVolume clones. Undefined if the source cannot belong to
+ * Returns the `prefixKey` of the image whose snapshot or claim a DataVolume clones, or a DataSource names. Undefined if the source cannot belong to
  * an image. The name is sufficient, so a clone also counts while its source is missing from the cache.
  */
-export function clonedPrefix({ metadata, spec }: DataVolume): string | undefined {
+export function clonedPrefix({ metadata, spec }: DataVolume | DataSource): string | undefined {
   const { snapshot, pvc } = spec?.source ?? {};
   const source = snapshot ?? pvc;
   const name = snapshot === undefined ? withoutNumbers(pvc?.name, 1) : withoutNumbers(snapshot.name, 2);

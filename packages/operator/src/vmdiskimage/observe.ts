@@ -7,12 +7,27 @@ import {
   keyOf,
   refOf,
 } from '@vmwright/runtime';
-import { DataVolume, PersistentVolumeClaim, StorageClass, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import {
+  type DataSource,
+  DataVolume,
+  PersistentVolumeClaim,
+  StorageClass,
+  VolumeSnapshot,
+} from '../kubevirt/kinds.ts';
 import { indexOwners, ownedIn } from '../kubevirt/owner-index.ts';
 import { controllerOf, isOwnedBy } from '../kubevirt/ownership.ts';
 import type { KubevirtSettings } from '../settings/kubevirt.ts';
+import { adoptable, isSnapshotOf } from './adoption.ts';
 import type { Failure } from './errors.ts';
-import { attemptOf, claimPrefix, dataVolumeName, prefixKey, sourceDigest } from './identity.ts';
+import {
+  ADOPTED,
+  attemptOf,
+  claimPrefix,
+  clonedPrefix,
+  dataVolumeName,
+  prefixKey,
+  sourceDigest,
+} from './identity.ts';
 import { type Users, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
 import { isReadyToUse } from './snapshots.ts';
@@ -36,8 +51,8 @@ export interface Observed {
   /** Names in use that begin with the name of the DataVolume, also of snapshots that do not belong to the image. */
   readonly snapshotNames: ReadonlySet<string>;
   /**
-   * Children of earlier attempts. Those of later attempts mean that the cached image is older than its children, so they are
-   * not touched.
+   * Children of earlier attempts, also those of another controller. Those of later attempts mean that the cached image is older than
+   * its children, so they are not touched.
    */
   readonly obsolete: Children;
   /** Highest number of an attempt that has children. */
@@ -72,6 +87,18 @@ export function indexChildren(caches: Caches): void {
 export function imagesWithPrefix(prefix: string | undefined, caches: Caches): readonly string[] {
   if (prefix === undefined) return [];
   return [...caches.get(VMDiskImage).byIndex(BY_PREFIX, prefix)].map(({ metadata }) => keyOf(metadata));
+}
+
+/** Returns the keys of the images whose snapshot or claim a DataVolume clones, or a DataSource names. */
+export function clonedImages(clone: DataVolume | DataSource, caches: Caches): readonly string[] {
+  const { snapshot, pvc } = clone.spec?.source ?? {};
+  const source = snapshot && caches.get(VolumeSnapshot).get(snapshot);
+  const disk = pvc && caches.get(DataVolume).get(pvc);
+  const owner = [source, disk].flatMap((each) => (each && controllerOf(each)) ?? [])[0];
+  const namespace = snapshot?.namespace ?? pvc?.namespace;
+  // The name of a child tells its image even if the child is missing from the cache; that of an adopted child does not.
+  const owning = owner?.kind === VMDiskImage.kind ? [keyOf({ namespace, name: owner.name })] : [];
+  return [...new Set([...imagesWithPrefix(clonedPrefix(clone), caches), ...owning])];
 }
 
 /**
@@ -109,14 +136,18 @@ export async function observe(
     return found !== undefined && isOwnedBy(found, image) ? [found] : [];
   };
   const { volumes, snapshots: cached } = childrenOf(image, caches);
-  const number = attempt?.number ?? 0;
-  const name = dataVolumeName(image, number);
-  const isEarlier = (child: KubeObject) => {
-    const ofChild = attemptOf(image, child);
-    return ofChild > 0 && ofChild < number;
-  };
-  const ofAttempt = cached.filter((snapshot) => attemptOf(image, snapshot) === number);
-  let volume = volumes.find(({ metadata }) => metadata.name === name);
+  const number = attempt?.number ?? ADOPTED;
+  const adopting = adoptable(image, { volumes, snapshots: cached });
+  const name = adopting?.metadata.name ?? dataVolumeName(image, number);
+  const isEarlier = (child: KubeObject) => attemptOf(image, child) < number;
+  const current = volumes.find(({ metadata }) => metadata.name === name);
+  const ofAttempt = cached.filter(
+    (snapshot) =>
+      attemptOf(image, snapshot) === number &&
+      // The names of adopted snapshots do not show which DataVolume they belong to.
+      (number !== ADOPTED || current === undefined || isSnapshotOf(snapshot, current)),
+  );
+  let volume = current;
   let snapshots: readonly VolumeSnapshot[] = ofAttempt;
   const isRunning = phase === 'Syncing' && volume !== undefined;
   if (dataVolume === name && !isRunning && !isImported(volume)) [volume] = await read(DataVolume, name);

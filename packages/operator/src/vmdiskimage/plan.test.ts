@@ -80,7 +80,8 @@ function snapshot(
 ): VolumeSnapshot {
   const deletion = deleting && { deletionTimestamp: ago(0) };
   const metadata = { namespace: 'farm', name, uid: `uid-${name}`, creationTimestamp: created, ...deletion };
-  return { metadata, ...(status && { status }) };
+  const spec = { source: { persistentVolumeClaimName: name.replace(/-(\d+|snapshot)$/, '') } };
+  return { metadata, spec, ...(status && { status }) };
 }
 
 const CLAIM: PersistentVolumeClaim = {
@@ -640,6 +641,33 @@ describe('a Ready image', () => {
   });
 });
 
+describe('data of another controller', () => {
+  const theirs = {
+    volume: volume({ phase: 'Succeeded' }, { name: 'win' }),
+    claim: { ...CLAIM, metadata: { namespace: 'farm', name: 'win' } },
+    snapshots: [snapshot({ readyToUse: true }, { name: 'win-snapshot' })],
+  };
+
+  test('is adopted by an image that is Ready, and imported again when the source changes', () => {
+    const planned = next(image({ phase: 'Ready' }), theirs);
+    expect(planned.actions).toEqual([]);
+    expect(planned.status).toMatchObject({
+      phase: 'Ready',
+      dataVolume: 'win',
+      attempt: { number: 0, source: sourceDigest(SPEC) },
+      snapshots: [{ name: 'win-snapshot', clones: 0 }],
+    });
+    expect(next(image(planned.status), theirs)).toMatchObject({ status: planned.status, events: [] });
+    const changed = next(image(planned.status, { spec: { url: 'http://images.example/other' } }), theirs);
+    expect(changed.status.phase).toBe('Queued');
+  });
+
+  test('is not adopted by an image that is not Ready, or that has no usable snapshot', () => {
+    expect(next(image({ phase: 'Syncing' }), theirs).status.phase).toBe('Queued');
+    expect(next(image({ phase: 'Ready' }), { ...theirs, snapshots: [] }).status.phase).toBe('Queued');
+  });
+});
+
 describe('pruning', () => {
   const unused = { ...READY, unreferencedSince: ago(23 * HOUR) };
   const announced = { ...unused, pruneAt: ago(-HOUR) };
@@ -655,8 +683,25 @@ describe('pruning', () => {
     expect(next(image(announced), COMPLETE).actions).toEqual([]);
     expect(shown(next(image(announced), COMPLETE, NOW + HOUR))).toEqual(['prune']);
     expect(next(image(unused), COMPLETE, NOW + 2 * HOUR).actions).toEqual([]);
-    const sooner = image(announced, { spec: { retention: { pruneAfter: '1h' } } });
-    expect(next(sooner, COMPLETE)).toMatchObject({ actions: [], events: [{ reason: 'PruneScheduled' }] });
+  });
+
+  test('is announced again when the retention becomes shorter, and happens after a notice period', () => {
+    const later = { ...READY, unreferencedSince: ago(4 * HOUR), pruneAt: ago(-20 * HOUR) };
+    const spec = { retention: { pruneAfter: '1h' } };
+    const planned = next(image(later, { spec }), COMPLETE);
+    expect(planned.status.pruneAt).toBe(ago(-HOUR));
+    expect(planned).toMatchObject({ actions: [], events: [{ reason: 'PruneScheduled' }] });
+    const between = next(image(planned.status, { spec }), COMPLETE, NOW + HOUR / 2);
+    expect(between).toMatchObject({ status: { pruneAt: ago(-HOUR) }, actions: [], events: [] });
+    expect(shown(next(image(planned.status, { spec }), COMPLETE, NOW + HOUR))).toEqual(['prune']);
+    // A longer retention takes effect at once.
+    expect(next(image(planned.status), COMPLETE).status.pruneAt).toBe(ago(-20 * HOUR));
+  });
+
+  test('is announced a day before it happens when keep is removed from an image that is unused for long', () => {
+    const kept = { ...READY, unreferencedSince: ago(1_000 * HOUR) };
+    const planned = next(image(kept, { spec: { retention: { pruneAfter: '72h' } } }), COMPLETE);
+    expect(planned).toMatchObject({ status: { pruneAt: ago(-24 * HOUR) }, actions: [] });
   });
 
   test('is cancelled by a reference', () => {

@@ -1,6 +1,8 @@
 import type { Draft, EventInput, KubeObject } from '@vmwright/runtime';
 import { isPaused, retryRequestOf } from '../annotations.ts';
 import type { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { timeOf } from '../times.ts';
+import { adopted, isFromOtherController } from './adoption.ts';
 import { dataVolumeFor, snapshotFor } from './children.ts';
 import {
   type Child,
@@ -32,7 +34,6 @@ import {
   started,
   stillFailed,
   syncing,
-  timeOf,
   withoutFailures,
   withReferences,
 } from './status.ts';
@@ -88,7 +89,8 @@ export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan
     case 'Syncing':
       return isOtherSource || attempt === undefined ? enqueue() : planSyncing(image, observed, now);
     case 'Ready':
-      return isOtherSource || !hasData(observed) ? enqueue() : planReady(image, observed, now);
+      if (isOtherSource || !hasData(observed)) return enqueue();
+      return planReady(isFromOtherController(image) ? adopted(image, observed, now) : image, observed, now);
     case 'RetryableFailure':
     case 'Failed': {
       const retry = retryRequestOf(image);

@@ -1,9 +1,10 @@
 import { conditionOf, keyOf } from '@vmwright/runtime';
 import type { DataVolume, ForeignCondition } from '../kubevirt/kinds.ts';
+import { timeOf } from '../times.ts';
 import { withoutCredentials } from './errors.ts';
 import type { Observed } from './observe.ts';
 import type { VMDiskImage } from './resource.ts';
-import { type Reported, timeOf } from './status.ts';
+import type { Reported } from './status.ts';
 
 /** Steps in which the progress is reported, in percent, so that an import causes few writes. */
 const STEP = 5;

@@ -11,7 +11,6 @@ import type { Executor, ExecutorOptions } from './executor.ts';
 import { type ImageLimits, type Observed, observe } from './observe.ts';
 import { plan } from './plan.ts';
 import { VMDiskImage } from './resource.ts';
-import { slotStore } from './slot-store.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 /** Maximum number of plans in one reconcile. A sync needs five: queued, started, created, and two to remove an attempt. */
@@ -22,8 +21,6 @@ const RETRY_MS = 1_000;
 export interface ImageReconcilerOptions extends Pick<ExecutorOptions, 'metrics'> {
   readonly caches: Caches;
   readonly slots: SyncSlots;
-  /** Namespace of the ConfigMap with the sync slots. */
-  readonly namespace: string;
   readonly limits: ImageLimits;
   readonly executor: Executor;
 }
@@ -71,8 +68,8 @@ export class ImageReconciler {
     { metadata: { uid = '' } }: VMDiskImage,
     client: Client,
   ): Promise<Pick<Observed, 'limits' | 'slot' | 'rejection'>> {
-    const { slots, namespace, limits } = this.#options;
-    return { limits, slot: (await slots.holds(uid, slotStore(client, namespace))) ? 'held' : 'none' };
+    const { slots, limits } = this.#options;
+    return { limits, slot: (await slots.holds(uid, client)) ? 'held' : 'none' };
   }
 
   #observe(

@@ -9,7 +9,7 @@ import {
 } from '@vmwright/runtime';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { DataVolume } from '../kubevirt/kinds.ts';
+import { DataSource, DataVolume } from '../kubevirt/kinds.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { snapshotName } from './identity.ts';
 import { countReferences, indexUsers, usersOf } from './references.ts';
@@ -37,10 +37,11 @@ const step = fc.oneof(
     ref,
     image: index,
     owner: fc.option(ref),
-    source: fc.constantFrom('snapshot', 'pvc'),
+    source: fc.constantFrom('snapshot', 'pvc', 'dataSource'),
   }),
+  fc.record({ type: fc.constant('dataSource'), ref, image: index }),
   fc.record({ type: fc.constant('import'), ref }),
-  fc.record({ type: fc.constant('delete'), ref, kind: fc.constantFrom('machine', 'volume') }),
+  fc.record({ type: fc.constant('delete'), ref, kind: fc.constantFrom('machine', 'volume', 'dataSource') }),
 );
 
 type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
@@ -48,6 +49,7 @@ type Step = typeof step extends fc.Arbitrary<infer S> ? S : never;
 interface State {
   readonly machines: Map<string, VirtualMachine>;
   readonly volumes: Map<string, DataVolume>;
+  readonly sources: Map<string, DataSource>;
 }
 
 test('the references by index equal a recount of all objects, after any history', () => {
@@ -58,13 +60,14 @@ test('the references by index equal a recount of all objects, after any history'
         access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
       });
       indexUsers(caches);
-      const state: State = { machines: new Map(), volumes: new Map() };
+      const state: State = { machines: new Map(), volumes: new Map(), sources: new Map() };
       let version = 0;
       for (const each of steps) {
         version++;
         apply(each, state, version);
         show(caches.get(VirtualMachine), state.machines);
         show(caches.get(DataVolume), state.volumes);
+        show(caches.get(DataSource), state.sources);
         for (const image of IMAGES)
           expect(countReferences(usersOf(image, caches)).referrers).toEqual(recount(image, state));
       }
@@ -81,7 +84,7 @@ function show<T extends KubeObject>(cache: ObjectCache<T>, objects: ReadonlyMap<
 }
 
 /** Counts from all objects, without indexes and without the functions under test. */
-function recount(image: VMDiskImage, { machines, volumes }: State): readonly string[] {
+function recount(image: VMDiskImage, { machines, volumes, sources }: State): readonly string[] {
   const { namespace, name, uid = '' } = image.metadata;
   const used = [...machines].filter(
     ([, { metadata, spec }]) =>
@@ -90,7 +93,9 @@ function recount(image: VMDiskImage, { machines, volumes }: State): readonly str
   );
   const owners = used.map(([, { metadata }]) => metadata.uid);
   const cloned = [...volumes].filter(([, { metadata, spec }]) => {
-    const source = spec?.source?.snapshot ?? spec?.source?.pvc;
+    const { namespace: of = metadata.namespace, name: through } = spec?.sourceRef ?? { name: undefined };
+    const named = through === undefined ? spec?.source : sources.get(`${of}/${through}`)?.spec?.source;
+    const source = named?.snapshot ?? named?.pvc;
     const owner = metadata.ownerReferences?.[0]?.uid;
     const isOfImage =
       source?.namespace === namespace && source?.name.includes(`-${uid.slice(0, 8)}-`) === true;
@@ -102,11 +107,12 @@ function recount(image: VMDiskImage, { machines, volumes }: State): readonly str
   ].toSorted();
 }
 
-function apply(each: Step, { machines, volumes }: State, version: number): void {
+function apply(each: Step, { machines, volumes, sources }: State, version: number): void {
   const key = `${each.ref.namespace}/${each.ref.name}`;
   const metadata = { ...each.ref, uid: `${each.type}-${version}`, resourceVersion: String(version) };
   const image = 'image' in each ? IMAGES[each.image] : undefined;
-  if (each.type === 'delete') (each.kind === 'machine' ? machines : volumes).delete(key);
+  if (each.type === 'delete')
+    ({ machine: machines, volume: volumes, dataSource: sources })[each.kind].delete(key);
   else if (each.type === 'import')
     volumes.set(key, { metadata, spec: { source: { http: { url: 'http://x/win-00345678-1' } } } });
   else if (image !== undefined && each.type === 'machine') {
@@ -115,6 +121,12 @@ function apply(each: Step, { machines, volumes }: State, version: number): void 
     const target = each.explicit ? { namespace, name } : { name };
     const resources = { cpu: '1', memory: '1Gi', diskSize: '1Gi' };
     machines.set(key, { metadata, spec: { resources, vmDiskImageRef: target } });
+  } else if (image !== undefined && each.type === 'dataSource') {
+    const { namespace = '' } = image.metadata;
+    sources.set(key, {
+      metadata,
+      spec: { source: { snapshot: { namespace, name: snapshotName(image, 2, 1) } } },
+    });
   } else if (image !== undefined && each.type === 'clone') {
     const { namespace = '' } = image.metadata;
     const owner =
@@ -129,14 +141,15 @@ function apply(each: Step, { machines, volumes }: State, version: number): void 
         controller: true,
       },
     ];
-    const source =
-      each.source === 'snapshot'
-        ? { snapshot: { namespace, name } }
-        : { pvc: { namespace, name: name.slice(0, -2) } };
-    volumes.set(key, {
-      metadata: { ...metadata, ...(ownerReferences && { ownerReferences }) },
-      spec: { source },
-    });
+    const spec = {
+      snapshot: { source: { snapshot: { namespace, name } } },
+      pvc: { source: { pvc: { namespace, name: name.slice(0, -2) } } },
+      // Refers to a DataSource of the same name, in its own namespace or in that of the image.
+      dataSource: {
+        sourceRef: { kind: 'DataSource', name: each.ref.name, ...(each.image % 2 === 0 && { namespace }) },
+      },
+    }[each.source];
+    volumes.set(key, { metadata: { ...metadata, ...(ownerReferences && { ownerReferences }) }, spec });
   }
 }
 

@@ -1,19 +1,22 @@
-import { type Caches, keyOf } from '@vmwright/runtime';
-import { DataVolume } from '../kubevirt/kinds.ts';
-import { controllerOf } from '../kubevirt/ownership.ts';
+import { type Caches, type KubeObject, keyOf, type ObjectCache, type ObjectRef } from '@vmwright/runtime';
+import { clonesThrough, indexDataSources, machineUid } from '../kubevirt/clones.ts';
+import { DataSource, DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { indexOwners, ownedIn } from '../kubevirt/owner-index.ts';
 import { IMAGE_INDEX, indexByImage } from '../virtualmachine/image-ref.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
-import { clonedPrefix, prefixKey } from './identity.ts';
+import { ADOPTED, attemptOf, clonedPrefix, prefixKey } from './identity.ts';
 import type { VMDiskImage } from './resource.ts';
 
-/** Index of DataVolumes by the `prefixKey` of the image whose snapshot or claim they clone. */
+/** Index of DataVolumes and DataSources by the `prefixKey` of the image whose snapshot or claim they name. */
 const CLONES_BY_IMAGE = 'cloned-vmdiskimage';
+/** Index of DataVolumes and DataSources by the snapshot or claim that they name: the name of an adopted one does not tell its image. */
+const CLONES_BY_SOURCE = 'cloned-source';
 
 /** Objects that use an image. */
 export interface Users {
   /** VirtualMachines that name the image, also while they are terminating. */
   readonly machines: readonly VirtualMachine[];
-  /** DataVolumes that clone a snapshot or the claim of the image, whoever created them. */
+  /** DataVolumes that clone a snapshot or the claim of the image, directly or through a DataSource, whoever created them. */
   readonly clones: readonly DataVolume[];
 }
 
@@ -27,34 +30,81 @@ export interface References {
 /** Adds the indexes that `usersOf` reads. May be called more than once. */
 export function indexUsers(caches: Caches): void {
   indexByImage(caches.get(VirtualMachine));
-  caches.get(DataVolume).addIndex(CLONES_BY_IMAGE, (volume) => {
-    const prefix = clonedPrefix(volume);
-    return prefix === undefined ? [] : [prefix];
-  });
+  indexDataSources(caches);
+  indexOwners(caches.get(DataVolume));
+  indexOwners(caches.get(VolumeSnapshot));
+  caches.get(DataVolume).addIndex(CLONES_BY_SOURCE, sourceKeys);
+  caches.get(DataSource).addIndex(CLONES_BY_SOURCE, sourceKeys);
+  const prefixes = (object: DataVolume | DataSource) => [clonedPrefix(object) ?? []].flat();
+  caches.get(DataVolume).addIndex(CLONES_BY_IMAGE, prefixes);
+  caches.get(DataSource).addIndex(CLONES_BY_IMAGE, prefixes);
 }
 
 /** Returns the cached objects that use an image. */
 export function usersOf(image: VMDiskImage, caches: Caches): Users {
   return {
     machines: [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))],
-    clones: [...caches.get(DataVolume).byIndex(CLONES_BY_IMAGE, prefixKey(image))],
+    clones: [
+      ...clonesOf(image, caches.get(DataVolume), caches),
+      ...clonesOf(image, caches.get(DataSource), caches).flatMap((source) => clonesThrough(source, caches)),
+    ],
   };
+}
+
+/** Returns the cached DataVolumes or DataSources that name a child of an image. */
+function clonesOf<T extends DataVolume | DataSource>(
+  image: VMDiskImage,
+  clones: Pick<ObjectCache<T>, 'byIndex'>,
+  caches: Caches,
+): readonly T[] {
+  const isAdopted = (child: KubeObject) => attemptOf(image, child) === ADOPTED;
+  const sources = [
+    ...ownedIn(caches.get(VolumeSnapshot), image)
+      .filter(isAdopted)
+      .map(({ metadata }) => snapshotKey(metadata)),
+    ...ownedIn(caches.get(DataVolume), image)
+      .filter(isAdopted)
+      .map(({ metadata }) => claimKey(metadata)),
+  ];
+  return [
+    ...clones.byIndex(CLONES_BY_IMAGE, prefixKey(image)),
+    ...sources.flatMap((key) => [...clones.byIndex(CLONES_BY_SOURCE, key)]),
+  ];
+}
+
+/** Returns the keys of a DataVolume or DataSource in the index by source. */
+function sourceKeys({ spec }: DataVolume | DataSource): readonly string[] {
+  const { snapshot, pvc } = spec?.source ?? {};
+  return [
+    ...(snapshot === undefined ? [] : [snapshotKey(snapshot)]),
+    ...(pvc === undefined ? [] : [claimKey(pvc)]),
+  ];
+}
+
+function snapshotKey(ref: ObjectRef): string {
+  return `snapshot ${keyOf(ref)}`;
+}
+
+function claimKey(ref: ObjectRef): string {
+  return `claim ${keyOf(ref)}`;
 }
 
 /** Whether the caches that `usersOf` reads are complete. */
 export function hasSyncedUsers(caches: Caches): boolean {
-  return caches.get(VirtualMachine).hasSynced && caches.get(DataVolume).hasSynced;
+  return USERS.every((kind) => caches.get<KubeObject>(kind).hasSynced);
 }
 
+/** Kinds that `usersOf` reads. */
+const USERS = [VirtualMachine, DataVolume, DataSource] as const;
+
 /**
- * Reads all VirtualMachines and DataVolumes from etcd into the caches, so that `usersOf` returns every user that existed when
- * this was called, also if a watch is late.
- * @returns namespaces that cannot be listed, whose objects may be missing
+ * Reads all VirtualMachines, DataVolumes and DataSources from etcd into the caches, so that `usersOf` returns every user that
+ * existed when this was called, also if a watch is late.
+ * @returns namespaces that exist and cannot be listed, whose objects may be missing
  */
 export async function refreshUsers(caches: Caches, signal: AbortSignal): Promise<readonly string[]> {
-  const read = [caches.get(VirtualMachine), caches.get(DataVolume)] as const;
-  await Promise.all(read.map((cache) => cache.refresh(signal)));
-  return [...new Set(read.flatMap(({ unlistable }) => unlistable))].toSorted();
+  const skipped = await Promise.all(USERS.map((kind) => caches.get<KubeObject>(kind).refresh(signal)));
+  return [...new Set(skipped.flat())].toSorted();
 }
 
 /**
@@ -70,13 +120,6 @@ export function countReferences({ machines, clones }: Users): References {
       .map(({ metadata }) => `DataVolume ${keyOf(metadata)}`),
   ];
   return { count: referrers.length, referrers: referrers.toSorted() };
-}
-
-/** Returns the UID of the VirtualMachine that owns a DataVolume; the empty string if none does. */
-export function machineUid(volume: DataVolume): string {
-  const owner = controllerOf(volume);
-  if (owner?.kind !== VirtualMachine.kind) return '';
-  return owner.apiVersion.startsWith(`${VirtualMachine.group}/`) ? owner.uid : '';
 }
 
 /** Returns a sentence part that names the first referrers: `VirtualMachine a/b, … and 3 more`. */

@@ -1,5 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
-import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../kubevirt/schema.ts';
+import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../schema.ts';
 
 const { array, boolean, conditions, integer, literals, object, optional, string } = schema;
 
@@ -142,7 +142,8 @@ const status = object(
       object(
         {
           number: integer({
-            description: 'Number of the attempt. The names of its DataVolume and snapshots contain it.',
+            description:
+              'Number of the attempt. The names of its DataVolume and snapshots contain it. 0: they were adopted from another controller.',
           }),
           startedAt: string({
             description: 'Time when the attempt got a sync slot.',

@@ -1,23 +1,39 @@
 import { deletionPolicyOf } from '../annotations.ts';
 import { parseDuration } from '../settings/duration.ts';
+import { timeOf } from '../times.ts';
 import type { Observed } from './observe.ts';
 import type { VMDiskImage } from './resource.ts';
-import { type Reported, timeOf } from './status.ts';
+import type { Reported } from './status.ts';
+
+/** Minimum time between the announcement of a time and the deletion, if the retention is not shorter itself. */
+const MAX_NOTICE_MS = 24 * 60 * 60_000;
 
 /**
  * Sets or removes the time when a Ready image is pruned. The clock starts when the image becomes Ready without references or
  * loses the last one, so an image is never pruned during its import.
  */
 export function withRetention(image: Reported, { limits }: Observed, now: number): Reported {
-  const { unreferencedSince = timeOf(now), pruneAt: _, ...status } = image.status;
+  const { unreferencedSince = timeOf(now), pruneAt: announced, ...status } = image.status;
   const isUnused = status.references === 0 && image.metadata.deletionTimestamp === undefined;
   if (!isUnused) return { ...image, status };
   const unused = { ...status, unreferencedSince };
   // The policy Orphan means that the data is wanted, so only a user deletes such an image.
   const isKept = image.spec.retention?.keep === true || deletionPolicyOf(image) !== 'Delete';
   if (isKept) return { ...image, status: unused };
-  const pruneAt = timeOf(Date.parse(unreferencedSince) + pruneAfterMs(image, limits.pruneAfterMs));
+  const retentionMs = pruneAfterMs(image, limits.pruneAfterMs);
+  const dueAt = Date.parse(unreferencedSince) + retentionMs;
+  const pruneAt = timeOf(withNotice(dueAt, announced, now + Math.min(retentionMs, MAX_NOTICE_MS)));
   return { ...image, status: { ...unused, pruneAt } };
+}
+
+/**
+ * Returns the time of the deletion. A shorter retention, or one that applies again, does not take effect without notice. The time
+ * that was announced before is the latest one, so that it does not move with every reconcile.
+ * @param earliestAt end of the notice period, if it begins now
+ */
+function withNotice(dueAt: number, announced: string | undefined, earliestAt: number): number {
+  const announcedAt = announced === undefined ? Number.POSITIVE_INFINITY : Date.parse(announced);
+  return dueAt >= announcedAt ? dueAt : Math.min(announcedAt, Math.max(dueAt, earliestAt));
 }
 
 function pruneAfterMs({ spec: { retention } }: VMDiskImage, byDefault: number): number {

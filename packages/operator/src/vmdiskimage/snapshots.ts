@@ -1,6 +1,7 @@
+import { machineUid } from '../kubevirt/clones.ts';
 import type { VolumeSnapshot } from '../kubevirt/kinds.ts';
 import { snapshotName } from './identity.ts';
-import { machineUid, type Users } from './references.ts';
+import type { Users } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
 
 /**

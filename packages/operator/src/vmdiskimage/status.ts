@@ -7,6 +7,7 @@ import {
   withPaused as withPausedCondition,
 } from '@vmwright/runtime';
 import { pauseOf, RETRY, retryRequestOf } from '../annotations.ts';
+import { timeOf } from '../times.ts';
 import { type Failure, safeUrl } from './errors.ts';
 import { dataVolumeName, sourceDigest } from './identity.ts';
 import type { Observed } from './observe.ts';
@@ -29,11 +30,6 @@ export const NAMED_REFERRERS = 5;
 
 /** An image with a status. */
 export type Reported = VMDiskImage & { readonly status: VMDiskImageStatus };
-
-/** Formats a time of the status. */
-export function timeOf(now: number): string {
-  return new Date(now).toISOString();
-}
 
 /** Sets the references, and DeletionBlocked if the image is being deleted. */
 export function withReferences(

@@ -1,8 +1,9 @@
 import { apiError } from '@vmwright/runtime';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { EntryStore } from '../ledger/entry-store.ts';
+import { EntryServer } from '../ledger/testing.ts';
 import type { VMDiskImage } from './resource.ts';
-import type { HeldSlots, SlotStore } from './slot-store.ts';
 import { type QueuedImage, SyncQueue } from './sync-queue.ts';
 import { grant, SyncSlots } from './sync-slots.ts';
 
@@ -62,58 +63,23 @@ describe('the queue', () => {
   });
 });
 
-/** API server with the ConfigMap and the images. Each call takes some turns, so that the calls of replicas interleave. */
-class Server {
-  held: HeldSlots = { resourceVersion: undefined, holders: new Map() };
-  readonly images = new Set<string>();
-  /** Largest number of slots that were held at any moment. */
-  most = 0;
-  writes = 0;
-  reads = 0;
-  readonly #turns: () => number;
-
-  constructor(turns: () => number = () => 1) {
-    this.#turns = turns;
-  }
-
-  readonly store: SlotStore = {
-    read: async () => {
-      await this.#wait();
-      this.reads++;
-      return this.held;
-    },
-    write: async ({ resourceVersion }, change) => {
-      await this.#wait();
-      this.writes++;
-      if (resourceVersion !== this.held.resourceVersion)
-        throw apiError('the object has been modified', { status: 409 });
-      const holders = new Map(this.held.holders);
-      for (const [uid, key] of Object.entries(change))
-        if (key === null) holders.delete(uid);
-        else holders.set(uid, key);
-      this.held = { resourceVersion: String(Number(resourceVersion ?? 0) + 1), holders };
-      this.most = Math.max(this.most, holders.size);
-      return this.held;
-    },
-    exists: async (_, uid) => this.images.has(uid),
-  };
-
-  async #wait(): Promise<void> {
-    for (let turn = this.#turns(); turn > 0; turn--) await Promise.resolve();
-  }
-}
-
-function replica(queue: readonly QueuedImage[], limit: number, onReleased = () => {}): SyncSlots {
+function replica(queue: readonly QueuedImage[], limit: number, onReleased = () => {}): SyncSlots<EntryStore> {
   // A replica whose cache lacks all images decides correctly too.
-  return new SyncSlots({ limit, queue: () => queue, isCached: () => false, onReleased });
+  return new SyncSlots<EntryStore>({
+    storeOf: (store) => store,
+    limit,
+    queue: () => queue,
+    isCached: () => false,
+    onReleased,
+  });
 }
 
 const queueOf = (...uids: readonly string[]) => uids.map((uid) => queuedImage(uid));
 
 describe('sync slots', () => {
   test('are taken in order, with one write each, and survive a restart', async () => {
-    const server = new Server();
-    for (const uid of ['a', 'b', 'c']) server.images.add(uid);
+    const server = new EntryServer();
+    for (const uid of ['a', 'b', 'c']) server.objects.add(uid);
     const queue = queueOf('a', 'b', 'c');
     const slots = replica(queue, 2);
     expect(await slots.acquire('c', server.store), 'two images are before it').toBe(false);
@@ -133,8 +99,8 @@ describe('sync slots', () => {
   });
 
   test('are re-read when another replica has written them since the last read', async () => {
-    const server = new Server();
-    for (const uid of ['a', 'b']) server.images.add(uid);
+    const server = new EntryServer();
+    for (const uid of ['a', 'b']) server.objects.add(uid);
     const [old, current] = [replica(queueOf('a', 'b'), 1), replica(queueOf('b'), 1)];
     expect(await old.acquire('a', server.store)).toBe(true);
     expect(await current.acquire('b', server.store)).toBe(false);
@@ -145,20 +111,20 @@ describe('sync slots', () => {
   });
 
   test('of images that do not exist any more are released when another image needs one', async () => {
-    const server = new Server();
-    server.images.add('alive');
+    const server = new EntryServer();
+    server.objects.add('alive');
     let released = 0;
     const slots = replica(queueOf('alive', 'gone', 'next'), 2, () => released++);
     expect(await slots.acquire('alive', server.store)).toBe(true);
     expect(await slots.acquire('gone', server.store)).toBe(true);
     const other = replica(queueOf('next'), 2, () => released++);
     expect(await other.acquire('next', server.store)).toBe(true);
-    expect([...server.held.holders.keys()]).toEqual(['alive', 'next']);
+    expect([...server.entries.values.keys()]).toEqual(['alive', 'next']);
     expect(released).toBe(1);
   });
 
   test('are given back to images that sync if the ConfigMap was deleted', async () => {
-    const server = new Server();
+    const server = new EntryServer();
     const syncing = { ...queuedImage('z'), phase: 'Syncing' } as const;
     const slots = replica([syncing, ...queueOf('a')], 1);
     expect(await slots.acquire('a', server.store)).toBe(false);
@@ -166,9 +132,9 @@ describe('sync slots', () => {
   });
 
   test('fail after an error that is no conflict, and are read again afterwards', async () => {
-    const server = new Server();
+    const server = new EntryServer();
     const slots = replica(queueOf('a'), 1);
-    const lost: SlotStore = {
+    const lost: EntryStore = {
       ...server.store,
       write: async (held, change) => {
         await server.store.write(held, change);
@@ -193,8 +159,8 @@ describe('sync slots', () => {
         fc.infiniteStream(fc.nat(6)),
         fc.integer({ min: 1, max: 3 }),
         async (actions, turns, limit) => {
-          const server = new Server(() => turns.next().value ?? 0);
-          for (const uid of uids) server.images.add(uid);
+          const server = new EntryServer(() => turns.next().value ?? 0);
+          for (const uid of uids) server.objects.add(uid);
           const replicas = [0, 1, 2].map(() => replica(queueOf(...uids), limit));
           await Promise.all(
             actions.map(async ({ replica: index, uid, type }) => {

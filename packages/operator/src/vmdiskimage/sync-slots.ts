@@ -1,12 +1,12 @@
-import { AlreadyExistsError, ConflictError, NotFoundError } from '@vmwright/runtime';
-import type { HeldSlots, SlotStore } from './slot-store.ts';
+import type { Client } from '@vmwright/runtime';
+import type { EntryStore } from '../ledger/entry-store.ts';
+import { findAbandoned, Ledger, type LedgerOperation, removals } from '../ledger/ledger.ts';
 import type { QueuedImage } from './sync-queue.ts';
 
-/** Number of conflicting writes after which an operation fails. The controller retries it with a back-off. */
-const MAX_CONFLICTS = 10;
-const CONFLICTS = [ConflictError, AlreadyExistsError, NotFoundError];
-
-export interface SyncSlotsOptions {
+/** @template C client of a reconcile, with which the slots are read and written */
+export interface SyncSlotsOptions<C> {
+  /** Returns the stored slots. */
+  readonly storeOf: (client: C) => EntryStore;
   /** Maximum number of images that hold a slot. */
   readonly limit: number;
   /** Returns the images that need a slot or hold one, in the order in which they get slots. */
@@ -19,7 +19,7 @@ export interface SyncSlotsOptions {
 
 /** Returns the images that get the free slots: the first ones in the queue that hold none. */
 export function grant(
-  holders: Pick<HeldSlots['holders'], 'has' | 'size'>,
+  holders: Pick<ReadonlyMap<string, string>, 'has' | 'size'>,
   queue: readonly QueuedImage[],
   limit: number,
 ): readonly QueuedImage[] {
@@ -27,103 +27,65 @@ export function grant(
 }
 
 /**
- * Sync slots: permits to import an image, stored in a ConfigMap.
+ * Sync slots: permits to import an image, stored in a ConfigMap: UID → key of the image.
  *
- * Guarantees: the ConfigMap never lists more images than the limit allows, whichever replicas act, because every write carries
- * the resourceVersion of the list that it was decided on. Images get slots first come, first served. A slot survives the crash of
- * its replica; its image uses or releases it. The slot of an image that no longer exists is released when another image needs it.
- *
- * The last known version is kept in memory, so that most operations are a single write. If another replica has written since,
- * the write conflicts, and the operation reads the ConfigMap and decides again.
+ * Guarantees: the ConfigMap never lists more images than the limit allows, whichever replicas act (see `Ledger`). Images get slots
+ * first come, first served. A slot survives the crash of its replica; its image uses or releases it. The slot of an image that no
+ * longer exists is released when another image needs it.
  */
-export class SyncSlots {
-  readonly #options: SyncSlotsOptions;
-  #known: HeldSlots | undefined;
-  /** Operations run one after the other: concurrent ones of this replica would only conflict. */
-  #last: Promise<unknown> = Promise.resolve();
+export class SyncSlots<C = Client> {
+  readonly #options: SyncSlotsOptions<C>;
+  readonly #ledger = new Ledger();
 
-  constructor(options: SyncSlotsOptions) {
+  constructor(options: SyncSlotsOptions<C>) {
     this.#options = options;
   }
 
-  /** Forgets the known version, at the start of a leadership term. */
+  /** Forgets the known holders, at the start of a leadership term. */
   reset(): void {
-    this.#known = undefined;
+    this.#ledger.reset();
   }
 
   /** Whether an image holds a slot. */
-  async holds(uid: string, store: SlotStore): Promise<boolean> {
-    const { holders } = this.#known ?? (await this.#exclusively(() => this.#read(store)));
-    return holders.has(uid);
+  async holds(uid: string, client: C): Promise<boolean> {
+    return (await this.#ledger.read(this.#options.storeOf(client))).values.has(uid);
   }
 
   /** Takes a slot for an image if it is next. @returns whether the image holds a slot now */
-  acquire(uid: string, store: SlotStore): Promise<boolean> {
-    return this.#exclusively(() => this.#decide(store, (held) => this.#tryAcquire(uid, held, store)));
+  acquire(uid: string, client: C): Promise<boolean> {
+    const store = this.#options.storeOf(client);
+    return this.#ledger.decide(store, (operation) => this.#tryAcquire(uid, operation, store));
   }
 
   /** Releases the slot of an image, if it holds one. */
-  release(uid: string, store: SlotStore): Promise<void> {
-    return this.#exclusively(() =>
-      this.#decide(store, async (held) => {
-        if (held.holders.has(uid)) await this.#remove([uid], held, store);
-      }),
-    );
+  release(uid: string, client: C): Promise<void> {
+    return this.#ledger.decide(this.#options.storeOf(client), async (operation) => {
+      if (operation.entries.values.has(uid)) await this.#remove([uid], operation);
+    });
   }
 
-  async #tryAcquire(uid: string, held: HeldSlots, store: SlotStore): Promise<boolean> {
+  async #tryAcquire(uid: string, operation: LedgerOperation, store: EntryStore): Promise<boolean> {
     const { limit, queue } = this.#options;
-    if (held.holders.has(uid)) return true;
-    const next = grant(held.holders, queue(), limit).find((image) => image.uid === uid);
+    const holders = operation.entries.values;
+    if (holders.has(uid)) return true;
+    const next = grant(holders, queue(), limit).find((image) => image.uid === uid);
     if (next !== undefined) {
-      this.#known = await store.write(held, { [uid]: next.key });
+      await operation.write({ [uid]: next.key });
       return true;
     }
     // Only images that would be next look for abandoned slots, so that a long queue causes few requests.
-    const waiting = queue().filter((image) => !held.holders.has(image.uid));
+    const waiting = queue().filter((image) => !holders.has(image.uid));
     if (!waiting.slice(0, limit).some((image) => image.uid === uid)) return false;
-    const abandoned = await this.#findAbandoned(held, store);
+    // The cache alone does not prove that a holder is gone: its watch may be late.
+    const missing = [...holders].filter(([holder, key]) => !this.#options.isCached(key, holder));
+    const abandoned = await findAbandoned(new Map(missing), store);
     if (abandoned.length === 0) return false;
-    return this.#tryAcquire(uid, await this.#remove(abandoned, held, store), store);
+    await this.#remove(abandoned, operation);
+    return this.#tryAcquire(uid, operation, store);
   }
 
-  /** Returns the UIDs of holders that do not exist any more. The cache alone does not prove that: its watch may be late. */
-  async #findAbandoned({ holders }: HeldSlots, store: SlotStore): Promise<readonly string[]> {
-    const abandoned: string[] = [];
-    for (const [uid, key] of holders)
-      if (!this.#options.isCached(key, uid) && !(await store.exists(key, uid))) abandoned.push(uid);
-    return abandoned;
-  }
-
-  async #remove(uids: readonly string[], held: HeldSlots, store: SlotStore): Promise<HeldSlots> {
-    const left = await store.write(held, Object.fromEntries(uids.map((uid) => [uid, null])));
-    this.#known = left;
+  async #remove(uids: readonly string[], operation: LedgerOperation): Promise<void> {
+    await operation.write(removals(uids));
     this.#options.onReleased();
-    return left;
-  }
-
-  /** Calls `act` with the known holders, and again with the current ones while its writes conflict. */
-  async #decide<R>(store: SlotStore, act: (held: HeldSlots) => Promise<R>): Promise<R> {
-    for (let conflicts = 0; ; conflicts++) {
-      try {
-        return await act(this.#known ?? (await this.#read(store)));
-      } catch (error) {
-        this.#known = undefined; // also after other errors: the write may have been executed
-        const isConflict = CONFLICTS.some((conflict) => error instanceof conflict);
-        if (!isConflict || conflicts >= MAX_CONFLICTS) throw error;
-      }
-    }
-  }
-
-  async #read(store: SlotStore): Promise<HeldSlots> {
-    const held = await store.read();
-    this.#known = held;
-    return held;
-  }
-
-  #exclusively<R>(operation: () => Promise<R>): Promise<R> {
-    const result = this.#last.then(operation);
-    this.#last = result.catch(() => undefined);
-    return result;
   }
 }

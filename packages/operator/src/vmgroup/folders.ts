@@ -3,6 +3,7 @@ import {
   createFolder,
   customValueOf,
   FaultError,
+  isRef,
   type Ref,
   type VcenterClient,
 } from '@vmwright/vsphere';
@@ -15,6 +16,7 @@ import {
   ownershipOf,
 } from '../vcenter/ownership.ts';
 import type { WatchedFolder } from '../vcenter/watched-folder.ts';
+import { type OwnerScope, provisionalFolderName, provisionalOwnerFrom } from './identity.ts';
 
 /** The group that claims a folder. */
 export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
@@ -35,11 +37,9 @@ export async function claimFolder(
 ): Promise<Ref<'Folder'>> {
   // Creates the custom attribute first: without it, the operator could not record the owner of a folder that it creates.
   const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
-  const existing = watched.child(name);
-  const { folder, created } =
-    existing === undefined
-      ? await createFolder(client, watched.ref, name, options)
-      : { folder: existing, created: false };
+  const folder =
+    watched.child(name) ?? (await createOwnedFolder(client, watched.ref, name, claimant, options));
+  await releaseLeftover(client, watched, folder, claimant, options);
   const { customValue } = await client.read(folder, ['customValue'], options);
   const owner = folderOwnerFrom(customValueOf(customValue, key));
   if (owner?.uid === claimant.uid) return folder;
@@ -54,11 +54,57 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${holder}; give this group another name, or another folder in spec.placement.folder`,
     });
   }
-  // An existing folder without an owner was created by people, or by an operator that stopped before it recorded the
-  // owner. It counts as created by people in both cases, and is never removed.
-  const isOurs = owner?.isOurs ?? created;
+  // A folder without an owner was created by people: the operator records the owner before it gives a folder this name.
+  const isOurs = owner?.isOurs ?? false;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
+}
+
+/**
+ * Creates a group's folder under a provisional name, records its owner, and renames it. If the operator stops in between,
+ * or the create request is executed late, the name shows that the operator created the folder.
+ * @returns the folder of the final name, which is foreign if it was created at the same time
+ */
+async function createOwnedFolder(
+  client: VcenterClient,
+  parent: Ref<'Folder'>,
+  name: string,
+  owner: Omit<FolderOwner, 'isOurs'>,
+  options: ChangeOptions,
+): Promise<Ref<'Folder'>> {
+  const { folder } = await createFolder(client, parent, provisionalFolderName(owner), options);
+  const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
+  await client.attributes.set(folder, key, folderOwnerText({ ...owner, isOurs: true }), options);
+  try {
+    await client.tasks.follow(await client.machines.renameFolder(folder, name, options), {
+      signal: options.signal,
+    });
+    return folder;
+  } catch (error) {
+    if (!(error instanceof FaultError)) throw error;
+    const existing = await client.lookup.child(parent, name, options);
+    if (!isRef(existing, 'Folder')) throw error;
+    if (existing.value !== folder.value)
+      await releaseFolder(client, folder, owner.uid, scopeOf(owner), options);
+    return existing;
+  }
+}
+
+/** Removes the folder of a create request that was executed after another one of the same group. */
+async function releaseLeftover(
+  client: VcenterClient,
+  watched: WatchedFolder,
+  claimed: Ref<'Folder'>,
+  owner: Omit<FolderOwner, 'isOurs'>,
+  options: ChangeOptions,
+): Promise<void> {
+  const leftover = watched.child(provisionalFolderName(owner));
+  if (leftover === undefined || leftover.value === claimed.value) return;
+  await releaseFolder(client, leftover, owner.uid, scopeOf(owner), options);
+}
+
+function scopeOf({ cluster, namespace }: Omit<FolderOwner, 'isOurs'>): OwnerScope {
+  return { cluster, namespaces: [namespace] };
 }
 
 /** Returns the group that a folder `<namespace>-<name>` belongs to, for a message. */
@@ -68,16 +114,17 @@ function groupFrom(folder: string, namespace: string): string {
   return `the VmGroup '${folder.slice(prefix.length)}' in the namespace '${namespace}'`;
 }
 
-/** Reads the owner of a folder. */
+/** Reads the owner of a folder: from its custom attribute or, before that is set, from its provisional name. */
 export async function folderOwnerOf(
   client: VcenterClient,
   folder: Ref<'Folder'>,
+  scope: OwnerScope,
   options: ChangeOptions,
 ): Promise<FolderOwner | undefined> {
   const key = await client.attributes.findKey(FOLDER_OWNER, options);
   if (key === undefined) return undefined;
-  const { customValue } = await client.read(folder, ['customValue'], options);
-  return folderOwnerFrom(customValueOf(customValue, key));
+  const { customValue, name = '' } = await client.read(folder, ['customValue', 'name'], options);
+  return folderOwnerFrom(customValueOf(customValue, key)) ?? provisionalOwnerFrom(name, scope);
 }
 
 /**
@@ -97,10 +144,11 @@ export async function releaseFolder(
   client: VcenterClient,
   folder: Ref<'Folder'>,
   uid: string,
+  scope: OwnerScope,
   options: ChangeOptions,
 ): Promise<FolderRelease> {
   try {
-    const owner = await folderOwnerOf(client, folder, options);
+    const owner = await folderOwnerOf(client, folder, scope, options);
     if (owner?.uid !== uid) return 'gone';
     if (owner.isOurs && (await removeIfEmpty(client, folder, options))) return 'gone';
     if (await hasMachinesOf(client, folder, uid, options)) return 'inUse';

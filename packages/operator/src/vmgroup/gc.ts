@@ -23,6 +23,6 @@ export function collectVmGroupGarbage(
     ...options,
     ...GARBAGE,
     ...{ name: 'vmgroup-gc', metricPrefix: 'vmwright_vmgroup', kind: VmGroup },
-    external: vcenterResources(vcenters, cluster, log),
+    external: vcenterResources(vcenters, { cluster, namespaces: options.namespaces }, log),
   });
 }

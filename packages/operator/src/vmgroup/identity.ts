@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { FolderOwner } from '../vcenter/ownership.ts';
 import type { VmGroup } from './resource.ts';
 
 /** vCenter's limit for names. */
@@ -12,6 +13,40 @@ interface Named {
 /** Returns the name of the folder that contains a group's machines: `<namespace>-<name>`. */
 export function folderName({ metadata: { namespace = '', name } }: Named): string {
   return shortened(`${namespace}-${name}`, MAX_NAME_LENGTH);
+}
+
+/** The cluster and the namespaces whose groups this operator manages. */
+export interface OwnerScope {
+  /** Id of the cluster in the ownership labels. */
+  readonly cluster: string;
+  /** @default all namespaces */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+/**
+ * Returns the name under which a group's folder is created. The folder gets its final name once its owner is recorded:
+ * vCenter creates a folder without custom attributes, so until then only the name shows which operator created the folder,
+ * and for which group.
+ */
+export function provisionalFolderName({ cluster, namespace, uid }: ProvisionalOwner): string {
+  return `vmwright-${letters(cluster)}-${letters(namespace)}-${uid}`;
+}
+
+type ProvisionalOwner = Pick<FolderOwner, 'cluster' | 'namespace' | 'uid'>;
+
+/**
+ * Returns the owner of a folder with a provisional name; undefined for any other name, and for groups outside the scope.
+ * The namespace is empty if the scope includes all namespaces, because the name contains only its hash.
+ */
+export function provisionalOwnerFrom(
+  name: string,
+  { cluster, namespaces }: OwnerScope,
+): FolderOwner | undefined {
+  const [, clusterHash, namespaceHash, uid = ''] = /^vmwright-([a-z]+)-([a-z]+)-(.+)$/.exec(name) ?? [];
+  if (clusterHash !== letters(cluster)) return undefined;
+  const namespace =
+    namespaces === undefined ? '' : namespaces.find((each) => letters(each) === namespaceHash);
+  return namespace === undefined ? undefined : { cluster, namespace, uid, isOurs: true };
 }
 
 /**

@@ -64,7 +64,7 @@ export async function observeTemplate(
   const templateId = state.templateId(group);
   const known = templateId === undefined ? {} : { templateId };
   if (state.backoffs.isActive('template')) return known;
-  // The name may refer to another template by now, so the cached target is not used.
+  // First lookup for this spec: the cached target may be from before the name was given to another template.
   if (templateId === undefined) resolver.evictTarget(group, location);
   try {
     const { template } = await resolver.target(group, location, signal);

@@ -8,9 +8,9 @@ import type { WatchedFolder } from '../vcenter/watched-folder.ts';
 import { type CloneTarget, CloneTargetCache, cloneRequestOf } from './clone-targets.ts';
 import { OtherVcenterError } from './errors.ts';
 import { folderProblem } from './folder-path.ts';
-import { claimFolder, releaseFolder } from './folders.ts';
+import { claimFolder, type FolderRelease, releaseFolder } from './folders.ts';
 import type { GroupInFlight } from './group-in-flight.ts';
-import { folderName } from './identity.ts';
+import { folderName, provisionalFolderName } from './identity.ts';
 import { VmGroup, type VmGroupStatus } from './resource.ts';
 
 /** Where the machines of a group are. */
@@ -138,20 +138,25 @@ export class PlacementResolver {
     state: GroupInFlight,
     { assertLeader, signal, event }: ReconcileContext<VmGroup>,
   ): Promise<boolean> {
-    const { uid = '' } = group.metadata;
+    const { cluster } = this.#options;
+    const { uid = '', namespace = '' } = group.metadata;
     const name = folderName(group);
-    const folder = watched.child(name) ?? state.lastClaimedFolder;
-    if (folder === undefined) return true;
-    const release = await vcenter.withLock(folderLock(watched.ref, name), () =>
-      releaseFolder(vcenter.client, folder, uid, { assertLeader, signal }),
-    );
-    if (release === 'kept')
+    const leftover = watched.child(provisionalFolderName({ cluster, namespace, uid }));
+    const folders = [watched.child(name) ?? state.lastClaimedFolder ?? [], leftover ?? []].flat();
+    const scope = { cluster, namespaces: [namespace] };
+    const releases = await vcenter.withLock(folderLock(watched.ref, name), async () => {
+      const states: FolderRelease[] = [];
+      for (const folder of folders)
+        states.push(await releaseFolder(vcenter.client, folder, uid, scope, { assertLeader, signal }));
+      return states;
+    });
+    if (releases.includes('kept'))
       event(group, {
         type: 'Normal',
         reason: 'FolderKept',
         note: `the folder '${name}' stays, because other users created it or have objects in it; a folder that the operator created is removed once it is empty`,
       });
-    return release !== 'inUse';
+    return !releases.includes('inUse');
   }
 
   #targetsOn({ vcenter }: Location): CloneTargetCache {

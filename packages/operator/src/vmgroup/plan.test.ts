@@ -62,7 +62,7 @@ describe('scaling out', () => {
     });
   });
 
-  test('a clone is a retry if its slot was used before or the machine of the slot was adopted', () => {
+  test('a clone into a slot that was used before is a retry, and an adopted machine counts as one attempt', () => {
     const isRetry = (actions: readonly Action[]) =>
       actions.map((action) => (action.type === 'clone' ? action.isRetry : undefined));
     const first = plan(group({ replicas: 2 }), observed(), NOW);

@@ -66,7 +66,7 @@ export class VmGroupReconciler {
     this.#resolver = new PlacementResolver(options);
   }
 
-  /** Drops all state at the start of a leadership term: another replica may have led since it was gathered. */
+  /** Forgets operations in flight and back-offs at the start of a leadership term, because another replica may have led before. */
   startedLeading(): void {
     this.#inFlight.clear();
   }
@@ -264,8 +264,8 @@ export class VmGroupReconciler {
       vcenter.cancelPermits(context.key);
       throw error;
     }
-    // Flushes only when no task is running: until then, waiting lets vCenter report the changes of several machines
-    // together.
+    // All operations have succeeded, and only the inventory lags: its changes are fetched now. While a task is still running,
+    // the pause of the client lets it fetch the changes of several machines together.
     if (state.isWaitingForInventory) vcenter.client.flush();
     const operating = state.operating();
     if (actions.every(({ slot }) => operating.has(slot))) vcenter.cancelPermits(context.key);

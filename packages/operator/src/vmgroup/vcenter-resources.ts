@@ -14,7 +14,7 @@ import type { VCenter } from '../vcenter/vcenter.ts';
 import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
 import type { OwnedMachine } from '../vcenter/watched-folder.ts';
 import { folderOwnerOf, releaseFolder } from './folders.ts';
-import { folderName } from './identity.ts';
+import { folderName, type OwnerScope, provisionalOwnerFrom } from './identity.ts';
 import { folderLock } from './placement.ts';
 
 /** A machine or a folder with our ownership labels. Its VmGroup may not exist any more. */
@@ -43,16 +43,17 @@ const MACHINE = [
  */
 export function vcenterResources(
   vcenters: VCenterPool,
-  cluster: string,
+  scope: OwnerScope,
   log: Logger,
 ): ExternalResources<OwnedResource> {
+  const { cluster } = scope;
   const searched = new SearchedFolders();
   return {
     list: async (signal) => {
       const resources: OwnedResource[] = [];
       for (const vcenter of vcenters) {
         // If one vCenter cannot be listed, the others still are.
-        const listed = await listResources(vcenter, cluster, searched, signal).catch((error) => {
+        const listed = await listResources(vcenter, scope, searched, signal).catch((error) => {
           signal.throwIfAborted();
           log.warn({ vcenter: vcenter.name, error: String(error) }, 'Listing owned machines failed');
         });
@@ -70,13 +71,13 @@ export function vcenterResources(
       const { vcenter, ref } = resource;
       return ignoreFaults(['OBJECT_NOT_FOUND'], async () => {
         if (!isRef(ref, 'Folder')) return refetchMachine(vcenter, ref, cluster, signal);
-        const owner = await folderOwnerOf(vcenter.client, ref, { signal });
+        const owner = await folderOwnerOf(vcenter.client, ref, scope, { signal });
         return owner?.cluster === cluster ? { ...resource, owner: { name: '', ...owner } } : undefined;
       });
     },
-    remove: async ({ vcenter, ref, name, parent, owner }, scope) => {
-      if (!isRef(ref, 'Folder')) return void (await ensureDestroyed(vcenter.client, ref, scope));
-      const release = () => releaseFolder(vcenter.client, ref, owner.uid, scope);
+    remove: async ({ vcenter, ref, name, parent, owner }, options) => {
+      if (!isRef(ref, 'Folder')) return void (await ensureDestroyed(vcenter.client, ref, options));
+      const release = () => releaseFolder(vcenter.client, ref, owner.uid, scope, options);
       await (parent === undefined ? release() : vcenter.withLock(folderLock(parent, name), release));
     },
   };
@@ -84,11 +85,12 @@ export function vcenterResources(
 
 async function listResources(
   vcenter: VCenter,
-  cluster: string,
+  scope: OwnerScope,
   searched: SearchedFolders,
   signal: AbortSignal,
 ): Promise<readonly OwnedResource[]> {
-  const { owned: folders, names } = await listFolders(vcenter, cluster, signal);
+  const { cluster } = scope;
+  const { owned: folders, names } = await listFolders(vcenter, scope, signal);
   const watched = vcenter.folders.open.filter(({ isLive }) => isLive);
   const watchedRefs = new Set(watched.map(({ ref }) => ref.value));
   const resources = new Map<string, OwnedResource>();
@@ -178,7 +180,7 @@ interface Folders {
  * Lists the folders and their owners. Reads them each time, because vCenter does not notify of changed custom
  * attributes.
  */
-async function listFolders(vcenter: VCenter, cluster: string, signal: AbortSignal): Promise<Folders> {
+async function listFolders(vcenter: VCenter, scope: OwnerScope, signal: AbortSignal): Promise<Folders> {
   const { client } = vcenter;
   const key = await client.attributes.findKey(FOLDER_OWNER, { signal });
   if (key === undefined) return { owned: [], names: new Map() };
@@ -186,8 +188,8 @@ async function listFolders(vcenter: VCenter, cluster: string, signal: AbortSigna
   const folders = await client.list('Folder', paths, { signal });
   const names = new Map(folders.map(({ ref, properties: { name = '' } }) => [ref.value, name]));
   const owned = folders.flatMap(({ ref, properties: { customValue, name = '', parent, childEntity } }) => {
-    const owner = folderOwnerFrom(customValueOf(customValue, key));
-    if (owner?.cluster !== cluster) return [];
+    const owner = folderOwnerFrom(customValueOf(customValue, key)) ?? provisionalOwnerFrom(name, scope);
+    if (owner?.cluster !== scope.cluster) return [];
     const { isKept = false } = owner;
     return {
       isKept,

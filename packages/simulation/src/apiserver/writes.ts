@@ -304,8 +304,8 @@ function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
 }
 
 /**
- * Rejects a write to the main resource that contains an invalid status. The real server drops the status and, if it is
- * invalid, the field owners too, which is not modelled.
+ * Throws UnmodelledError if a write to the main resource contains an invalid status. The real server ignores every status here; an
+ * invalid one also makes it drop metadata.managedFields, which the model does not imitate.
  */
 function checkDroppedStatus({ schema: { properties } }: Resource, status: unknown): void {
   const [wrong] =

@@ -27,12 +27,15 @@ export interface DatabaseEnvironment {
 
 /** An event in the server, for invariants and counters. */
 export type DatabaseEvent =
-  | { readonly type: 'acquired' | 'terminated' | 'fenced' | 'rejected'; readonly session: Backend }
+  | { readonly type: 'terminated' | 'fenced' | 'rejected'; readonly session: Backend }
+  | { readonly type: 'acquired'; readonly session: Backend; readonly shards: readonly number[] }
   | { readonly type: 'read'; readonly session: Backend; readonly isFirst: boolean }
   | { readonly type: 'batch'; readonly session: Backend; readonly ids: readonly string[] }
   | {
       readonly type: 'committed';
       readonly session: Backend;
+      /** Shards of the rows. */
+      readonly shards: readonly number[];
       readonly written: number;
       /** Number of rows that were skipped because another transaction has locked them. */
       readonly locked: number;
@@ -199,7 +202,7 @@ export class DatabaseServer implements ModelServer {
 
   #lock(session: Backend, { shards }: Statements['lock']): Results['lock'] {
     const got = shards.filter((shard) => this.#locks.tryLockShard(shard, session));
-    if (got.length > 0) this.#acquired(session);
+    if (got.length > 0) this.#acquired(session, got);
     return got;
   }
 
@@ -254,7 +257,7 @@ export class DatabaseServer implements ModelServer {
         });
         return epoch;
       });
-      this.#acquired(session);
+      this.#acquired(session, shards);
       return { result: epochs };
     });
   }
@@ -319,7 +322,8 @@ export class DatabaseServer implements ModelServer {
       }));
       if (rows.length > 0)
         this.table.commit(rows, { type: 'batch', session: session.id }, this.#environment.now());
-      this.#tell({ type: 'committed', session, written: rows.length, locked, missing });
+      const { shards } = guard;
+      this.#tell({ type: 'committed', session, shards, written: rows.length, locked, missing });
       return { result: { held: true, written: changed.map(({ at }) => at), skipped } };
     };
     const end = (commits: boolean): Reply => {
@@ -361,9 +365,10 @@ export class DatabaseServer implements ModelServer {
     return answer.response;
   }
 
-  #acquired(session: Backend): void {
-    this.#environment.note(`session ${session.id} of ${session.identity} acquires the fence`);
-    this.#tell({ type: 'acquired', session });
+  #acquired(session: Backend, shards: readonly number[]): void {
+    const which = shards.join() === '0' ? '' : ` of the shards ${shards.join(', ')}`;
+    this.#environment.note(`session ${session.id} of ${session.identity} acquires the fence${which}`);
+    this.#tell({ type: 'acquired', session, shards });
   }
 
   #tell(event: DatabaseEvent): void {

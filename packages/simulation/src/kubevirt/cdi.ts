@@ -2,9 +2,10 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import { fieldAt, isJson } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Change } from '../apiserver/store.ts';
+import { controllerOf, find, isOf } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { Component, patchStep, refOf, type Step } from './component.ts';
-import { Claim, controllerOf, find, isOf, Snapshot, Volume } from './kinds.ts';
+import { Claim, Snapshot, Volume } from './kinds.ts';
 
 /**
  * How an import goes:

@@ -3,8 +3,9 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import { accessTo } from '../apiserver/simulated.ts';
 import type { Change } from '../apiserver/store.ts';
+import type { OpenObject } from '../scenario/open-kind.ts';
+import { isOf } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { isOf, type OpenObject } from './kinds.ts';
 
 /** The next write of a component. */
 export interface Step {

@@ -1,27 +1,14 @@
-import { foreignKind, type Kind, type KubeObject, schema } from '@vmwright/runtime';
+import { type Kind, schema } from '@vmwright/runtime';
 import type { ApiServer } from '../apiserver/api-server.ts';
-import type { StoredObject } from '../apiserver/object.ts';
 import type { ResourceRules } from '../apiserver/resource.ts';
+import { kindOf, OPEN } from '../scenario/open-kind.ts';
 
 /*
  * Kinds of KubeVirt, CDI, CSI snapshots, Multus and the storage. Not imported from the operator, so that a wrong path there
  * fails. Specs and statuses are open: the models read only a few fields.
  */
 
-/** An object of another project. */
-export interface OpenObject extends KubeObject {
-  readonly spec?: unknown;
-  readonly status?: unknown;
-}
-
-const { object, optional, anything, boolean, string } = schema;
-const OPEN = object({ spec: optional(anything()), status: optional(anything()) });
-
-type Names = Pick<Kind, 'group' | 'version' | 'kind' | 'plural'>;
-
-function kindOf(names: Names, scope: Kind['scope'] = 'Namespaced'): Kind<OpenObject> {
-  return foreignKind<OpenObject>({ ...names, scope });
-}
+const { object, optional, boolean, string } = schema;
 
 const kubevirt = { group: 'kubevirt.io', version: 'v1' } as const;
 const snapshots = { group: 'snapshot.storage.k8s.io', version: 'v1' } as const;
@@ -36,6 +23,14 @@ export const Volume = kindOf({
   ...{ group: 'cdi.kubevirt.io', version: 'v1beta1' },
   ...{ kind: 'DataVolume', plural: 'datavolumes' },
 });
+const Source = kindOf({
+  ...{ group: 'cdi.kubevirt.io', version: 'v1beta1' },
+  ...{ kind: 'DataSource', plural: 'datasources' },
+});
+const Config = kindOf(
+  { group: 'cdi.kubevirt.io', version: 'v1beta1', kind: 'CDIConfig', plural: 'cdiconfigs' },
+  'Cluster',
+);
 export const Claim = kindOf({
   ...{ group: '', version: 'v1' },
   ...{ kind: 'PersistentVolumeClaim', plural: 'persistentvolumeclaims' },
@@ -56,6 +51,8 @@ export const Network = kindOf({
 export const Secret = kindOf({ group: '', version: 'v1', kind: 'Secret', plural: 'secrets' });
 export const ConfigMap = kindOf({ group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps' });
 
+const Namespace = kindOf({ group: '', version: 'v1', kind: 'Namespace', plural: 'namespaces' }, 'Cluster');
+
 const custom = (kind: Kind, status: boolean): ResourceRules => ({ kind, schema: OPEN, custom: true, status });
 
 /** The kinds as the API server serves them. KubeVirt's instances have no status subresource. */
@@ -63,9 +60,12 @@ const SERVED: readonly ResourceRules[] = [
   custom(Machine, true),
   custom(Instance, false),
   custom(Volume, true),
+  custom(Source, true),
+  custom(Config, true),
   custom(Snapshot, true),
   custom(Network, false),
   { kind: Claim, schema: OPEN, custom: false, status: true },
+  { kind: Namespace, schema: OPEN, custom: false, status: true },
   {
     ...{ kind: SnapshotClass, custom: true, status: false },
     schema: object({ driver: optional(string()), deletionPolicy: optional(string()) }),
@@ -82,26 +82,4 @@ const SERVED: readonly ResourceRules[] = [
 
 export function serveKubevirt(server: ApiServer): void {
   for (const rules of SERVED) server.serveResource(rules);
-}
-
-/** Returns the stored object with this name. */
-export function find(
-  server: ApiServer,
-  kind: Kind,
-  namespace: string | undefined,
-  name: string,
-): StoredObject | undefined {
-  for (const each of server.objects(kind))
-    if (each.metadata.name === name && each.metadata.namespace === namespace) return each;
-  return undefined;
-}
-
-/** Whether a change is one of this kind. Names of kinds are not unique: two groups have a VirtualMachine. */
-export function isOf(resource: { readonly kind: Kind }, { group, plural }: Kind): boolean {
-  return resource.kind.group === group && resource.kind.plural === plural;
-}
-
-/** Returns the UID of the object's controller. */
-export function controllerOf({ metadata }: StoredObject): string | undefined {
-  return metadata.ownerReferences?.find(({ controller }) => controller === true)?.uid;
 }

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import { fieldAt } from '../apiserver/json.ts';
 import { accessTo, startApiServer } from '../apiserver/simulated.ts';
+import { find } from '../scenario/stored-objects.ts';
 import { type Simulation, seeded } from '../world/simulation.ts';
 import { type ImportBehaviour, startCdi } from './cdi.ts';
 import type { Component } from './component.ts';
-import { Claim, find, Instance, Machine, Snapshot, serveKubevirt, Volume } from './kinds.ts';
+import { Claim, Instance, Machine, Snapshot, serveKubevirt, Volume } from './kinds.ts';
 import { type SnapshotBehaviour, startProvisioner, startSnapshotter } from './storage.ts';
 import { startVirtController } from './virt-controller.ts';
 

@@ -2,9 +2,10 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import { fieldAt } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Change } from '../apiserver/store.ts';
+import { find, isOf } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { Component, patchStep, type Step } from './component.ts';
-import { Claim, find, isOf, Snapshot } from './kinds.ts';
+import { Claim, Snapshot } from './kinds.ts';
 
 /** Model of the CSI provisioner and resizer: binds every claim, and grows its volume when the request grows. */
 export function startProvisioner(simulation: Simulation, server: ApiServer): Component {

@@ -2,10 +2,11 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import { fieldAt, isJson, same } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Change } from '../apiserver/store.ts';
+import { controllerOf, find, isOf } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { phaseOf } from './cdi.ts';
 import { Component, patchStep, refOf, type Step } from './component.ts';
-import { Claim, controllerOf, find, Instance, isOf, Machine, Volume } from './kinds.ts';
+import { Claim, Instance, Machine, Volume } from './kinds.ts';
 
 const MACHINE_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 const INSTANCE_FINALIZER = 'foregroundDeleteVirtualMachine';
@@ -206,7 +207,7 @@ function finalize(instance: StoredObject, afterMs: number): Step {
   return patchStep(Instance, instance, patch, { what: 'finalizes the instance', afterMs });
 }
 
-/** Returns the DataVolume that a machine boots from. */
+/** Returns the name of the first DataVolume of a machine, which is its boot disk here. */
 function volumeNameOf(machine: StoredObject): string | undefined {
   const volumes = fieldAt(machine, ['spec', 'template', 'spec', 'volumes']);
   for (const each of Array.isArray(volumes) ? volumes : []) {

@@ -6,12 +6,19 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { MirrorTruth } from './invariants.ts';
 
-/** Critical moments that are counted here and must occur over many seeds. */
-export const CRITICAL_MOMENTS = [
-  'a batch was committed during the faults',
+/** Critical moments of a leader. */
+export const LEADER_MOMENTS = [
   'leadership moved to another replica',
   'leadership moved while a batch was in transit',
   'a batch arrived after another replica became leader',
+] as const;
+
+/** Critical moments of owners of shards. */
+export const SHARD_MOMENTS = ['a shard moved to another replica', 'two replicas had shards'] as const;
+
+/** Critical moments that are counted here and must occur over many seeds. */
+export const CRITICAL_MOMENTS = [
+  'a batch was committed during the faults',
   'a batch arrived after its sender gave up',
   'a batch was rejected by the fence',
   'a batch committed, but its answer was lost',
@@ -25,15 +32,20 @@ export const CRITICAL_MOMENTS = [
   'a row was taken over by a re-created VM',
 ] as const;
 
-type CriticalMoment = (typeof CRITICAL_MOMENTS)[number];
+type CriticalMoment =
+  | (typeof CRITICAL_MOMENTS)[number]
+  | (typeof LEADER_MOMENTS)[number]
+  | (typeof SHARD_MOMENTS)[number];
 
 export function isBatch({ origin, path }: Pick<Sent, 'origin' | 'path'>): boolean {
   return origin === DATABASE && path.endsWith('/write');
 }
 
 /** Counts the moments in which bugs are likely to do harm. */
-export function countCriticalMoments(truth: Truth, mirrorTruth: MirrorTruth): void {
+export function countCriticalMoments(truth: Truth, mirrorTruth: MirrorTruth, isSharded: boolean): void {
   const add = (what: CriticalMoment) => truth.simulation.counts.add(what);
+  if (isSharded) countShards(mirrorTruth.database, add);
+  else countLeaders(truth, mirrorTruth.database, add);
   countBatches(truth, mirrorTruth.database, add);
   countSessions(mirrorTruth.database, add);
   countRows(mirrorTruth, add);
@@ -41,7 +53,7 @@ export function countCriticalMoments(truth: Truth, mirrorTruth: MirrorTruth): vo
 
 type Add = (what: CriticalMoment) => void;
 
-function countBatches({ simulation, server, traffic }: Truth, database: DatabaseServer, add: Add): void {
+function countLeaders({ server, traffic }: Truth, database: DatabaseServer, add: Add): void {
   const holder = new Holder({ server }, LEASE, (before) => {
     if (before === '') return;
     add('leadership moved to another replica');
@@ -52,6 +64,22 @@ function countBatches({ simulation, server, traffic }: Truth, database: Database
     if (type === 'batch' && !holder.is(session.identity))
       add('a batch arrived after another replica became leader');
   });
+}
+
+function countShards(database: DatabaseServer, add: Add): void {
+  const owners = new Map<number, string>();
+  database.listen((event) => {
+    const { identity } = event.session;
+    if (event.type === 'acquired')
+      for (const shard of event.shards) {
+        if ((owners.get(shard) ?? identity) !== identity) add('a shard moved to another replica');
+        owners.set(shard, identity);
+        if (new Set(owners.values()).size > 1) add('two replicas had shards');
+      }
+  });
+}
+
+function countBatches({ simulation, traffic }: Truth, database: DatabaseServer, add: Add): void {
   database.listen((event) => {
     if (simulation.network.faulty && event.type === 'committed' && event.written > 0)
       add('a batch was committed during the faults');

@@ -16,28 +16,46 @@ export interface MirrorTruth {
   readonly words: Words;
 }
 
-/** A leader that is deposed cannot change a row that its successor has read. */
+/** A leader that is deposed, or that lost a shard, cannot change a row that its successor has read. */
 export function noWriteOfEndedTerm({ database }: MirrorTruth): Invariant {
   return {
     name: 'no write commits after a successor has read the table',
     watch: (_, violated) => {
-      const acquired = new Map<number, number>();
+      /** Number of the acquisition of each shard, by session. */
+      const acquired = new Map<number, Map<number, number>>();
+      const lastRead = new Map<number, number>();
       let acquisitions = 0;
-      let lastRead = 0;
       database.listen((event) => {
         const { session } = event;
-        const own = acquired.get(session.id);
+        const own = acquired.get(session.id) ?? new Map<number, number>();
+        acquired.set(session.id, own);
         if (event.type === 'acquired') {
           acquisitions += 1;
-          acquired.set(session.id, acquisitions);
+          for (const shard of event.shards) own.set(shard, acquisitions);
         } else if (event.type === 'read') {
-          if (own === undefined)
-            violated(`${session.identity} reads the table without having acquired the fence`);
-          lastRead = Math.max(lastRead, own ?? 0);
-        } else if (event.type === 'committed' && (own ?? 0) < lastRead)
-          violated(
-            `session ${session.id} of ${session.identity} commits a batch after a later session has read`,
-          );
+          for (const [shard, at] of own) lastRead.set(shard, Math.max(lastRead.get(shard) ?? 0, at));
+        } else if (event.type === 'committed') {
+          const isLate = (shard: number) => (own.get(shard) ?? 0) < (lastRead.get(shard) ?? 0);
+          if (event.shards.some(isLate))
+            violated(
+              `session ${session.id} of ${session.identity} commits a batch after a later session has read`,
+            );
+        }
+      });
+    },
+  };
+}
+
+/** The table is read only after the fence was acquired: before, the predecessor may still write. */
+export function fenceBeforeRead({ database }: MirrorTruth): Invariant {
+  return {
+    name: 'the table is read after the fence was acquired',
+    watch: (_, violated) => {
+      const holders = new Set<number>();
+      database.listen(({ type, session }) => {
+        if (type === 'acquired') holders.add(session.id);
+        if (type === 'read' && !holders.has(session.id))
+          violated(`${session.identity} reads the table without having acquired the fence`);
       });
     },
   };
@@ -229,31 +247,33 @@ export function tableIsCorrect({ database, words }: MirrorTruth): Invariant {
   };
 }
 
-/** The leader of a scenario: its mirror and its metrics. */
-export interface Leader {
+/** A mirror that acts, and its metrics. */
+export interface ActiveMirror {
   readonly mirror: Mirror;
   readonly metrics: () => string;
 }
 
-/** When idle, nothing is pending, nothing is rejected, and the mirror remembers no more than what exists. */
-export function nothingPending(leader: () => Leader | undefined): Invariant {
+/**
+ * When idle, nothing is pending, nothing is rejected, and the mirror remembers no more than what exists.
+ * @param active returns the mirrors that must be connected: that of the leader or, with shards, all
+ */
+export function nothingPending(active: () => readonly ActiveMirror[]): Invariant {
   return {
     name: 'nothing is pending',
     healed: function* ({ server }) {
-      const found = leader();
-      if (found === undefined) {
-        yield 'no replica leads';
-        return;
-      }
-      const { isConnected, pending, deadLetters } = found.mirror.health;
-      if (!isConnected) yield 'the leader has no session';
-      if (pending > 0) yield `${pending} VMs are pending`;
-      if (deadLetters > 0) yield `${deadLetters} rows are dead letters`;
-      const vms = [...server.objects(SimulatedVm)].length;
-      const text = found.metrics();
-      for (const name of ['ssvirt_vm_without_row', 'ssvirt_vm_duplicate_rows']) {
-        const value = sampleOf(text, name) ?? 0;
-        if (value > vms) yield `${name} is ${value}, but ${vms} VMs exist`;
+      const found = active();
+      if (found.length === 0) yield 'no replica leads';
+      for (const { mirror, metrics } of found) {
+        const { isConnected, pending, deadLetters } = mirror.health;
+        if (!isConnected) yield 'the leader, or the owner of a shard, has no session';
+        if (pending > 0) yield `${pending} VMs are pending`;
+        if (deadLetters > 0) yield `${deadLetters} rows are dead letters`;
+        const vms = [...server.objects(SimulatedVm)].length;
+        const text = metrics();
+        for (const name of ['ssvirt_vm_without_row', 'ssvirt_vm_duplicate_rows']) {
+          const value = sampleOf(text, name) ?? 0;
+          if (value > vms) yield `${name} is ${value}, but ${vms} VMs exist`;
+        }
       }
     },
   };
@@ -350,7 +370,16 @@ function onBatchChange({ table }: DatabaseServer, listener: (change: BatchChange
   });
 }
 
-/** Returns the replica that holds the lease. */
-export function leaderOf(mirrors: ReadonlyMap<string, Leader>, holder: Holder): Leader | undefined {
-  return mirrors.entries().find(([identity]) => holder.is(identity))?.[1];
+/** Returns the mirror of the replica that holds the lease. */
+export function leaderIn(
+  mirrors: ReadonlyMap<string, ActiveMirror>,
+  holder: Holder,
+): readonly ActiveMirror[] {
+  return [...mirrors].filter(([identity]) => holder.is(identity)).map(([, mirror]) => mirror);
+}
+
+/** Returns the mirror of the last process of each replica. */
+export function lastOfEach(mirrors: ReadonlyMap<string, ActiveMirror>): readonly ActiveMirror[] {
+  const last = new Map([...mirrors].map(([identity, mirror]) => [identity.split('.')[0], mirror]));
+  return [...last.values()];
 }

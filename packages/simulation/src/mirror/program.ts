@@ -16,6 +16,8 @@ export const CLAIM_MS = 10_000;
 export interface MirrorProgramOptions
   extends Pick<MirrorOptions, 'mapping' | 'workers' | 'resyncMs' | 'statusEvents'> {
   readonly fence: FenceMode;
+  /** Number of shards. @default one replica leads */
+  readonly shards: number | undefined;
   /** Called with the mirror of each process, and a function that returns its metrics. */
   readonly onMirror: (identity: string, mirror: Mirror, metrics: () => string) => void;
   /** Called with the error that ends a process. */
@@ -27,6 +29,7 @@ export interface MirrorProgramOptions
 /** Returns the program of the mirror, without its HTTP server. */
 export function mirrorProgram({
   fence,
+  shards,
   onMirror,
   onFailure,
   onAcquired,
@@ -36,7 +39,7 @@ export function mirrorProgram({
   return async (world) => {
     const { identity } = world;
     const listeners = { onQueue: () => undefined, onLog: () => undefined };
-    const { manager, log } = observedManager(world, listeners, { observesFirst: true });
+    const { manager, log } = observedManager(world, listeners, { observesFirst: true, shards });
     const database = new SimulatedDatabase({
       ...{ world, identity, mode: fence },
       onAcquired: (session) => onAcquired(identity, session),

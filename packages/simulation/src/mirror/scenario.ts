@@ -14,13 +14,15 @@ import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
 import { type FaultRates, USUAL_FAULTS } from '../world/faults.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { CRITICAL_MOMENTS, countCriticalMoments } from './critical-moments.ts';
+import { CRITICAL_MOMENTS, countCriticalMoments, LEADER_MOMENTS, SHARD_MOMENTS } from './critical-moments.ts';
 import { DATABASE_ACTIONS, DatabaseFaults } from './database-faults.ts';
 import {
+  type ActiveMirror,
   BoundedLag,
+  fenceBeforeRead,
   foreignRowsUntouched,
-  type Leader,
-  leaderOf,
+  lastOfEach,
+  leaderIn,
   type MirrorTruth,
   missingRowsAreForgotten,
   neverGoesBack,
@@ -54,20 +56,32 @@ const EVENTS_MS = 10_000;
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 120 };
 
-/** Two or three replicas of the status mirror over a model of PostgreSQL, under faults. */
+const MUST_HAPPEN = [
+  ...commonFaults(DATABASE).filter((fault) => fault !== 'a list was old'), // the cache watches from the start
+  ...KUBEVIRT_ACTIONS,
+  ...SSVIRT_ACTIONS,
+  ...DATABASE_ACTIONS,
+  ...CRITICAL_MOMENTS,
+];
+
+/** Two or three replicas of the status mirror over a model of PostgreSQL, under faults. One of them leads. */
 export const mirror: Scenario = {
   name: 'mirror',
-  mustHappen: [
-    ...commonFaults(DATABASE).filter((fault) => fault !== 'a list was old'), // the cache watches from the start
-    ...KUBEVIRT_ACTIONS,
-    ...SSVIRT_ACTIONS,
-    ...DATABASE_ACTIONS,
-    ...CRITICAL_MOMENTS,
-  ],
-  run: runScenario,
+  mustHappen: [...MUST_HAPPEN, ...LEADER_MOMENTS],
+  run: (simulation) => runScenario(simulation, undefined),
 };
 
-function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
+/** Number of shards: the two namespaces of the workload are in different ones. */
+const SHARDS = 3;
+
+/** The same with sharding: each replica mirrors some of the namespaces. */
+export const mirrorSharding: Scenario = {
+  name: 'mirror-sharding',
+  mustHappen: [...MUST_HAPPEN, ...SHARD_MOMENTS],
+  run: (simulation) => runScenario(simulation, SHARDS),
+};
+
+function runScenario(simulation: Simulation, shards: number | undefined): Promise<readonly Violation[]> {
   const { choices, schedule } = simulation;
   const server = startApiServer(simulation);
   server.serve(SimulatedVm);
@@ -80,12 +94,12 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const words = choices.oneIn(2) ? DISTINCT_WORDS : WORDS;
   const mirrorTruth: MirrorTruth = { database, timeline: new Timeline(server, schedule), words };
   const holder = new Holder(truth, LEASE);
-  const mirrors = new Map<string, Leader>();
+  const mirrors = new Map<string, ActiveMirror>();
   const failures: string[] = [];
   const onlyLeadersRead = new OnlyLeadersRead();
   const isResynced = choices.oneIn(2);
   const program = mirrorProgram({
-    mapping: words,
+    ...{ mapping: words, shards },
     workers: 1 + choices.pick(3),
     resyncMs: isResynced ? RESYNC_MS : NO_RESYNC_MS,
     statusEvents: choices.oneIn(2),
@@ -100,8 +114,9 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const boundedLag = new BoundedLag(mirrorTruth);
   const invariants = [
     noWriteOfEndedTerm(mirrorTruth),
-    onlyLeadersRead.invariant,
-    onlyTheLeaderWrites(API_SERVER, LEASE),
+    ...(shards === undefined
+      ? [fenceBeforeRead(mirrorTruth), onlyLeadersRead.invariant, onlyTheLeaderWrites(API_SERVER, LEASE)]
+      : []), // a replica without a shard reads the table, too
     missingRowsAreForgotten(mirrorTruth),
     onlyStatusChanges(mirrorTruth),
     foreignRowsUntouched(mirrorTruth),
@@ -109,9 +124,9 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     boundedLag.invariant,
     tableIsCorrect(mirrorTruth),
     stopsInTime(failures),
-    nothingPending(() => leaderOf(mirrors, holder)),
+    nothingPending(() => (shards === undefined ? leaderIn(mirrors, holder) : lastOfEach(mirrors))),
   ];
-  countCriticalMoments(truth, mirrorTruth);
+  countCriticalMoments(truth, mirrorTruth, shards !== undefined);
   const faultInjector = new FaultInjector({
     ...{ simulation, replicas, origins: [API_SERVER, DATABASE] },
     more: { [COMPACTED]: () => server.compact() },

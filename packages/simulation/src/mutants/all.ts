@@ -1,3 +1,4 @@
+import { GPUINFO_MUTANTS } from '../gpuinfo/mutants.ts';
 import { MIRROR_MUTANTS } from '../mirror/mutants.ts';
 import { VIRTUAL_MACHINE_MUTANTS } from '../virtualmachine/mutants.ts';
 import { VM_MUTANTS } from '../vm/mutants.ts';
@@ -18,6 +19,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...VMGROUP_MUTANTS,
   ...MIRROR_MUTANTS,
   ...VIRTUAL_MACHINE_MUTANTS,
+  ...GPUINFO_MUTANTS,
 ];
 
 /** Returns the mutant with this name. @throws when there is none */

@@ -69,11 +69,8 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'cache keeps objects that were deleted while the watch was down',
     file: `${SRC}/cache/cache.ts`,
-    find: 'if (key.startsWith(prefix) && !keys.has(key)) notify(store().remove(key, Number(resourceVersion)));',
-    replace: `            void prefix;
-            void key;
-            void keys;
-            void resourceVersion;`,
+    find: 'for (const change of store.removeUnlisted(prefix, keys, version)) this.#notifyPublished(partition, change);',
+    replace: '',
     why: 'an object that is missing from the list was deleted, even if no watch event reported it',
     scenario,
   },
@@ -88,8 +85,8 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'reflector does not relist after 410 Gone',
     file: `${SRC}/cache/reflector.ts`,
-    find: 'if (error instanceof GoneError) this.#resourceVersion = undefined;',
-    replace: '',
+    find: 'if (error instanceof GoneError || error instanceof NotFoundError)',
+    replace: 'if (error instanceof NotFoundError)',
     why: 'after 410 Gone the client must list again',
     scenario,
   },
@@ -271,7 +268,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     name: 'new leader does not enqueue the cached objects',
     file: `${SRC}/controller/controller.ts`,
     find: `    this.queue.open();
-    for (const key of this.#cache.keys()) this.#add(key, { priority: LOW });`,
+    this.#addAll();`,
     replace: '    this.queue.open();',
     why: 'events that arrive while the queue is closed are only in the cache',
     scenario,

@@ -1,4 +1,5 @@
-import { mirror } from '../mirror/scenario.ts';
+import { gpuinfo } from '../gpuinfo/scenario.ts';
+import { mirror, mirrorSharding } from '../mirror/scenario.ts';
 import { runtime } from '../runtime/runtime.ts';
 import { sharding } from '../runtime/sharding.ts';
 import { carelessGreeter, greeter } from '../samples/greeter.ts';
@@ -21,7 +22,9 @@ export const scenarios: readonly Scenario[] = [
   vm,
   vmgroup,
   mirror,
+  mirrorSharding,
   virtualmachine,
+  gpuinfo,
 ];
 
 /** Scenarios with known violations that show what the simulation finds. They run only when named. */

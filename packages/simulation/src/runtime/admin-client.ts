@@ -5,6 +5,7 @@ import { FOREIGN_FINALIZER } from './kinds.ts';
 interface Draft {
   readonly metadata?: object;
   readonly spec: object;
+  readonly status?: object;
 }
 
 /** Writes to the API server on behalf of users and other programs. Bypasses the network and its faults. */
@@ -23,6 +24,12 @@ export class AdminClient {
     const body = { apiVersion, kind: kind.kind, metadata: { name, ...metadata }, ...rest };
     const path = `${this.#path(kind, name)}?fieldManager=admin&force=true`;
     this.#send('PATCH', path, 'application/apply-patch+yaml', body);
+  }
+
+  /** Creates an object. Does nothing if one of this name exists. */
+  create(kind: Kind, name: string, { metadata, ...rest }: Partial<Draft>): void {
+    const body = { metadata: { name, ...metadata }, ...rest };
+    this.#send('POST', this.#path(kind), 'application/json', body);
   }
 
   merge(kind: Kind, name: string, patch: object): void {
@@ -46,15 +53,17 @@ export class AdminClient {
     }
   }
 
-  #path({ group, version, plural }: Kind, name: string): string {
+  #path({ group, version, plural, scope }: Kind, name?: string): string {
     const root = group === '' ? `/api/${version}` : `/apis/${group}/${version}`;
-    return `${root}/namespaces/${this.namespace}/${plural}/${name}`;
+    const all = `${root}${scope === 'Cluster' ? '' : `/namespaces/${this.namespace}`}/${plural}`;
+    return name === undefined ? all : `${all}/${name}`;
   }
 
-  #send(method: 'PATCH' | 'DELETE', path: string, contentType: string, body: object): void {
+  #send(method: 'POST' | 'PATCH' | 'DELETE', path: string, contentType: string, body: object): void {
     const headers = { 'content-type': contentType };
     const { status } = this.#server.receive({ method, path, headers, body: JSON.stringify(body) });
-    // 404 is ignored: the object may not exist.
-    if (status >= 300 && status !== 404) throw new Error(`${method} ${path} failed with ${status}`);
+    // The object may not exist, or exist already.
+    const isIgnored = method === 'POST' ? status === 409 : status === 404;
+    if (status >= 300 && !isIgnored) throw new Error(`${method} ${path} failed with ${status}`);
   }
 }

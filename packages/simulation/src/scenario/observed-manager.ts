@@ -5,6 +5,7 @@ import {
   type KubeObject,
   Manager,
   type ManagerElection,
+  type Replicas,
   type WorkQueue,
 } from '@vmwright/runtime';
 import { accessTo } from '../apiserver/simulated.ts';
@@ -26,18 +27,26 @@ export const LEASE = 'vmwright';
  */
 const RETRY_MS = 4_000;
 
+/** How the replicas divide the work. */
+export interface ManagerMode extends Pick<ManagerElection, 'observesFirst'> {
+  /** Number of shards. @default one replica leads */
+  readonly shards?: number | undefined;
+}
+
 /**
  * Creates the manager of the operator, without its HTTP servers, which do not exist in the simulated world.
  */
 export function observedManager(
   world: ReplicaWorld,
   { onQueue, onLog }: ManagerListeners,
-  options: Pick<ManagerElection, 'observesFirst'> = {},
+  { shards, ...options }: ManagerMode = {},
 ) {
   const log = jsonLogger({ clock: world, write: (line) => onLog(line, world.identity) });
-  const election = { name: LEASE, identity: world.identity, retryMs: RETRY_MS, ...options };
+  const lease = { name: LEASE, identity: world.identity, retryMs: RETRY_MS };
+  const replicas: Replicas =
+    shards === undefined ? { election: { ...lease, ...options } } : { sharding: { ...lease, shards } };
   const manager = new ObservedManager(
-    { world, access: accessTo(), name: 'vmwright', log, election },
+    { world, access: accessTo(), name: 'vmwright', log, ...replicas },
     (queue) => onQueue(world.identity, queue),
   );
   world.work.observe(manager);

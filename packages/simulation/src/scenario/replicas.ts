@@ -37,6 +37,7 @@ export class Replicas {
   readonly names: readonly [string, ...string[]];
   readonly #options: ReplicasOptions;
   readonly #slots: ReadonlyMap<string, Slot>;
+  #passedMs = 0;
 
   constructor(options: ReplicasOptions) {
     this.#options = options;
@@ -80,13 +81,26 @@ export class Replicas {
     process.resume();
   }
 
+  /** Time that has passed on all clocks without events, in milliseconds. */
+  get passedMs(): number {
+    return this.#passedMs;
+  }
+
+  /** Moves the clocks of all replicas forward, as if time passed without events. Timers do not move. */
+  pass(ms: number): void {
+    this.#passedMs += ms;
+    this.#options.simulation.note('world', `lets ${ms} ms pass`);
+    for (const { current, skewMs } of this.#slots.values())
+      if (current !== undefined) current.world.process.skewMs = skewMs + this.#passedMs;
+  }
+
   /** Sets the clock skew of a replica, which its next processes keep. */
   setClock(name: string, skewMs: number): void {
     const slot = this.#slots.get(name);
     if (slot === undefined) return;
     this.#note(name, `has a clock skew of ${skewMs} ms`);
     slot.skewMs = skewMs;
-    if (slot.current !== undefined) slot.current.world.process.skewMs = skewMs;
+    if (slot.current !== undefined) slot.current.world.process.skewMs = skewMs + this.#passedMs;
   }
 
   #begin(slot: Slot): void {
@@ -95,7 +109,7 @@ export class Replicas {
     slot.starts += 1;
     const running: Process = { world, stop: new AbortController() };
     slot.current = running;
-    world.process.skewMs = slot.skewMs;
+    world.process.skewMs = slot.skewMs + this.#passedMs;
     this.#note(slot.name, 'starts');
     const identity = `${slot.name}.${slot.starts}`;
     program(new ReplicaWorld(identity, world, running.stop.signal, traffic)).then(

@@ -7,7 +7,7 @@ import { reference, text, val } from './xml.ts';
 export interface FolderChange {
   readonly id: string;
   readonly name: string;
-  readonly what: 'made' | 'removed' | 'marked';
+  readonly what: 'made' | 'renamed' | 'removed' | 'marked';
   readonly cause: Cause;
 }
 
@@ -36,6 +36,12 @@ export class Folders {
       this.#notify({ id: ref.value, name, what: 'made', cause });
       return folder;
     });
+  }
+
+  rename(folder: Entity, name: string, cause: Cause): void {
+    folder.name = name;
+    this.#registry.batch(() => this.#registry.set(folder, 'name', val.string(name)));
+    this.#notify({ id: folder.ref.value, name, what: 'renamed', cause });
   }
 
   remove(folder: Entity, cause: Cause): void {

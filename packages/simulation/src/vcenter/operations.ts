@@ -119,6 +119,19 @@ export class Operations {
     return task.ref;
   }
 
+  renameFolder(folder: Entity, name: string): Ref {
+    const { tasks, registry, folders } = this.#parts;
+    const task = tasks.begin('Rename', folder.ref);
+    this.#runLater(task, () => {
+      if (registry.get(folder.ref) === undefined) return tasks.fail(task, managedObjectNotFound(folder.ref));
+      const taken = folder.parent?.child(name);
+      if (taken !== undefined) return tasks.fail(task, duplicateName(name, taken.ref));
+      folders.rename(folder, name, 'request');
+      tasks.succeed(task);
+    });
+    return task.ref;
+  }
+
   /** Removes a folder and everything in it. @param task undefined for a removal that bypasses the API */
   remove(folder: Entity, task?: Task): void {
     const { machines, folders } = this.#parts;

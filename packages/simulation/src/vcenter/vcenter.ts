@@ -228,6 +228,8 @@ export class Vcenter implements ModelServer {
     switch (method) {
       case 'CreateFolder':
         return returnRef(this.folders.create(this.#entity(self), args.text('name') ?? '', 'request').ref);
+      case 'Rename_Task':
+        return returnRef(operations.renameFolder(this.#entity(self), args.text('newName') ?? ''));
       case 'CloneVM_Task': {
         const source = this.#machine(self);
         const folder = this.#entity(args.ref('folder'));

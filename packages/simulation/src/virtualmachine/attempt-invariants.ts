@@ -3,21 +3,22 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
 import { restartsOf } from '../kubevirt/cdi.ts';
-import { Claim, controllerOf, find, isOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { EPOCH_MS } from '../world/world.ts';
-import { clockError } from './image-invariants.ts';
+import { Claim, Snapshot, Volume } from '../kubevirt/kinds.ts';
 import {
   byUid,
-  isSlots,
+  controllerOf,
+  find,
+  isOf,
   isTerminating,
   keyOf,
   numberAt,
   onChange,
   phaseIn,
-  RETRY,
-  slotsIn,
   textAt,
-} from './objects.ts';
+} from '../scenario/stored-objects.ts';
+import { EPOCH_MS } from '../world/world.ts';
+import { clockError } from './image-invariants.ts';
+import { isSlots, RETRY, slotsIn } from './objects.ts';
 import { SYNCS } from './program.ts';
 
 /** What is known about the current attempt of an image. */
@@ -70,7 +71,9 @@ export const attemptsFailForAReason: Invariant = {
         // The disk of an earlier attempt may be used again, and a stalled watch may show an older state of it.
         const disk = server.objects(Volume).find((each) => controllerOf(each) === uid);
         const claim = disk && find(server, Claim, disk.metadata.namespace, disk.metadata.name);
-        const lost = disk !== undefined && claim === undefined ? 'the claim was deleted' : undefined;
+        const isReused = textAt(after, 'status', 'dataVolume') !== undefined;
+        const lost =
+          (disk !== undefined || isReused) && claim === undefined ? 'the disk was deleted' : undefined;
         attempts.set(uid, { startedAt, problem: lost ?? (disk && problemOf(disk, false)) });
         if (!firstAt.has(uid)) firstAt.set(uid, startedAt);
         if (!(startedAt >= (slotAt.get(uid) ?? 0) - clockError(truth) - ROUNDING_MS))

@@ -2,11 +2,10 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import { type ImportBehaviour, snapshotSourceOf, startCdi } from '../kubevirt/cdi.ts';
 import type { Component } from '../kubevirt/component.ts';
-import { controllerOf } from '../kubevirt/kinds.ts';
 import { type SnapshotBehaviour, startProvisioner, startSnapshotter } from '../kubevirt/storage.ts';
 import { startVirtController } from '../kubevirt/virt-controller.ts';
+import { controllerOf, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { textAt } from './objects.ts';
 
 /** Counters of behaviours that must occur over many seeds. */
 export const BACKEND_FAULTS = [

@@ -1,20 +1,20 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import type { Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
-import { controllerOf, Machine, Volume } from '../kubevirt/kinds.ts';
+import { Machine, Volume } from '../kubevirt/kinds.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
-import type { Sent } from '../scenario/traffic.ts';
 import {
   byKey,
   byUid,
   conditionOf,
-  imageOf,
+  controllerOf,
   isTerminating,
   onChange,
   phaseIn,
-  snapshotsIn,
   textAt,
-} from './objects.ts';
+} from '../scenario/stored-objects.ts';
+import type { Sent } from '../scenario/traffic.ts';
+import { imageOf, snapshotsIn } from './objects.ts';
 import { onOperatorCreate } from './operator-writes.ts';
 
 /** Critical moments that must occur over many seeds; the second part is counted by invariants. */

@@ -1,8 +1,9 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
-import { Claim, controllerOf, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { byUid, isOrphaned, isTerminating, keyOf, onChange } from './objects.ts';
+import { Claim, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { byUid, controllerOf, isTerminating, keyOf, onChange } from '../scenario/stored-objects.ts';
+import { isOrphaned } from './objects.ts';
 import { onOperatorDelete } from './operator-writes.ts';
 
 /** Children are deleted in order: the disk stays until KubeVirt has removed the machine. */

@@ -1,7 +1,8 @@
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
-import { Claim, Instance, isOf, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { Claim, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { isOf } from '../scenario/stored-objects.ts';
 
 const OWN_GROUPS = ['pelotech.ot/', 'crd.pelotech.ot/'];
 const KINDS = [Machine, Instance, Volume, Claim, Snapshot, Secret];

@@ -2,19 +2,20 @@ import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import { same } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
-import { controllerOf, find, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { EPOCH_MS } from '../world/world.ts';
+import { Snapshot, Volume } from '../kubevirt/kinds.ts';
 import {
   byUid,
-  imageOf,
+  controllerOf,
+  find,
   keyOf,
   listAt,
   numberAt,
   onChange,
   phaseIn,
-  snapshotsIn,
   textAt,
-} from './objects.ts';
+} from '../scenario/stored-objects.ts';
+import { EPOCH_MS } from '../world/world.ts';
+import { imageOf, snapshotsIn } from './objects.ts';
 import { LiveLists, onOperatorCreate, onOperatorDelete } from './operator-writes.ts';
 import { machinesNaming, type References } from './references.ts';
 

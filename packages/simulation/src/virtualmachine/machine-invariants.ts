@@ -2,8 +2,18 @@ import { VirtualMachine } from '@vmwright/operator';
 import { fieldAt, isJson } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
-import { Claim, controllerOf, find, Instance, isOf, Machine, Secret, Volume } from '../kubevirt/kinds.ts';
-import { byUid, isTerminating, keyOf, onChange, phaseIn, textAt } from './objects.ts';
+import { Claim, Instance, Machine, Secret, Volume } from '../kubevirt/kinds.ts';
+import {
+  byUid,
+  controllerOf,
+  find,
+  isOf,
+  isTerminating,
+  keyOf,
+  onChange,
+  phaseIn,
+  textAt,
+} from '../scenario/stored-objects.ts';
 import {
   controllerIn,
   onOperatorCreate,

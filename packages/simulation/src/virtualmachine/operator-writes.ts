@@ -2,9 +2,8 @@ import { fieldAt, isJson, type Json } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Truth } from '../invariants/invariant.ts';
-import { isOf } from '../kubevirt/kinds.ts';
+import { isOf, textAt } from '../scenario/stored-objects.ts';
 import type { Sent } from '../scenario/traffic.ts';
-import { textAt } from './objects.ts';
 
 type AnyKind = Parameters<typeof isOf>[1];
 

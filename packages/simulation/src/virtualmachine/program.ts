@@ -26,7 +26,8 @@ export function kubevirtProgram({ limit, ...listeners }: KubevirtProgramOptions)
   return async (world) => {
     const { manager } = observedManager(world, listeners);
     const settings = {
-      imageNamespaces: undefined,
+      imageNamespaces: ['*'],
+      imageCreationNamespaces: ['*'],
       syncs: { ...SYNCS, concurrency: limit },
       pruneAfterMs: 30 * DAY_MS,
       concurrency: 2,

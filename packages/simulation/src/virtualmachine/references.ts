@@ -2,8 +2,9 @@ import { VirtualMachine } from '@vmwright/operator';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import { snapshotSourceOf } from '../kubevirt/cdi.ts';
-import { controllerOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { imageOf, keyOf, onChange } from './objects.ts';
+import { Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { controllerOf, keyOf, onChange } from '../scenario/stored-objects.ts';
+import { imageOf } from './objects.ts';
 
 /** Returns the VirtualMachines that name an image, including those that are being deleted. */
 export function machinesNaming(server: ApiServer, image: string): StoredObject[] {

@@ -2,22 +2,23 @@ import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant } from '../invariants/invariant.ts';
-import { Claim, controllerOf, find, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import type { Foreign } from './foreign.ts';
+import { Claim, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
 import {
   byKey,
   byUid,
   conditionOf,
-  imageOf,
+  controllerOf,
+  find,
   isPaused,
   isTerminating,
   keyOf,
   listAt,
   numberAt,
   phaseIn,
-  snapshotsIn,
   textAt,
-} from './objects.ts';
+} from '../scenario/stored-objects.ts';
+import type { Foreign } from './foreign.ts';
+import { imageOf, isOrphaned, snapshotsIn } from './objects.ts';
 import type { References } from './references.ts';
 import { isMissing } from './user.ts';
 
@@ -64,8 +65,9 @@ function isBehind(object: StoredObject): boolean {
   return numberAt(object, 'status', 'observedGeneration') !== object.metadata.generation;
 }
 
-/** Whether an unreferenced image is to be pruned within the run. */
+/** Whether an unreferenced image is to be pruned within the run. An image with the deletion policy Orphan is kept. */
 function isPruned(image: StoredObject): boolean {
+  if (isOrphaned(image)) return false;
   const { keep, pruneAfter }: { keep?: unknown; pruneAfter?: unknown } = Object(
     Object(image.spec).retention ?? {},
   );

@@ -1,8 +1,9 @@
 import { VMDiskImage } from '@vmwright/operator';
 import { fieldAt } from '../apiserver/json.ts';
 import type { Invariant } from '../invariants/invariant.ts';
-import { controllerOf, Volume } from '../kubevirt/kinds.ts';
-import { byUid, isOrphaned, isSlots, onChange, phaseIn, slotsIn } from './objects.ts';
+import { Volume } from '../kubevirt/kinds.ts';
+import { byUid, controllerOf, onChange, phaseIn } from '../scenario/stored-objects.ts';
+import { isOrphaned, isSlots, slotsIn } from './objects.ts';
 import { controllerIn, onOperatorCreate, onOperatorSend } from './operator-writes.ts';
 
 /** @param limit maximum number of images that are synced at the same time */

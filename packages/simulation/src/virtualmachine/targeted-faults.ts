@@ -1,12 +1,12 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Truth } from '../invariants/invariant.ts';
-import { controllerOf, Snapshot, Volume } from '../kubevirt/kinds.ts';
+import { Snapshot, Volume } from '../kubevirt/kinds.ts';
 import type { FaultInjector } from '../scenario/fault-injector.ts';
 import type { Ref } from '../scenario/kubectl-user.ts';
+import { byUid, controllerOf, isTerminating, onChange, phaseIn, textAt } from '../scenario/stored-objects.ts';
 import { EPOCH_MS } from '../world/world.ts';
 import { isSlotWrite } from './critical-moments.ts';
-import { byUid, isTerminating, onChange, phaseIn, textAt } from './objects.ts';
 import { onOperatorCreate } from './operator-writes.ts';
 import type { ThirdParties } from './third-parties.ts';
 import type { User } from './user.ts';

@@ -9,16 +9,16 @@ import {
   Instance,
   Machine,
   Network,
-  type OpenObject,
   Secret,
   Snapshot,
   SnapshotClass,
   StorageClass,
   Volume,
 } from '../kubevirt/kinds.ts';
+import type { OpenObject } from '../scenario/open-kind.ts';
+import { conditionOf, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { Foreign } from './foreign.ts';
-import { conditionOf, textAt } from './objects.ts';
 
 const CHILDREN = [Machine, Instance, Volume, Claim, Snapshot, Secret] as const;
 type Child = (typeof CHILDREN)[number];

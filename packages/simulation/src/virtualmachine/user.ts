@@ -4,9 +4,10 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import { Secret } from '../kubevirt/kinds.ts';
 import { KubectlUser, type Ref } from '../scenario/kubectl-user.ts';
+import { isTerminating, PAUSED, phaseIn, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { SOURCES } from './backends.ts';
-import { isTerminating, PAUSED, phaseIn, RETRY, textAt } from './objects.ts';
+import { RETRY } from './objects.ts';
 
 /** The users' VirtualMachines, and the images that they name. Two images have the same name in different namespaces. */
 const MACHINES: readonly [Ref, ...Ref[]] = [

@@ -33,6 +33,8 @@ export const CRITICAL_MOMENTS = [
   'an orphaned machine was removed',
   'the folder of a deleted group was removed or taken over',
   'a folder was kept because of a foreign machine',
+  'a folder was created after its group was gone',
+  'a folder without an owner label was removed',
   'a machine was orphaned',
   'a machine was resized',
   'a machine was replaced by one from another template',
@@ -169,8 +171,16 @@ function countMachines(truth: Truth, vcenter: Vcenter, add: Add): void {
 
 function countFolders(truth: Truth, vcenter: Vcenter, add: Add): void {
   const owners = new Map<string, string>();
+  const unlabelled = new Set<string>();
   vcenter.folders.listen(({ id, what, cause }) => {
     if (cause !== 'request') return;
+    const created = what === 'made' ? foldersIn(vcenter).find(({ ref }) => ref.value === id) : undefined;
+    const creator = created && folderOwnerOf(vcenter, created);
+    if (creator !== undefined && objectOf(truth, creator) === undefined)
+      add('a folder was created after its group was gone');
+    if (what === 'made') unlabelled.add(id);
+    if (what === 'removed' && unlabelled.has(id)) add('a folder without an owner label was removed');
+    if (what === 'marked') unlabelled.delete(id);
     const was = owners.get(id);
     if (what === 'removed' && was !== undefined && objectOf(truth, was) === undefined)
       add('the folder of a deleted group was removed or taken over');

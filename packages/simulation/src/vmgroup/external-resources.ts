@@ -13,6 +13,9 @@ import { CLUSTER } from './program.ts';
 export const ROOT = 'vm-operator';
 const FOLDER_OWNER = 'vmwright.dev/owner';
 
+/** Name of a folder that was created and has no label yet: hash of the cluster, hash of the namespace, UID of the group. */
+const PROVISIONAL = /^vmwright-[a-z]{8}-[a-z]{8}-(.+)$/;
+
 export interface Owner {
   readonly uid: string;
   readonly slot: number;
@@ -43,11 +46,13 @@ export function machinesOf(vcenter: Vcenter, uid: string): readonly Machine[] {
 }
 
 /**
- * Returns the UID of the group in the label of a folder. A folder that was kept because of foreign content
- * has no owner.
+ * Returns the UID of the group in the label of a folder or, without a label, in its provisional name. A folder that was
+ * kept because of foreign content has no owner.
  */
 export function folderOwnerOf(vcenter: Vcenter, folder: Entity): string | undefined {
-  const [cluster, uid, , ...words] = vcenter.folders.attributeOf(folder, FOLDER_OWNER).split(' ');
+  const label = vcenter.folders.attributeOf(folder, FOLDER_OWNER);
+  if (label === '') return PROVISIONAL.exec(folder.name)?.[1];
+  const [cluster, uid, , ...words] = label.split(' ');
   if (words.includes('kept') && folder.children.size > 0) return undefined;
   return cluster === CLUSTER && uid !== '' ? uid : undefined;
 }

@@ -55,6 +55,23 @@ export function userFoldersStay(vcenter: Vcenter): Invariant {
   };
 }
 
+/** A folder that the operator created and that is empty has an owner, so that the operator can remove it later. */
+export function createdFoldersHaveOwners(vcenter: Vcenter): Invariant {
+  const ours = new Set<string>();
+  return {
+    name: 'a folder that the operator created is empty only while its group is known',
+    watch: () =>
+      vcenter.folders.listen(({ id, what, cause }) => {
+        if (what === 'made' && cause === 'request') ours.add(id);
+      }),
+    healed: function* () {
+      for (const folder of foldersIn(vcenter))
+        if (ours.has(folder.ref.value) && folder.children.size === 0 && !folderOwnerOf(vcenter, folder))
+          yield `${folder.name} (${folder.ref.value}) is empty and has no owner`;
+    },
+  };
+}
+
 /** Matches a SetField request that sets a group's UID. A request that removes the label contains none. */
 const UID = /<value[^>]*>[^<]*[0-9a-f]{8}-[0-9a-f]{4}-/;
 

@@ -102,9 +102,25 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
   {
     name: 'folder made by a user is treated as managed',
     file: `${VMGROUP}/folders.ts`,
-    find: 'const isOurs = owner?.isOurs ?? created;',
+    find: 'const isOurs = owner?.isOurs ?? false;',
     replace: 'const isOurs = true;',
     why: 'the folder of the user would be removed with the group',
+    scenario,
+  },
+  {
+    name: 'folder is created under its final name',
+    file: `${VMGROUP}/folders.ts`,
+    find: 'createFolder(client, parent, provisionalFolderName(owner), options);',
+    replace: 'createFolder(client, parent, name, options);',
+    why: 'if the operator stops before it records the owner, no operator can tell the folder from one of a user',
+    scenario,
+  },
+  {
+    name: 'garbage collection ignores folders without an owner label',
+    file: `${VMGROUP}/vcenter-resources.ts`,
+    find: '?? provisionalOwnerFrom(name, scope);',
+    replace: ';',
+    why: 'a folder can be created after its group is gone',
     scenario,
   },
   {

@@ -21,9 +21,10 @@ const OUTAGE_MS = 60_000;
 /** Time within which a new group has a status, even if vCenter is unreachable. */
 const REPORTED_MS = 2_000;
 /**
- * Time within which groups continue after an outage: retry interval, health check and the following requests.
+ * Time within which groups continue after an outage: retry interval, health check and the following requests, which create, label
+ * and rename the folder of a new group one after the other.
  */
-const BACK_MS = 8_000;
+const BACK_MS = 10_000;
 
 /** Starts one operator and a vCenter without faults. */
 function quiet(simulation: Simulation) {

@@ -13,6 +13,7 @@ const CHANGES: ReadonlySet<string> = new Set([
   'Destroy_Task',
   'UnregisterAndDestroy_Task',
   'CreateFolder',
+  'Rename_Task',
   'AddCustomFieldDef',
   'SetField',
 ]);

@@ -26,7 +26,7 @@ import type { Vcenter } from '../vcenter/vcenter.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { CRITICAL_MOMENTS, countCriticalMoments, REPORTED } from './critical-moments.ts';
 import { externalResourcesOf } from './external-resources.ts';
-import { groupFoldersStay, userFoldersStay } from './folders.ts';
+import { createdFoldersHaveOwners, groupFoldersStay, userFoldersStay } from './folders.ts';
 import { ForeignChanges } from './foreign-changes.ts';
 import {
   foreignMachinesLeftAlone,
@@ -161,6 +161,7 @@ function invariantsOf(vcenter: Vcenter): readonly Invariant[] {
     movedMachinesStay(vcenter),
     groupFoldersStay(vcenter),
     userFoldersStay(vcenter),
+    createdFoldersHaveOwners(vcenter),
     slotFirst,
     slotsAreStable,
     respectsMaxUnavailable,

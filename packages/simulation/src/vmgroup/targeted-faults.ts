@@ -1,3 +1,4 @@
+import type { StoredObject } from '../apiserver/object.ts';
 import { API_SERVER } from '../apiserver/simulated.ts';
 import type { Truth } from '../invariants/invariant.ts';
 import { Holder } from '../invariants/leaders.ts';
@@ -7,6 +8,7 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Pace } from '../vcenter/simulated.ts';
 import type { Vcenter } from '../vcenter/vcenter.ts';
+import { MAX_LATE_MS } from '../world/network.ts';
 import { machinesOf } from './external-resources.ts';
 import { isDeleted, isOrphaned, onGroupChange, wantedIn } from './objects.ts';
 import { isChange, isClone, methodOf, requestedOwner } from './requests.ts';
@@ -24,6 +26,7 @@ const ORPHAN_CLONE_ONE_IN = 8;
 const PARTITION_ONE_IN = 4;
 const HIDE_ONE_IN = 2;
 const TEMPLATE_ONE_IN = 4;
+const LATE_FOLDER_ONE_IN = 3;
 /** Methods that can remove a group's folder. */
 const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
 /** Minimum duration of a slow clone: longer than a fail-over. */
@@ -32,6 +35,8 @@ const SLOW_MS = 30_000;
 const PARTITION_MS = 2_000;
 /** Time until a new group has machines. */
 const CREATED_MS = 20_000;
+/** Time before the longest lateness of a request at which a new leader has usually removed a deleted group. */
+const EARLIER_MS = 8_000;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
 /** Typical duration of a clone. */
@@ -55,6 +60,7 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
   partitionStandby(truth, parts);
   hideOrphanedMachine(truth, parts);
   makeTemplatesAtScaleIn(truth, parts);
+  delayFolders(truth, parts);
   const { traffic, simulation } = truth;
   const { choices, schedule, network } = simulation;
   const within = (ms: number, act: () => void) =>
@@ -109,6 +115,29 @@ function hideOrphanedMachine(truth: Truth, { thirdParties, vcenter }: TargetedFa
     if (!network.faulty || after === undefined || before === undefined) return;
     if (isDeleted(before) || !isDeleted(after) || !isOrphaned(after) || !choices.oneIn(HIDE_ONE_IN)) return;
     thirdParties.moveAway(machinesOf(vcenter, after.metadata.uid ?? '')[0]);
+  });
+}
+
+/**
+ * Executes a request to create a group's folder late, and deletes the group at once: another replica may remove the
+ * group's finalizer before the folder appears.
+ */
+function delayFolders({ simulation, server, kind, traffic }: Truth, parts: TargetedFaultParts): void {
+  const { choices, network, schedule } = simulation;
+  const { faultInjector, user, replicas } = parts;
+  traffic.onSend((sent) => {
+    if (!network.faulty || methodOf(sent) !== 'CreateFolder' || !choices.oneIn(LATE_FOLDER_ONE_IN)) return;
+    const requested = ({ metadata }: StoredObject) =>
+      [`${metadata.namespace}-${metadata.name}<`, `${metadata.uid}<`].some((end) => sent.body?.includes(end));
+    const group = [...server.objects(kind)].find(requested)?.metadata;
+    if (group === undefined) return;
+    network.delayNext(MAX_LATE_MS - choices.pick(EARLIER_MS));
+    const [name = ''] = sent.sender.split('.');
+    const strike = choices.one([() => faultInjector.pause(name), () => replicas.crash(name)]);
+    schedule.after(1, () => {
+      strike(); // after the request is sent
+      user.delete({ namespace: group.namespace ?? '', name: group.name });
+    });
   });
 }
 

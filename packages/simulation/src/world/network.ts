@@ -18,7 +18,7 @@ import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
 const USUAL_MS = 50;
 const MAX_CALM_MS = 2_000;
 /** Maximum extra delay of a late request. */
-const LATE_MS = 30_000;
+export const MAX_LATE_MS = 31_000;
 
 export interface NetworkParts {
   readonly schedule: Schedule;
@@ -48,6 +48,9 @@ export class Network {
   /** Whether faults are injected. Without faults, delays remain but are shorter. */
   faulty = false;
 
+  /** Lateness of the next request, if it is to be late. */
+  #nextLateMs: number | undefined;
+
   constructor(parts: NetworkParts) {
     this.#parts = parts;
   }
@@ -69,6 +72,11 @@ export class Network {
   /** Breaks all streams of a server, as a restart does. */
   cut(origin: string): void {
     for (const stream of this.#streams.get(origin) ?? []) stream.break();
+  }
+
+  /** Makes the next request arrive late, unless it is lost. @param ms at most `MAX_LATE_MS` */
+  delayNext(ms: number): void {
+    this.#nextLateMs = ms;
   }
 
   connect(process: SimulatedProcess, origin: string): Transport {
@@ -98,10 +106,14 @@ export class Network {
     if (isChange && isInEndedTerm())
       schedule.fail(new InvariantError(ENDED_TERM, `${process.name} sends ${nameOf(request)}`));
     const exchange = new Exchange(process, request, open);
+    const lateMs = this.#nextLateMs;
+    this.#nextLateMs = undefined;
     const fault = this.#isPartitioned(process, origin)
       ? choices.one(['half-open', 'lost'] as const)
       : this.faulty
-        ? requestFault(choices, served.faults)
+        ? lateMs === undefined
+          ? requestFault(choices, served.faults)
+          : 'late'
         : undefined;
     if (fault !== undefined) this.#note(process, `${fault}: ${nameOf(request)}`, `request ${fault}`);
     switch (fault) {
@@ -111,7 +123,7 @@ export class Network {
         schedule.after(this.#delay(), () => exchange.fail(new Error('connect ECONNREFUSED')), process);
         break;
       default: {
-        const late = fault === 'late' ? 1_000 + choices.pick(LATE_MS) : 0;
+        const late = fault === 'late' ? (lateMs ?? 1_000 + choices.pick(MAX_LATE_MS - 1_000)) : 0;
         const arrive = () => this.#arrive(exchange, origin, served, fault);
         schedule.after(late + this.#delay(), arrive);
       }

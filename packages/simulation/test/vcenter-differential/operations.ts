@@ -21,6 +21,7 @@ export type Operation =
       readonly which: Which;
     }
   | { readonly do: 'destroyFolder' | 'readFolder'; readonly which: Which }
+  | { readonly do: 'renameFolder'; readonly which: Which; readonly name: string }
   | { readonly do: 'setAttribute'; readonly which: Which; readonly value: string }
   | { readonly do: 'lookUp'; readonly path: string }
   | { readonly do: 'template'; readonly name: string }
@@ -72,11 +73,13 @@ function operation(choices: Choices): Operation {
       'powerOff',
       'shutDown',
       'destroy',
+      'destroy',
       'destroyFolder',
+      'renameFolder',
       'read',
       'readFolder',
     ] as const),
-    ...(['setAttribute', 'setAttribute', 'lookUp', 'template', 'find'] as const),
+    ...(['setAttribute', 'setAttribute', 'lookUp', 'lookUp', 'template', 'find'] as const),
     ...(['loseSession', 'loseUpdates', 'wrongPassword'] as const),
   ] as const;
   const kind = choices.one(kinds);
@@ -94,6 +97,8 @@ function operation(choices: Choices): Operation {
         uuid: choices.oneIn(2) ? choices.pick(1_000_000) : undefined,
         powerOn: choices.oneIn(2),
       };
+    case 'renameFolder':
+      return { do: kind, which: which(), name: choices.one(NAMES) };
     case 'reconfigure':
       return { do: kind, which: which(), config: choices.one(CONFIGS) };
     case 'setAttribute':

@@ -163,6 +163,8 @@ export class Side implements AsyncDisposable {
       }
       case 'destroyFolder':
         return this.#destroyFolder(this.#folder(operation.which));
+      case 'renameFolder':
+        return this.#renameFolder(this.#folder(operation.which), operation.name);
       case 'readFolder': {
         const { childEntity, ...read } = await this.#vcenter.read(this.#folder(operation.which), [
           'name',
@@ -227,6 +229,15 @@ export class Side implements AsyncDisposable {
     const { childEntity } = await this.#vcenter.read(folder, ['childEntity']);
     if ((childEntity?.length ?? 0) > 0) return 'not compared';
     return this.#follow(this.#vcenter.machines.destroy(folder));
+  }
+
+  /** Renames a folder. If the name is taken, vcsim fails with InvalidArgument, vCenter with DuplicateName. */
+  async #renameFolder(folder: Ref<'Folder'>, name: string): Promise<unknown> {
+    if (folder === this.#folders[0]) return 'the folder of the sequence';
+    const { parent } = await this.#vcenter.read(folder, ['parent']);
+    if (!isRef(parent, 'Folder')) return 'no parent';
+    if ((await this.#vcenter.lookup.child(parent, name)) !== undefined) return 'not compared';
+    return this.#follow(this.#vcenter.machines.renameFolder(folder, name));
   }
 
   async #isOn(vm: Ref<'VirtualMachine'>): Promise<boolean> {

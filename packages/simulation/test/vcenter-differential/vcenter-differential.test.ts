@@ -51,6 +51,8 @@ const EXPECTED = [
   'destroy gets INVALID_POWER_STATE',
   'destroy gets OBJECT_NOT_FOUND',
   'destroyFolder succeeds',
+  'renameFolder succeeds',
+  'renameFolder gets OBJECT_NOT_FOUND',
   'readFolder succeeds',
   'readFolder gets OBJECT_NOT_FOUND',
   'setAttribute succeeds',

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Clock, unlessAborted } from '@vmwright/runtime';
 import pg, { type ClientConfig } from 'pg';
-import { type Database, DatabaseError } from '../database.ts';
+import { type Database, DatabaseError, type Session } from '../database.ts';
 import { NO_TLS, toDatabaseError } from './errors.ts';
 import { EpochFence, SessionLockFence } from './fences.ts';
 import { PostgresSession } from './session.ts';
@@ -45,7 +45,7 @@ export class PostgresDatabase implements Database {
     this.#options = options;
   }
 
-  async open(signal: AbortSignal): Promise<PostgresSession> {
+  async open(signal: AbortSignal): Promise<Session> {
     const { clock, identity, fence } = this.#options;
     const client = await this.#connect(signal);
     const session = new PostgresSession(

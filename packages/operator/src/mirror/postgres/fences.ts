@@ -22,6 +22,8 @@ export interface SqlFence {
 
 /** First key of the advisory locks; the second is the shard. */
 const LOCK_CLASS = 0x5356_4d43;
+/** Setting of the server session that holds the token of the replica that acquired the locks last. */
+const TOKEN = 'ssvirt_vm_controller.token';
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
@@ -33,6 +35,9 @@ const MAX_WAIT_MS = 30_000;
  * that distributes statements over several server sessions (PgBouncer in transaction mode) makes batches fail instead of
  * bypassing the fence.
  *
+ * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the session
+ * that holds it. So each acquisition stores a token of its own in the server session, and the batch statement compares it.
+ *
  * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement
  * has been committed or rolled back. Both sessions must belong to the same database role.
  */
@@ -43,15 +48,17 @@ export class SessionLockFence implements SqlFence {
     SELECT count(*) = cardinality($1::int[]) AS ok FROM pg_locks
     WHERE locktype = 'advisory' AND classid = ${LOCK_CLASS} AND objid = ANY ($1::int[]) AND objsubid = 2
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-      AND pid = pg_backend_pid() AND granted`;
+      AND pid = pg_backend_pid() AND granted AND current_setting('${TOKEN}', true) = $2`;
   readonly #clock: Pick<Clock, 'monotonic' | 'after'>;
+  /** Random value that this fence stores in its server session; empty before the first acquisition. */
+  #token = '';
 
   constructor(clock: Pick<Clock, 'monotonic' | 'after'>) {
     this.#clock = clock;
   }
 
   guardValues(shards: readonly number[]): readonly unknown[] {
-    return [shards];
+    return [shards, this.#token];
   }
 
   async acquire(
@@ -61,11 +68,13 @@ export class SessionLockFence implements SqlFence {
     signal: AbortSignal,
   ): Promise<void> {
     const since = this.#clock.monotonic();
+    if (this.#token === '') this.#token = await newToken(query);
     for (;;) {
       const missing = shards.filter((shard) => !this.held.has(shard));
       const got = await query(
-        `SELECT shard FROM unnest($1::int[]) AS shard WHERE pg_try_advisory_lock(${LOCK_CLASS}, shard)`,
-        [missing],
+        `WITH owner AS MATERIALIZED (SELECT set_config('${TOKEN}', $2, false))
+         SELECT shard FROM owner, unnest($1::int[]) AS shard WHERE pg_try_advisory_lock(${LOCK_CLASS}, shard)`,
+        [missing, this.#token],
       );
       for (const { shard } of got) this.held.add(Number(shard));
       if (got.length === missing.length) return;
@@ -92,6 +101,15 @@ export class SessionLockFence implements SqlFence {
       [missing],
     );
   }
+}
+
+/** Returns a random value. PostgreSQL generates it, because replicas may have the same name and clock. */
+async function newToken(query: Query): Promise<string> {
+  const [row] = await query(
+    'SELECT md5(random()::text || clock_timestamp()::text || pg_backend_pid()) AS token',
+    [],
+  );
+  return String(row?.token);
 }
 
 /** Table of the mirror itself, with the epoch of the current holder of each shard. */

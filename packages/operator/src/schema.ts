@@ -1,6 +1,6 @@
 import { schema } from '@vmwright/runtime';
 
-/* Fields that the schemas of VirtualMachine and VMDiskImage have in common. */
+/* Fields that the schemas of several kinds have in common. */
 
 const { integer, optional, string } = schema;
 

@@ -1,0 +1,97 @@
+import {
+  type Client,
+  CustomResourceDefinition as Crd,
+  type CustomResourceDefinition,
+  ForbiddenError,
+  ignoreNotFound,
+  resourceOf,
+} from '@vmwright/runtime';
+import { manifests } from '../../manifests.ts';
+import { REQUIRED_KINDS, unservedKinds } from '../../served-kinds.ts';
+import { CONTROLLERS } from '../../settings/controllers.ts';
+import type { Settings } from '../../settings/settings.ts';
+import { type CheckResult, failed, passed, skipped } from './result.ts';
+
+const INSTALL = 'apply the CRDs of this version: vmwright manifests | kubectl apply --server-side -f -';
+
+/** Checks that the CRDs of the enabled controllers are served, and that those of vmwright are of this version. */
+export async function checkCrds(
+  client: Client,
+  settings: Settings,
+  signal: AbortSignal,
+): Promise<readonly CheckResult[]> {
+  const { crds } = manifests({ namespace: settings.namespace });
+  const results: CheckResult[] = [];
+  for (const controller of CONTROLLERS) {
+    const off = settings.disabled.find(({ name }) => name === controller);
+    if (off !== undefined) {
+      results.push(skipped(`controller ${controller}`, `off: ${off.why}; ${off.remedy}`));
+      continue;
+    }
+    const kinds = REQUIRED_KINDS[controller];
+    const unserved = new Set((await unservedKinds(client, kinds, signal)).map(resourceOf));
+    for (const resource of kinds.map(resourceOf)) {
+      const own = crds.find(({ metadata }) => metadata.name === resource);
+      results.push(
+        unserved.has(resource)
+          ? missing(resource, own !== undefined, settings.named.has(controller))
+          : own === undefined
+            ? passed(`crd ${resource}`, 'served')
+            : await compare(client, resource, own, signal),
+      );
+    }
+  }
+  return results;
+}
+
+function missing(resource: string, isOwn: boolean, isNamed: boolean): CheckResult {
+  const name = `crd ${resource}`;
+  if (isOwn) return failed(name, 'not installed', INSTALL);
+  const remedy =
+    'install the project that provides it, or switch the controller off with --controllers=-kubevirt';
+  return isNamed
+    ? failed(name, 'not installed', remedy)
+    : skipped(name, `not installed, so that the controller is off; ${remedy}`);
+}
+
+async function compare(
+  client: Client,
+  resource: string,
+  own: object,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const name = `crd ${resource}`;
+  try {
+    const installed = await ignoreNotFound<CustomResourceDefinition>(
+      client.get(Crd, { name: resource }, { signal }),
+    );
+    if (installed === undefined) return failed(name, 'not installed', INSTALL);
+    const versions = 'spec' in own ? versionsOf(own.spec) : [];
+    return contains(installed.spec.versions, versions)
+      ? passed(name, 'of this version')
+      : failed(name, 'differs from this version of vmwright', INSTALL);
+  } catch (error) {
+    if (!(error instanceof ForbiddenError)) throw error;
+    return skipped(name, 'served; its version may not be read');
+  }
+}
+
+function versionsOf(spec: unknown): unknown {
+  return typeof spec === 'object' && spec !== null && 'versions' in spec ? spec.versions : [];
+}
+
+/** Whether a value has all fields of another one. The API server adds fields, for example defaults. */
+export function contains(actual: unknown, wanted: unknown): boolean {
+  if (typeof wanted !== 'object' || wanted === null) return actual === wanted;
+  if (typeof actual !== 'object' || actual === null) return false;
+  if (Array.isArray(wanted))
+    return (
+      Array.isArray(actual) &&
+      actual.length === wanted.length &&
+      wanted.every((each, index) => contains(actual[index], each))
+    );
+  const fields = new Map<string, unknown>(Object.entries(actual));
+  return Object.entries(wanted).every(
+    ([name, each]) => each === undefined || contains(fields.get(name), each),
+  );
+}

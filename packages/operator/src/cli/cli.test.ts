@@ -1,0 +1,167 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { CommanderError } from 'commander';
+import { expect, test } from 'vitest';
+import { VM } from '../vm/resource.ts';
+import { contains } from './checks/crds.ts';
+import { accessesOf } from './checks/permissions.ts';
+import { checkBundle } from './checks/webhooks.ts';
+import { childrenOf } from './children.ts';
+import { completionScript, wordsOf } from './completion.ts';
+import { parseTarget } from './kinds.ts';
+import { createProgram } from './program.ts';
+import { Redactor } from './redact.ts';
+
+test.each([
+  ['vm/web', 'VM'],
+  ['cvm/web', 'VM'],
+  ['VmGroups/web', 'VmGroup'],
+  ['vg/web', 'VmGroup'],
+  ['virtualmachines.pelotech.ot/web', 'VirtualMachine'],
+  ['vmdi/web', 'VMDiskImage'],
+])('%s is an object of the kind %s', (text, kind) => {
+  expect(parseTarget(text)).toMatchObject({ kind: { kind }, name: 'web' });
+});
+
+test.each([
+  ['web', '"web" is not an object; write kind/name, such as vm/web'],
+  ['vm/', '"vm/" is not an object'],
+  ['vm/a/b', '"vm/a/b" is not an object'],
+  ['vmgruop/web', '"vmgruop" is not a kind of vmwright (did you mean "vmgroup"?); known are vm, vmgroup'],
+])('%s is rejected', (text, message) => {
+  expect(() => parseTarget(text)).toThrow(message);
+});
+
+test('an unknown command is rejected with a suggestion', () => {
+  const program = createProgram('vmwright');
+  expect(() => program.parse(['statsu'], { from: 'user' })).toThrow(CommanderError);
+  expect(() => program.parse(['statsu'], { from: 'user' })).toThrow(/Did you mean status/);
+});
+
+test('completion scripts contain every command and its flags', () => {
+  const program = createProgram('vmwright');
+  const words = wordsOf(program);
+  expect(words.map(({ path }) => path)).toEqual([
+    ...['', 'run', 'manifests', 'check', 'orphans', 'mirror', 'mirror verify', 'status', 'describe', 'why'],
+    ...['bundle', 'version', 'completion'],
+  ]);
+  expect(words.find(({ path }) => path === 'orphans')?.words).toEqual(
+    expect.arrayContaining(['--delete', '--yes', '--cloud-url', '--context']),
+  );
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const script = completionScript(program, shell);
+    for (const word of ['orphans', 'vm-refresh']) expect(script).toContain(word);
+  }
+});
+
+test('a redactor removes secrets, their copies in other texts, guest data and credentials of URLs', () => {
+  const redactor = new Redactor(['env-s3cret', undefined, '']);
+  const machine = {
+    metadata: {
+      name: 'vm',
+      annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '{"p":"canary-1"}' },
+      managedFields: [{}],
+    },
+    spec: {
+      users: [{ name: 'demo', plain_text_passwd: 'canary-1', lock_passwd: false }],
+      passwordSecretRef: { name: 'creds', key: 'password' },
+      userData: '#cloud-config\npassword: canary-2',
+      env: [
+        { name: 'VC_PASS', value: 'canary-3' },
+        { name: 'REGION', value: 'west' },
+      ],
+      url: 'https://user:canary-4@host/x',
+    },
+  };
+  redactor.learn(machine);
+  expect(redactor.object(machine)).toEqual({
+    metadata: {
+      name: 'vm',
+      annotations: { 'kubectl.kubernetes.io/last-applied-configuration': '[redacted]' },
+    },
+    spec: {
+      users: [{ name: 'demo', plain_text_passwd: '[redacted]', lock_passwd: false }],
+      passwordSecretRef: { name: 'creds', key: 'password' },
+      userData: '[redacted]',
+      env: [
+        { name: 'VC_PASS', value: '[redacted]' },
+        { name: 'REGION', value: 'west' },
+      ],
+      url: 'https://[redacted]@host/x',
+    },
+  });
+  const base64 = Buffer.from('canary-1').toString('base64');
+  expect(redactor.text(`canary-1 ${base64} env-s3cret canary-3`)).toBe(
+    '[redacted] [redacted] [redacted] [redacted]',
+  );
+});
+
+test('children are found by their owner references, at every level', () => {
+  const child = (name: string, owner: string) => ({
+    kind: 'K',
+    object: {
+      metadata: {
+        name,
+        uid: name,
+        ownerReferences: [{ apiVersion: 'v1', kind: 'K', name: owner, uid: owner }],
+      },
+    },
+  });
+  const all = [child('b', 'a'), child('c', 'b'), child('other', 'x')];
+  expect(childrenOf({ metadata: { name: 'a', uid: 'a' } }, all)).toMatchObject([
+    { object: { metadata: { name: 'b' } }, children: [{ object: { metadata: { name: 'c' } } }] },
+  ]);
+});
+
+test('every permission of the shipped roles is checked, where it is bound', () => {
+  const everywhere = accessesOf('sys');
+  const patch = { group: VM.group, resource: 'vms', subresource: 'status', verb: 'patch' };
+  expect(everywhere).toContainEqual(patch);
+  expect(everywhere).toContainEqual({
+    ...{ group: 'coordination.k8s.io', resource: 'leases', name: 'vmwright', verb: 'patch' },
+    namespace: 'sys',
+  });
+  const limited = accessesOf('sys', ['a', 'b']);
+  expect(
+    limited.filter(({ subresource, resource }) => resource === 'vms' && subresource === 'status'),
+  ).toEqual([
+    { ...patch, namespace: 'a' },
+    { ...patch, namespace: 'b' },
+  ]);
+});
+
+test('a CRD is of this version if it has all fields, whatever the API server has added', () => {
+  const wanted = { versions: [{ name: 'v1', schema: { type: 'object' } }] };
+  expect(contains({ versions: [{ name: 'v1', served: true, schema: { type: 'object' } }] }, wanted)).toBe(
+    true,
+  );
+  expect(contains({ versions: [{ name: 'v1', schema: { type: 'string' } }] }, wanted)).toBe(false);
+  expect(contains({ versions: [] }, wanted)).toBe(false);
+});
+
+test('a CA bundle without a certificate fails with the remedy', () => {
+  expect(checkBundle('w', '', 0)).toMatchObject({
+    state: 'failed',
+    detail: 'has no CA certificate (caBundle)',
+  });
+});
+
+test('the operator loads no code of other commands', () => {
+  const source = join(import.meta.dirname, '..');
+  const loaded = new Set<string>();
+  const load = (file: string) => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(
+      /^(?:import|export|\}).* from '(\..*)';$/gm,
+    ))
+      if (path.endsWith('.ts')) load(join(dirname(file), path));
+  };
+  for (const file of ['main.ts', 'cli/run.ts']) load(join(source, file));
+  const files = [...loaded].map((file) => relative(source, file));
+  expect(files).toContain('operator.ts');
+  expect(files.filter((file) => file.startsWith('cli/')).toSorted()).toEqual([
+    ...['cli/options.ts', 'cli/program.ts', 'cli/run.ts'],
+  ]);
+  expect(files.filter((file) => /^mirror|yaml-file|^orphans|^manifests/.test(file))).toEqual([]);
+});

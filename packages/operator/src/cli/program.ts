@@ -1,0 +1,158 @@
+import { Argument, Command } from 'commander';
+import { flagsOf } from '../settings/flags.ts';
+import {
+  addClusterOptions,
+  addNamespaceOption,
+  addNamespacesOptions,
+  addOperatorOptions,
+  addOutputOption,
+  addSettings,
+} from './options.ts';
+
+/**
+ * Returns the command line of `vmwright`, which is also the kubectl plugin. Each command loads its code when it is called,
+ * so that the operator in its pod does not load the other commands.
+ * @param name how the user calls the program, for the help text
+ */
+export function createProgram(name: string): Command {
+  const program = new Command(name)
+    .description('Kubernetes operator for virtual machines on vSphere, on KubeVirt and in a private cloud.')
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined }); // the caller prints errors
+  addAdministration(program);
+  addInspection(program);
+  addOutputOption(
+    addClusterOptions(
+      program
+        .command('version')
+        .description('prints the version of this program and of the cluster')
+        .option('--client', 'only this program, without access to a cluster')
+        .action(async (_, command: Command) => (await import('./version.ts')).version(command)),
+    ),
+  );
+  program
+    .command('completion')
+    .description('prints a script that completes commands and flags in a shell')
+    .addArgument(new Argument('<shell>', 'shell').choices(['bash', 'zsh', 'fish']))
+    .action(async (shell: string) => {
+      const { completionScript } = await import('./completion.ts');
+      console.log(completionScript(program, shell));
+    });
+  return program;
+}
+
+function addAdministration(program: Command): void {
+  program.commandsGroup('Operate:');
+  addSettings(
+    program
+      .command('run')
+      .description('runs the operator until SIGTERM or SIGINT')
+      .addHelpText(
+        'after',
+        '\nA flag takes precedence over its variable, the variable over the config file, and the file over the default.',
+      )
+      .action(async (_, command: Command) => (await import('./run.ts')).run(flagsOf(command), command)),
+  );
+  addManifests(program);
+  addSettings(
+    addOutputOption(
+      program
+        .command('check')
+        .description('checks access, permissions, CRDs, webhooks and backends; exit code 1 if a check fails')
+        .option('--wait <time>', 'repeats the checks until all pass, at most for this time, such as 60s')
+        .option(
+          '--service-account [name]',
+          'checks the permissions of a service account of the operator instead of your own',
+        )
+        .option('--mirror-config <file>', 'config file of ssvirt-vm-controller, to check its database')
+        .action(async (_, command: Command) => (await import('./check.ts')).check(flagsOf(command), command)),
+    ),
+  );
+  addSettings(
+    addOutputOption(
+      program
+        .command('orphans')
+        .description('lists machines whose VM or VmGroup does not exist; takes the settings of run')
+        .option('--delete', 'deletes the listed machines that no user took over')
+        .option('--yes', 'confirms --delete')
+        .action(async (_, command: Command) =>
+          (await import('./orphans.ts')).orphans(flagsOf(command), command),
+        ),
+    ),
+  );
+  const mirror = program.command('mirror').description('the mirror of KubeVirt VMs in PostgreSQL');
+  addClusterOptions(
+    mirror
+      .command('verify')
+      .description('compares cluster and table; exit code 1 if they differ, 2 if it fails')
+      .option('--config <file>', 'config file of ssvirt-vm-controller')
+      .option('--wait <time>', 'repeats the comparison until they agree, at most for this time', '0s')
+      .action(async (_, command: Command) => (await import('./mirror-verify.ts')).mirrorVerify(command)),
+  );
+}
+
+function addManifests(program: Command): void {
+  program
+    .command('manifests')
+    .description('prints the CRDs, roles, webhooks and network policies to apply before the operator starts')
+    .option('--namespace <name>', 'namespace of the operator', 'vmwright-system')
+    .option(
+      '--namespaces <names>',
+      'namespaces that the operator watches, separated by commas (default: all)',
+    )
+    .option('--controllers <names>', 'controllers whose manifests are printed, as for run (default: all)')
+    .option('--webhook-url <url>', 'URL of the webhooks of an operator outside the cluster')
+    .option('--inject-ca-from <namespace/name>', 'Certificate of cert-manager whose CA is injected')
+    .option('--api-servers <ranges>', 'addresses of the API servers (CIDR), for a network policy')
+    .action(async (_, command: Command) => (await import('./manifests.ts')).printManifests(command));
+}
+
+function addInspection(program: Command): void {
+  program.commandsGroup('Inspect:');
+  const objects = (command: Command) => addClusterOptions(addOutputOption(addNamespaceOption(command)));
+  addClusterOptions(
+    addOperatorOptions(
+      addOutputOption(
+        addNamespacesOptions(
+          program
+            .command('status')
+            .description('shows controllers, leader, backends, objects by state and what needs attention')
+            .action(async (_, command: Command) => (await import('./status.ts')).status(command)),
+        ),
+      ),
+    ),
+  );
+  objects(
+    program
+      .command('describe')
+      .description('shows an object, its children and its machines as a tree')
+      .argument('<kind/name>', 'such as vm/web, vmgroup/web, virtualmachine/web or vmdiskimage/base')
+      .option('--all', 'shows everything: no grouping of equal children, no hiding of repeated conditions')
+      .action(async (target: string, _, command: Command) =>
+        (await import('./describe.ts')).describe(target, command),
+      ),
+  );
+  addOperatorOptions(
+    objects(
+      program
+        .command('why')
+        .description('explains what blocks an object and when the operator tries again')
+        .argument('<kind/name>', 'such as vm/web')
+        .action(async (target: string, _, command: Command) =>
+          (await import('./why.ts')).why(target, command),
+        ),
+    ),
+  );
+  addClusterOptions(
+    addOperatorOptions(
+      addNamespacesOptions(
+        program
+          .command('bundle')
+          .description('writes a support archive without Secrets and passwords')
+          .option('-f, --file <path>', 'archive to write', 'vmwright-bundle.tar.gz')
+          .action(async (_, command: Command) => (await import('./bundle.ts')).bundle(command)),
+      ),
+    ),
+  );
+  program.commandsGroup('Other:');
+}

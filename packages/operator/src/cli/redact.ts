@@ -1,0 +1,78 @@
+import { isSecretName, type KubeObject } from '@vmwright/runtime';
+
+const REDACTED = '[redacted]';
+
+/** Shortest text that is searched for in other texts. Shorter ones, such as `true`, would match by chance. */
+const SHORTEST = 5;
+
+/** Fields with data for the guest or with request headers, which often contain a password. */
+const HIDDEN = /^(userData|networkData)(Base64)?$|^extraHeaders$/;
+
+/** Names of environment variables with a secret. */
+const SECRET_VARIABLE = /pass|secret|token|key|credential|database_url/i;
+
+/** User and password in a URL. */
+const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*:[^\s/@]*@/gi;
+
+/**
+ * Removes passwords from objects and texts.
+ *
+ * Guarantees: the value of a field whose name says that it is secret (`plain_text_passwd`, `password`, `token`) is in no text that is
+ * redacted after the redactor has learnt it; URLs lose user and password.
+ */
+export class Redactor {
+  readonly #secrets = new Set<string>();
+
+  /** @param secrets values that must not appear, such as those of environment variables */
+  constructor(secrets: Iterable<string | undefined> = []) {
+    for (const secret of secrets) this.#add(secret);
+  }
+
+  /** Remembers the secrets of an object, because other objects, events and logs may quote them. */
+  learn(object: KubeObject): void {
+    this.object(object);
+  }
+
+  /** Returns a copy of an object without secrets and without managedFields, which only take space. */
+  object<T extends KubeObject>(object: T): unknown {
+    const { managedFields: _, ...metadata }: Readonly<Record<string, unknown>> = { ...object.metadata };
+    return this.#value({ ...object, metadata });
+  }
+
+  /** Returns the text without secrets that were seen so far. */
+  text(text: string): string {
+    let redacted = text.replace(CREDENTIALS, `$1${REDACTED}@`);
+    for (const secret of this.#secrets) redacted = redacted.replaceAll(secret, REDACTED);
+    return redacted;
+  }
+
+  #value(value: unknown): unknown {
+    if (typeof value === 'string') return this.text(value);
+    if (Array.isArray(value)) return value.map((each) => this.#value(each));
+    if (typeof value !== 'object' || value === null) return value;
+    const isVariable = 'name' in value && SECRET_VARIABLE.test(String(value.name));
+    const isHidden = (name: string) =>
+      name === 'value' ? isVariable : HIDDEN.test(name) || (name !== 'key' && isSecretName(name));
+    return Object.fromEntries(
+      Object.entries(value).map(([name, each]) => [
+        name,
+        isHidden(name) ? this.#hide(each) : this.#value(each),
+      ]),
+    );
+  }
+
+  /** Remembers the texts of a secret value and hides it. Switches such as `lock_passwd` are kept. */
+  #hide(value: unknown): unknown {
+    if (typeof value === 'boolean' || typeof value === 'number') return value;
+    if (typeof value === 'string') this.#add(value);
+    return REDACTED;
+  }
+
+  #add(secret: string | undefined): void {
+    if (secret === undefined || secret.length < SHORTEST) return;
+    this.#secrets.add(secret);
+    this.#secrets.add(JSON.stringify(secret).slice(1, -1)); // as JSON quotes it
+    this.#secrets.add(encodeURIComponent(secret));
+    this.#secrets.add(Buffer.from(secret).toString('base64'));
+  }
+}

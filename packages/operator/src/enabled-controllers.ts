@@ -1,0 +1,73 @@
+import { type Client, type Logger, resourceOf } from '@vmwright/runtime';
+import { REQUIRED_KINDS, unservedKinds } from './served-kinds.ts';
+import { CONTROLLERS, type ControllerName, type DisabledController } from './settings/controllers.ts';
+import type { Settings } from './settings/settings.ts';
+import { SettingsError } from './settings/values.ts';
+
+/**
+ * Disables the controllers whose CustomResourceDefinitions are not installed and logs each disabled controller once. CRDs that are
+ * installed later take effect after a restart.
+ * @throws SettingsError if a controller that `--controllers` names cannot run, or if none can
+ */
+export async function withoutUnserved(
+  client: Pick<Client, 'raw'>,
+  settings: Settings,
+  log: Logger,
+): Promise<Settings> {
+  const disabled = [...settings.disabled];
+  for (const name of CONTROLLERS) {
+    if (disabled.some((each) => each.name === name)) continue;
+    const unserved = await unservedKinds(client, REQUIRED_KINDS[name]);
+    if (unserved.length > 0) disabled.push(withoutCrds(name, unserved.map(resourceOf)));
+  }
+  for (const { name, why, remedy } of disabled) {
+    if (settings.named.has(name))
+      throw new SettingsError(`the controller ${name} cannot run: ${why}; ${remedy}`);
+    log.info({ controller: name, why, remedy }, 'Controller is off');
+  }
+  if (disabled.length === CONTROLLERS.length)
+    throw new SettingsError(
+      `no controller can run: ${disabled.map(({ name, why, remedy }) => `${name}: ${why}; ${remedy}`).join('. ')}`,
+    );
+  const runs = (name: ControllerName) => !disabled.some((each) => each.name === name);
+  return {
+    ...settings,
+    disabled,
+    cloud: runs('vm') ? settings.cloud : undefined,
+    vsphere: runs('vmgroup') ? settings.vsphere : undefined,
+    kubevirt: runs('kubevirt') ? settings.kubevirt : undefined,
+    gpuinfo: runs('gpuinfo') ? settings.gpuinfo : undefined,
+  };
+}
+
+function withoutCrds(name: ControllerName, resources: readonly string[]): DisabledController {
+  const [noun, verb] = resources.length === 1 ? ['CRD', 'is'] : ['CRDs', 'are'];
+  return {
+    name,
+    why: `the ${noun} ${resources.join(', ')} ${verb} not installed`,
+    remedy: 'install them and restart the operator (`vmwright manifests` prints those of vmwright)',
+  };
+}
+
+/** State of a controller in the response of `/status`. */
+export interface ControllerState {
+  readonly name: ControllerName;
+  readonly state: 'on' | 'off';
+  readonly why?: string;
+  readonly remedy?: string;
+}
+
+/** Response of the operator's `/status`. */
+export interface OperatorStatus {
+  readonly version: string;
+  readonly revision: string;
+  readonly controllers: readonly ControllerState[];
+}
+
+/** Returns the states of all controllers. */
+export function controllerStates({ disabled }: Pick<Settings, 'disabled'>): readonly ControllerState[] {
+  return CONTROLLERS.map((name) => {
+    const off = disabled.find((each) => each.name === name);
+    return off === undefined ? { name, state: 'on' } : { ...off, state: 'off' };
+  });
+}

@@ -1,0 +1,566 @@
+import { describe, expect, test } from 'vitest';
+import { type AllocationInput, allocate, IDLE_MS } from './allocate.ts';
+import type { Blocker, Candidate, Facts } from './candidate.ts';
+import { HOUR_MS } from './maintenance.ts';
+import type { Request } from './request.ts';
+import { formatReservation, type Reservation } from './reservation.ts';
+import { facts, gpuNode, job, NOW, node, pool, request } from './testing.ts';
+
+const HORIZON_MS = 8_760 * HOUR_MS;
+
+type Given = Partial<Omit<AllocationInput, 'reservations'>> & {
+  readonly reservations?: Readonly<Record<string, Reservation>>;
+};
+
+function run({ reservations = {}, ...given }: Given, now = NOW) {
+  const input = { requests: [], facts: facts([]), horizonMs: HORIZON_MS, ...given };
+  return allocate({ ...input, reservations: new Map(Object.entries(reservations)) }, now);
+}
+
+/** Returns the node of each request: undefined for none. */
+function nodes(given: Given, now = NOW): Record<string, string | undefined> {
+  const { verdicts } = run(given, now);
+  return Object.fromEntries([...verdicts].map(([uid, { reservation }]) => [uid, reservation?.node]));
+}
+
+const held = (nodeName: string, fields: Partial<Reservation> = {}): Reservation => ({
+  ...{ key: 'ml/a', generation: 1, node: nodeName, pool: nodeName, gpus: 1, from: NOW },
+  until: NOW + 100 * HOUR_MS,
+  ...fields,
+});
+
+/** A window that begins and ends after some hours. */
+const maintenance = (start: number, end?: number) => [
+  {
+    startsAt: NOW + start * HOUR_MS,
+    endsAt: end === undefined ? undefined : NOW + end * HOUR_MS,
+    source: 'test',
+  },
+];
+
+describe('a node is suitable only if', () => {
+  const blocked = (reason: Blocker['reason']): Partial<Candidate> => ({
+    blocker: { reason, message: reason },
+  });
+  const cases: readonly (readonly [string, Candidate, Partial<Request>, Facts['pools'] | undefined])[] = [
+    ['it has a GPU', node('n'), {}, undefined],
+    ['it has no GPU if none is required', gpuNode('n'), { gpus: 0 }, undefined],
+    ['it has enough GPUs', gpuNode('n'), { gpus: 3 }, undefined],
+    ['it has the labels of the selector', gpuNode('n'), { nodeSelector: { zone: 'a' } }, undefined],
+    ['its GPUs are of the model', gpuNode('n'), { model: 'NVIDIA-H100*' }, undefined],
+    ['it is ready', gpuNode('n', blocked('NotReady')), {}, undefined],
+    ['it is schedulable', gpuNode('n', blocked('Unschedulable')), {}, undefined],
+    ['it has no taint', gpuNode('n', blocked('Tainted')), {}, undefined],
+    ['its machine is powered on', gpuNode('n', blocked('PoweredOff')), {}, undefined],
+    ['its host is connected', gpuNode('n', blocked('HostUnavailable')), {}, undefined],
+    ['its host is not in maintenance', gpuNode('n', blocked('HostInMaintenance')), {}, undefined],
+    ['its facts are known', gpuNode('n', blocked('FactsUnknown')), {}, undefined],
+    ['no maintenance begins in the time', gpuNode('n', { maintenance: maintenance(99) }), {}, undefined],
+    [
+      'no maintenance is in progress',
+      gpuNode('n', { maintenance: maintenance(-1, 1) }),
+      { hours: 0 },
+      undefined,
+    ],
+    ['the time is within the horizon', gpuNode('n'), { hours: 8_761 }, undefined],
+    ['its GPUs are free', gpuNode('n'), {}, new Map([['n', pool('n', 2, { '': 2 })]])],
+    ['its pool is known', gpuNode('n'), {}, new Map()],
+  ];
+  test.each(cases)('%s', (_, candidate, fields, pools = new Map([['n', pool('n', 2)]])) => {
+    const given = { requests: [request('a', fields)], facts: { ...facts([candidate]), pools } };
+    expect(nodes(given)).toEqual({ a: undefined });
+  });
+
+  test.each([
+    ['maintenance begins right after the time', { maintenance: maintenance(100) }, {}],
+    ['maintenance is over', { maintenance: maintenance(-2, 0) }, {}],
+    ['maintenance is known beyond the horizon', { maintenance: maintenance(9_000) }, { hours: 8_800 }],
+    ['the model matches a pattern in other letters', {}, { model: '*a100*40gb' }],
+    ['the model is the same', {}, { model: 'nvidia-A100-SXM4-40GB' }],
+    ['the labels match', { labels: { zone: 'a', rack: '1' } }, { nodeSelector: { zone: 'a' } }],
+    ['all GPUs are wanted', {}, { gpus: 2 }],
+  ] as const)('… it is suitable if %s', (_, candidate, fields) => {
+    const given = {
+      requests: [request('a', fields)],
+      facts: facts([gpuNode('n', candidate)], [pool('n', 2)]),
+    };
+    expect(nodes(given)).toEqual({ a: 'n' });
+  });
+
+  test.each([
+    ['A100', false],
+    ['*A100', false],
+    ['NVIDIA-*-40GB', true],
+    ['*', true],
+    ['NVIDIA*NVIDIA*', false],
+    ['*40GB*40GB', false],
+  ])('the pattern %s matches the model: %s', (model, matches) => {
+    const given = { requests: [request('a', { model })], facts: facts([gpuNode('n')], [pool('n', 1)]) };
+    expect(nodes(given).a !== undefined).toBe(matches);
+  });
+});
+
+describe('a policy', () => {
+  const four = facts(
+    [
+      gpuNode('a', { cpuUsage: 30, memoryUsage: 10 }),
+      gpuNode('b', { cpuUsage: 20, memoryUsage: 20 }),
+      gpuNode('c', { cpuUsage: 20, memoryUsage: 5 }),
+      gpuNode('d', { cpuUsage: 40, memoryUsage: 5 }),
+    ],
+    [pool('a', 4), pool('b', 2), pool('c', 2, { '': 1 }), pool('d', 8, { '': 4 })],
+  );
+  test.each([
+    ['LeastCpu', 'b', 'ties go to the first name'],
+    ['LeastMemory', 'c', 'ties go to the lowest CPU demand'],
+    ['Pack', 'c', 'it has the fewest free GPUs'],
+    ['Spread', 'a', 'it has the most free GPUs; ties go to the lowest CPU demand'],
+  ] as const)('%s chooses node %s: %s', (policy, chosen, _) => {
+    expect(nodes({ requests: [request('r', { policy })], facts: four })).toEqual({ r: chosen });
+  });
+
+  test('Pack and Spread count requests on nodes without GPUs', () => {
+    const two = facts([node('a', { cpuUsage: 10 }), node('b', { cpuUsage: 20 })]);
+    const both = (policy: 'Pack' | 'Spread') => {
+      const requests = [
+        request('first', { gpus: 0, policy, age: 1 }),
+        request('second', { gpus: 0, policy }),
+      ];
+      return nodes({ requests, facts: two });
+    };
+    expect(both('Pack')).toEqual({ first: 'a', second: 'a' });
+    expect(both('Spread')).toEqual({ first: 'a', second: 'b' });
+  });
+});
+
+describe('requests for one GPU', () => {
+  const one = facts([gpuNode('n')], [pool('n', 1)]);
+
+  test('are answered first come, first served, and by UID if they are equally old', () => {
+    expect(nodes({ requests: [request('young'), request('old', { age: 9 })], facts: one })).toEqual({
+      old: 'n',
+      young: undefined,
+    });
+    expect(nodes({ requests: [request('b'), request('a')], facts: one })).toEqual({ a: 'n', b: undefined });
+  });
+
+  test('do not take it from a younger request that holds it', () => {
+    const requests = [request('old', { age: 9 }), request('young')];
+    expect(nodes({ requests, facts: one, reservations: { young: held('n') } })).toEqual({
+      young: 'n',
+      old: undefined,
+    });
+  });
+
+  test('leave it to pods that hold it without a reservation', () => {
+    const used = facts([gpuNode('n')], [pool('n', 1, { someone: 1 })]);
+    expect(nodes({ requests: [request('a')], facts: used })).toEqual({ a: undefined });
+    expect(nodes({ requests: [request('someone')], facts: used }), 'its own pods').toEqual({ someone: 'n' });
+  });
+
+  test('leave it to the request with the pods that hold it, although an older one waits', () => {
+    const known = facts([gpuNode('n1')], [pool('n1', 1, { young: 1 })]);
+    const requests = [request('old', { age: 1 }), request('young')];
+    expect(nodes({ facts: known, requests })).toEqual({ old: undefined, young: 'n1' });
+  });
+
+  test('share a pool that several nodes draw from', () => {
+    const ofHost = { gpus: { pool: 'esx', models: [] } };
+    const shared = facts([gpuNode('n1', ofHost), gpuNode('n2', ofHost)], [pool('esx', 1)]);
+    const requests = [request('a', { age: 1 }), request('b')];
+    expect(nodes({ requests, facts: shared })).toEqual({ a: 'n1', b: undefined });
+  });
+
+  test('count a reservation and the pods that use it once', () => {
+    const two = facts([gpuNode('n')], [pool('n', 2, { a: 1 })]);
+    const given = {
+      requests: [request('a', { age: 1 }), request('b')],
+      facts: two,
+      reservations: { a: held('n') },
+    };
+    expect(nodes(given)).toEqual({ a: 'n', b: 'n' });
+  });
+
+  test('respect the reservation of an object that is not known yet', () => {
+    const { verdicts, reservations } = run({
+      ...{ requests: [request('b')], facts: one },
+      reservations: { gone: held('n') },
+    });
+    expect(verdicts.get('b')?.reservation).toBeUndefined();
+    expect([...reservations.keys()]).toEqual(['gone']);
+  });
+});
+
+describe('a reservation', () => {
+  const two = facts([gpuNode('a', { cpuUsage: 1 }), gpuNode('b')], [pool('a', 1), pool('b', 1)]);
+  const withA = (
+    fields: Partial<Candidate>,
+    pools = [pool('a', 1), pool('b', 1)],
+    more: Partial<Facts> = {},
+  ) => facts([gpuNode('a', fields), gpuNode('b')], pools, more);
+  /** The pod of the job is bound to a node. */
+  const activeOn = (...names: readonly string[]): Pick<Facts, 'jobs'> => ({
+    jobs: new Map([['r', job('Active', names)]]),
+  });
+  const blocker = { reason: 'Unschedulable', message: 'cordoned' } as const;
+  const only = (given: Given, now = NOW) => {
+    const { verdicts, reservations } = run({ requests: [request('r')], ...given }, now);
+    return { ...verdicts.get('r'), stored: reservations.get('r') };
+  };
+
+  test('is kept while its node is suitable, even if another node is better', () => {
+    const reservation = held('b');
+    expect(only({ facts: two, reservations: { r: reservation } }, NOW + HOUR_MS).reservation).toBe(
+      reservation,
+    );
+  });
+
+  test.each([
+    ['its node is cordoned', { blocker }, undefined],
+    ['maintenance is planned in its time', { maintenance: maintenance(50) }, undefined],
+    ['its node has lost its GPUs', { gpus: undefined }, undefined],
+    ['a pod took its GPU', {}, [pool('a', 1, { '': 1 }), pool('b', 1)]],
+  ] as const)('is made again if %s', (_, fields, pools) => {
+    const now = NOW + HOUR_MS;
+    expect(
+      only({ facts: withA(fields, pools && [...pools]), reservations: { r: held('a') } }, now).reservation,
+    ).toEqual(held('b', { key: 'ml/r', from: now, until: now + 100 * HOUR_MS }));
+  });
+
+  test('is dropped if no other node is suitable', () => {
+    const given = {
+      facts: facts([gpuNode('a', { blocker })], [pool('a', 1)]),
+      reservations: { r: held('a') },
+    };
+    expect(only(given)).toMatchObject({ reservation: undefined, stored: undefined });
+  });
+
+  test('stays if the facts of its node are unknown, and no new one is made there', () => {
+    const unknown = facts([node('a', { blocker: { reason: 'FactsUnknown', message: 'stale' } })]);
+    const reservation = held('a');
+    expect(only({ facts: unknown, reservations: { r: reservation } })).toMatchObject({
+      ...{ reservation, degradedBy: undefined },
+    });
+    expect(only({ facts: unknown }).reservation).toBeUndefined();
+  });
+
+  test('stays while its job runs, and reports what worsened', () => {
+    expect(
+      only({ facts: withA({ blocker }, undefined, activeOn('a')), reservations: { r: held('a') } }),
+    ).toMatchObject({
+      ...{ reservation: { node: 'a', inUse: true }, degradedBy: 'Unschedulable' },
+    });
+  });
+
+  test('is made again if the node of its running job is gone', () => {
+    const gone = facts([gpuNode('b')], [pool('b', 1)], activeOn());
+    expect(only({ facts: gone, reservations: { r: held('a', { inUse: true }) } })).toMatchObject({
+      ...{ reservation: { node: 'b', isRepeated: true }, degradedBy: undefined },
+    });
+  });
+
+  test('of a paused object is neither made nor moved', () => {
+    const requests = [request('r', { mayReserve: false })];
+    expect(only({ requests, facts: two }).reservation).toBeUndefined();
+    expect(only({ requests, facts: withA({ blocker }), reservations: { r: held('a') } })).toMatchObject({
+      ...{ reservation: { node: 'a' }, degradedBy: 'Unschedulable' },
+    });
+    const gone = facts([gpuNode('b')], [pool('b', 1)]);
+    expect(only({ requests, facts: gone, reservations: { r: held('a') } })).toMatchObject({
+      ...{ reservation: { node: 'a' }, degradedBy: 'NodeGone' },
+    });
+  });
+
+  test('follows its node to another pool', () => {
+    const moved = facts([gpuNode('a', { gpus: { pool: 'esx-2', models: [] } })], [pool('esx-2', 1)]);
+    expect(only({ facts: moved, reservations: { r: held('a') } }).reservation).toEqual(
+      held('a', { pool: 'esx-2' }),
+    );
+  });
+
+  describe('whose machine moves to a host without a free GPU', () => {
+    const onHosts = (hosts: Readonly<Record<string, string>>, more: Partial<Facts> = {}) =>
+      facts(
+        Object.entries(hosts).map(([name, host]) => gpuNode(name, { gpus: { pool: host, models: [] } })),
+        [pool('x', 1), pool('y', 1), pool('z', 1)],
+        more,
+      );
+    const requests = [request('a', { age: 9 }), request('b')];
+    const reservations = { a: held('n1', { pool: 'x' }), b: held('n2', { pool: 'y' }) };
+    const pools = (given: Given) =>
+      Object.fromEntries(
+        [...run(given).reservations].map(([uid, { node: on, pool: id }]) => [uid, [on, id]]),
+      );
+
+    test('takes no GPU from another one that stays', () => {
+      const paused = requests.map((each) => ({ ...each, mayReserve: false }));
+      const given = { requests: paused, facts: onHosts({ n1: 'y', n2: 'y' }), reservations };
+      expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'] });
+      expect(run(given).verdicts.get('a')?.degradedBy).toBe('Reserved');
+      expect(run(given).verdicts.get('b')?.degradedBy).toBeUndefined();
+    });
+
+    test('is made again, and the one that has the GPU keeps it', () => {
+      const known = onHosts({ n1: 'y', n2: 'y', n3: 'z' });
+      expect(pools({ requests, facts: known, reservations })).toEqual({ a: ['n3', 'z'], b: ['n2', 'y'] });
+    });
+
+    test('does not take the GPU of one that cannot follow its own machine', () => {
+      const three = [...requests, request('c')].map((each) => ({ ...each, mayReserve: false }));
+      const known = onHosts({ n1: 'y', n2: 'z', n3: 'z' });
+      const given = {
+        requests: three,
+        facts: known,
+        reservations: { ...reservations, c: held('n3', { pool: 'z' }) },
+      };
+      expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'], c: ['n3', 'z'] });
+    });
+
+    test('follows it after the other machine has left', () => {
+      expect(pools({ requests, facts: onHosts({ n1: 'y', n2: 'z' }), reservations })).toEqual({
+        ...{ a: ['n1', 'y'], b: ['n2', 'z'] },
+      });
+    });
+  });
+
+  test('is made again for a changed spec', () => {
+    const requests = [request('r', { generation: 2, hours: 5 })];
+    expect(only({ requests, facts: two, reservations: { r: held('b') } }).reservation).toMatchObject({
+      ...{ node: 'a', generation: 2, until: NOW + 5 * HOUR_MS },
+    });
+  });
+
+  test('for a spec that is newer than the request stays, live or ended', () => {
+    const newer = held('b', { generation: 2, gpus: 2 });
+    expect(only({ facts: two, reservations: { r: newer } }).reservation).toEqual(newer);
+    const ended = { ...newer, ended: { at: NOW, reason: 'JobEnded' } } as const;
+    expect(only({ facts: two, reservations: { r: ended } }).reservation).toEqual(ended);
+  });
+
+  test('of a running job is extended for a changed spec', () => {
+    const requests = [request('r', { generation: 2, hours: 120 })];
+    const given = { requests, facts: { ...two, ...activeOn('b') }, reservations: { r: held('b') } };
+    expect(only(given, NOW + HOUR_MS).reservation).toMatchObject({
+      ...{ node: 'b', generation: 2, from: NOW, until: NOW + 120 * HOUR_MS },
+    });
+    const tooMany = [request('r', { generation: 2, gpus: 2 })];
+    expect(only({ ...given, requests: tooMany })).toMatchObject({
+      ...{ reservation: { node: 'b', generation: 1, gpus: 1 }, degradedBy: 'TooFewGpus' },
+    });
+  });
+
+  test('of a running job ends if its time is shortened to one that has passed', () => {
+    const requests = [request('r', { generation: 2, hours: 5 }), request('next')];
+    const one = facts([gpuNode('a')], [pool('a', 1)], activeOn('a'));
+    const given = { requests, facts: one, reservations: { r: held('a', { inUse: true }) } };
+    expect(only(given, NOW + 6 * HOUR_MS).reservation).toMatchObject({
+      ...{ generation: 2, until: NOW + 5 * HOUR_MS, ended: { reason: 'TimePassed' } },
+    });
+    expect(nodes(given, NOW + 6 * HOUR_MS).next).toBe('a');
+  });
+
+  test('of a running job does not grow into GPUs of a reservation that stays', () => {
+    const one = facts([gpuNode('n')], [pool('n', 2)], activeOn('n'));
+    const changed = request('r', { age: 9, generation: 2, gpus: 2 });
+    const requests = [changed, request('paused', { mayReserve: false })];
+    const given = { requests, facts: one, reservations: { r: held('n'), paused: held('n') } };
+    const { reservations, verdicts } = run(given);
+    expect(reservations.get('r')).toMatchObject({ generation: 1, gpus: 1 });
+    expect(verdicts.get('r')?.degradedBy).toBe('Reserved');
+    expect(reservations.get('paused')).toEqual(held('n'));
+  });
+
+  test('of a paused object stays as it is when the spec changes', () => {
+    const requests = [request('r', { generation: 2, gpus: 0, hours: 5, mayReserve: false })];
+    expect(only({ requests, facts: two, reservations: { r: held('a') } }).reservation).toEqual(held('a'));
+  });
+
+  test('of a paused object whose spec changed follows its node only to a pool with enough GPUs', () => {
+    const paused = request('a', { generation: 2, gpus: 1, mayReserve: false });
+    const moved = (total: number) =>
+      run({
+        requests: [paused],
+        facts: facts([gpuNode('n', { gpus: { pool: 'host', models: [] } })], [pool('host', total)]),
+        reservations: { a: held('n', { gpus: 2 }) },
+      }).reservations.get('a');
+    expect(moved(1)).toMatchObject({ pool: 'n', gpus: 2 });
+    expect(moved(2)).toMatchObject({ pool: 'host', gpus: 2 });
+  });
+
+  test('is not lost to an older request because of a change that needs no more GPUs', () => {
+    const one = facts([gpuNode('n')], [pool('n', 2)]);
+    const requests = [request('r', { generation: 2 }), request('old', { age: 9, gpus: 2 })];
+    const given = { requests, facts: one, reservations: { r: held('n', { gpus: 2 }) } };
+    expect(nodes(given)).toEqual({ r: 'n', old: undefined });
+    const more = [request('r', { generation: 2, gpus: 2 }), request('old', { age: 9, gpus: 2 })];
+    expect(nodes({ ...given, requests: more, reservations: { r: held('n') } })).toEqual({
+      r: undefined,
+      old: 'n',
+    });
+  });
+
+  test('of the oldest requests is kept if the pool has fewer GPUs than before', () => {
+    const fewer = facts([gpuNode('n')], [pool('n', 1)]);
+    const requests = [request('young'), request('old', { age: 9 })];
+    const reservations = { young: held('n'), old: held('n') };
+    expect(nodes({ requests, facts: fewer, reservations })).toEqual({ old: 'n', young: undefined });
+    const running = { ...reservations, young: held('n', { inUse: true }) };
+    const jobs = new Map([['young', job('Active', ['n'])]]);
+    expect(nodes({ requests, facts: { ...fewer, jobs }, reservations: running })).toEqual({
+      ...{ young: 'n', old: undefined },
+    });
+  });
+
+  test('ends when its time has passed, and is made again when the spec changes', () => {
+    const end = NOW + 100 * HOUR_MS;
+    const { reservation } = only({ facts: two, reservations: { r: held('a') } }, end);
+    expect(reservation).toEqual(held('a', { ended: { at: end, reason: 'TimePassed' } }));
+    const reservations = { r: held('a', reservation) };
+    expect(only({ facts: two, reservations }, end + 1).reservation).toEqual(reservation);
+    const requests = [request('r', { generation: 2 })];
+    expect(only({ requests, facts: two, reservations }, end + 1).reservation).toMatchObject({
+      ...{ node: 'a', isRepeated: true, from: end + 1 },
+    });
+  });
+
+  test.each([
+    ['its job has ended', 'Ended', { inUse: true }, true],
+    ['its job is gone', undefined, { inUse: true }, true],
+    ['its job ended before it was observed', 'Ended', {}, true],
+    ['no job has begun', undefined, {}, false],
+    ['only an earlier job has ended', 'Ended', { isRepeated: true }, false],
+    ['its job is active', 'Active', { inUse: true }, false],
+    ['its Job, which was observed in use, waits', 'Waiting', { inUse: true }, false],
+    ['a Job waits to start', 'Waiting', {}, false],
+  ] as const)('%s: it ends or not', (_, state, fields, isEnded) => {
+    const jobs: Facts['jobs'] = new Map(state === undefined ? [] : [['r', job(state)]]);
+    const { reservation } = only({ facts: { ...two, jobs }, reservations: { r: held('a', fields) } });
+    expect(reservation?.ended?.reason).toBe(isEnded ? 'JobEnded' : undefined);
+  });
+
+  test('of a job that its controller may start again ends some time after its last pod', () => {
+    const running = { ...two, jobs: new Map([['r', job('Active', ['a'], { mayRestart: true })]]) };
+    const at = (known: Facts, before: Reservation, ms: number) => {
+      const result = run({ requests: [request('r')], facts: known, reservations: { r: before } }, NOW + ms);
+      return { stored: result.reservations.get('r') ?? before, nextAt: result.nextAt };
+    };
+    const used = at(running, held('a'), 0).stored;
+    const idle = at(two, used, 1_000);
+    expect(idle).toMatchObject({ stored: { idleSince: NOW + 1_000 }, nextAt: NOW + 1_000 + IDLE_MS });
+    expect(idle.stored.ended).toBeUndefined();
+    expect(at(running, idle.stored, 2_000).stored, 'started again').toEqual(used);
+    const ended = at(two, idle.stored, 1_000 + IDLE_MS).stored;
+    expect(ended.ended).toEqual({ at: NOW + 1_000 + IDLE_MS, reason: 'JobEnded' });
+  });
+
+  test('moves although its job is active, while no pod is bound to the node', () => {
+    const reservations = { r: held('a', { inUse: true }) };
+    const gated = withA({ blocker }, undefined, {
+      jobs: new Map([['r', job('Active', [], { pinnedTo: ['a'] })]]),
+    });
+    expect(only({ facts: gated, reservations })).toMatchObject({
+      ...{ reservation: { node: 'b', inUse: true }, degradedBy: 'PodsOnOtherNode' },
+    });
+  });
+
+  test('that is missing is made again for the node on which its pods run', () => {
+    const known = facts(
+      [gpuNode('a', { cpuUsage: 1 }), gpuNode('b')],
+      [pool('a', 1), pool('b', 1, { r: 1 })],
+      activeOn('b'),
+    );
+    expect(only({ facts: known }).reservation).toMatchObject({ node: 'b', inUse: true });
+  });
+
+  test('is degraded while pods of its job are bound to another node', () => {
+    const given = { facts: { ...two, ...activeOn('b') }, reservations: { r: held('a') } };
+    expect(only(given)).toMatchObject({ reservation: { node: 'a' }, degradedBy: 'PodsOnOtherNode' });
+    expect(only({ ...given, facts: { ...two, ...activeOn('a') } }).degradedBy).toBeUndefined();
+  });
+
+  test('that has ended holds no GPUs', () => {
+    const one = facts([gpuNode('n')], [pool('n', 1)]);
+    const requests = [request('r', { age: 9 }), request('next')];
+    expect(nodes({ requests, facts: one, reservations: { r: held('n', { until: NOW }) } })).toEqual({
+      ...{ r: 'n', next: 'n' },
+    });
+  });
+
+  test('without an end is kept until maintenance begins', () => {
+    const planned = withA({ maintenance: maintenance(5, 7) });
+    const requests = [request('r', { hours: 0 })];
+    const reservations = { r: held('a', { until: undefined }) };
+    expect(only({ requests, facts: planned, reservations }).reservation?.node).toBe('a');
+    expect(only({ requests, facts: planned, reservations }, NOW + 5 * HOUR_MS).reservation?.node).toBe('b');
+  });
+});
+
+describe('the space for reservations', () => {
+  const ofNamespace = (namespace: string, count: number, age = 0) =>
+    Array.from({ length: count }, (_, index) => {
+      const uid = `${namespace}-${String(index).padStart(4, '0')}`;
+      return request(uid, { key: `${namespace}/${'x'.repeat(240)}${uid}`, gpus: 0, age });
+    });
+  const cpu = facts([node('cpu')]);
+
+  test('is limited for each namespace, so that others get answers', () => {
+    const { verdicts, reservations } = run({
+      ...{ requests: [...ofNamespace('greedy', 3_000, 9), ...ofNamespace('ml', 1)], facts: cpu },
+    });
+    expect(verdicts.get('greedy-0000')?.reservation?.node).toBe('cpu');
+    expect(verdicts.get('greedy-2999')).toMatchObject({
+      ...{ reservation: undefined, refusedBy: 'TooManyReservations' },
+    });
+    expect(verdicts.get('ml-0000')?.reservation?.node).toBe('cpu');
+    expect(reservations.size).toBeLessThan(1_000);
+  });
+
+  test('is never exceeded, also after all reservations have ended', () => {
+    const requests = ['a', 'b', 'c', 'd', 'e'].flatMap((namespace) => ofNamespace(namespace, 900));
+    const first = run({ requests, facts: cpu });
+    const ended = allocate(
+      { requests, facts: cpu, reservations: first.reservations, horizonMs: HORIZON_MS },
+      NOW + 200 * HOUR_MS,
+    );
+    const bytes = [...ended.reservations].map(
+      ([uid, each]) => uid.length + JSON.stringify(formatReservation(each)).length + 4,
+    );
+    expect(bytes.reduce((sum, each) => sum + each, 0)).toBeLessThan(2 ** 20);
+    expect(ended.reservations.size).toBeGreaterThan(1_000);
+  });
+});
+
+test('nodes are compared once for equal requests that no node meets', () => {
+  let reads = 0;
+  const watched: Candidate = Object.defineProperty(gpuNode('n'), 'labels', {
+    get: () => {
+      reads += 1;
+      return {};
+    },
+  });
+  const known = facts([watched], [pool('n', 1)]);
+  const requests = Array.from({ length: 50 }, (_, index) =>
+    request(`r${index}`, { nodeSelector: { zone: 'a' }, policy: index % 2 === 0 ? 'Pack' : 'LeastCpu' }),
+  );
+  expect(Object.values(nodes({ requests, facts: known })).every((each) => each === undefined)).toBe(true);
+  expect(reads).toBe(1);
+});
+
+describe('the next change without an event', () => {
+  test.each([
+    ['nothing is planned', [], {}, undefined],
+    ['the end of a reservation', [], { r: held('n') }, 100],
+    ['the start of maintenance', maintenance(5, 7), { r: held('n', { until: NOW + 3 * HOUR_MS }) }, 3],
+    ['the end of maintenance', maintenance(-1, 7), {}, 7],
+    [
+      'the end of a reservation that is over',
+      [],
+      { r: held('n', { ended: { at: NOW, reason: 'JobEnded' } }) },
+      undefined,
+    ],
+  ] as const)('%s', (_, planned, reservations, hours) => {
+    const known = facts([gpuNode('n', { maintenance: planned })], [pool('n', 1)]);
+    const { nextAt } = run({ facts: known, reservations });
+    expect(nextAt).toBe(hours === undefined ? undefined : NOW + hours * HOUR_MS);
+  });
+});

@@ -1,0 +1,261 @@
+import { apiError } from '@vmwright/runtime';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { EntryServer } from '../ledger/testing.ts';
+import { Allocations, type StoredAllocation } from './allocations.ts';
+import type { Facts } from './candidate.ts';
+import { type ReservationStore, reservationsIn } from './ledger.ts';
+import { HOUR_MS } from './maintenance.ts';
+import { Requests } from './requests.ts';
+import { parseReservation } from './reservation.ts';
+import type { GPUInfo } from './resource.ts';
+import { facts, gpuNode, job, NOW, pool } from './testing.ts';
+
+const now = () => NOW;
+
+class Server extends EntryServer {
+  /** UIDs of the GPUInfos whose job exists. */
+  readonly jobs = new Set<string>();
+  readonly reservations: ReservationStore = {
+    ...this.store,
+    findJob: async (_, uid) => (this.jobs.has(uid) ? job('Active', ['n']) : undefined),
+  };
+}
+
+/** A replica of the operator with its own cache of requests and its own facts. */
+class Replica {
+  readonly requests = new Requests();
+  readonly enqueued: string[] = [];
+  facts: Facts;
+  readonly allocations: Allocations;
+
+  constructor(known: Facts) {
+    this.facts = known;
+    this.allocations = new Allocations({
+      requests: this.requests,
+      facts: () => this.facts,
+      horizonMs: 8_760 * HOUR_MS,
+      onStored: (keys) => this.enqueued.push(...keys),
+    });
+  }
+
+  see(...names: readonly string[]): void {
+    for (const name of names) this.requests.update({ type: 'added', key: `ml/${name}`, object: info(name) });
+  }
+
+  forget(name: string): void {
+    this.requests.update({ type: 'removed', key: `ml/${name}`, object: info(name) });
+  }
+}
+
+function info(name: string): GPUInfo {
+  return {
+    metadata: {
+      namespace: 'ml',
+      name,
+      uid: name,
+      generation: 1,
+      creationTimestamp: `2026-01-01T00:00:0${name.length}Z`,
+    },
+    spec: { desAccTime: 10, gpuRequired: true },
+  };
+}
+
+const one = facts([gpuNode('n')], [pool('n', 1)]);
+const nodeOf = ({ allocation }: StoredAllocation, uid: string) =>
+  allocation.verdicts.get(uid)?.reservation?.node;
+
+describe('an allocation', () => {
+  test('is stored before it is returned, and computed once for all reconciles of a change', async () => {
+    const server = new Server();
+    const replica = new Replica(one);
+    replica.see('a', 'bb');
+    const results = await Promise.all(
+      [1, 2, 3].map(() => replica.allocations.current(server.reservations, now)),
+    );
+    expect(new Set(results).size).toBe(1);
+    expect(server).toMatchObject({ reads: 1, writes: 1 });
+    expect([...reservationsIn(server.entries)]).toMatchObject([['a', { node: 'n', gpus: 1 }]]);
+    expect(replica.enqueued, 'the holder, and those that wait').toEqual(['ml/a', 'ml/bb']);
+    await replica.allocations.current(server.reservations, now);
+    expect(server, 'nothing has changed').toMatchObject({ reads: 1, writes: 1 });
+  });
+
+  test('is computed again when facts, requests or the time change', async () => {
+    const server = new Server();
+    const replica = new Replica(one);
+    replica.see('a');
+    const current = (at = NOW) => replica.allocations.current(server.reservations, () => at);
+    const first = await current();
+    replica.facts = { ...facts([]), version: 2 };
+    expect(nodeOf(await current(), 'a')).toBeUndefined();
+    replica.facts = { ...one, version: 3 };
+    replica.see('bb');
+    expect(nodeOf(await current(), 'a')).toBe('n');
+    const ended = await current(NOW + 10 * HOUR_MS);
+    expect(ended.allocation.verdicts.get('a')?.reservation?.ended?.reason).toBe('TimePassed');
+    expect(nodeOf(ended, 'bb')).toBe('n');
+    expect(first.allocation).not.toBe(ended.allocation);
+  });
+
+  test('drops a reservation only if the API server confirms that its object is gone', async () => {
+    const server = new Server();
+    const old = new Replica(one);
+    old.see('a');
+    await old.allocations.current(server.reservations, now);
+    server.objects.add('a');
+    const late = new Replica(one); // its cache lacks the object a
+    late.see('bb');
+    expect(nodeOf(await late.allocations.current(server.reservations, now), 'bb')).toBeUndefined();
+    server.objects.delete('a');
+    late.see('ccc');
+    const later = () => NOW + 30_000;
+    expect(nodeOf(await late.allocations.current(server.reservations, later), 'bb')).toBe('n');
+    expect([...server.entries.values.keys()]).toEqual(['bb']);
+  });
+
+  test('ends a reservation only if the API server confirms that its job is gone', async () => {
+    const server = new Server();
+    const replica = new Replica({ ...one, jobs: new Map([['a', job('Active', ['n'])]]) });
+    replica.see('a');
+    await replica.allocations.current(server.reservations, now);
+    server.jobs.add('a');
+    replica.facts = { ...one, version: 2 }; // the watch of jobs is late
+    const ended = async (at = NOW) => {
+      const { allocation } = await replica.allocations.current(server.reservations, () => at);
+      return allocation.verdicts.get('a')?.reservation?.ended?.reason;
+    };
+    expect(await ended()).toBeUndefined();
+    replica.facts = { ...one, version: 3, jobs: new Map([['a', job('Ended')]]) }; // the watch of pods is late
+    expect(await ended()).toBeUndefined();
+    server.jobs.clear();
+    expect(await ended(NOW + 30_000), 'it is asked again after some time').toBe('JobEnded');
+  });
+
+  test('looks up missing objects and jobs at once, and lets other replicas write in between', async () => {
+    const server = new Server();
+    const four = facts([gpuNode('n')], [pool('n', 4)]);
+    const known = { ...four, jobs: new Map(['a', 'bb', 'ccc'].map((uid) => [uid, job('Active', ['n'])])) };
+    const replica = new Replica(known);
+    replica.see('a', 'bb', 'ccc');
+    await replica.allocations.current(server.reservations, now);
+    let [running, most] = [0, 0];
+    const slow: ReservationStore = {
+      ...server.reservations,
+      findJob: async () => {
+        running += 1;
+        most = Math.max(most, running);
+        for (let turn = 0; turn < 50; turn++) await Promise.resolve();
+        running -= 1;
+        return job('Active', ['n']);
+      },
+    };
+    replica.facts = { ...four, version: 2 };
+    await Promise.all([1, 2].map(() => replica.allocations.current(slow, now)));
+    expect(most).toBe(3);
+  });
+
+  test('drops the reservation of an object that was deleted before the cache had it', async () => {
+    const server = new Server();
+    const old = new Replica(one);
+    old.see('a');
+    await old.allocations.current(server.reservations, now);
+    server.objects.add('a');
+    const late = new Replica(one);
+    await late.allocations.sweep(server.reservations, now);
+    expect([...server.entries.values.keys()]).toEqual(['a']);
+    server.objects.delete('a');
+    await late.allocations.sweep(server.reservations, () => NOW + 60_000);
+    expect([...server.entries.values.keys()]).toEqual([]);
+  });
+
+  test('continues from the stored reservations after a crash before any status was written', async () => {
+    const server = new Server();
+    const two = facts(
+      [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
+      [pool('m', 1), pool('n', 1)],
+    );
+    const crashed = new Replica(two);
+    crashed.see('a');
+    expect(nodeOf(await crashed.allocations.current(server.reservations, now), 'a')).toBe('m');
+    const next = new Replica({
+      ...two,
+      candidates: two.candidates.map((each) => ({ ...each, cpuUsage: -each.cpuUsage })),
+    });
+    next.see('a');
+    expect(nodeOf(await next.allocations.current(server.reservations, now), 'a'), 'n is better now').toBe(
+      'm',
+    );
+  });
+
+  test('fails if the write fails, and the next one reads again', async () => {
+    const server = new Server();
+    const replica = new Replica(one);
+    replica.see('a');
+    const lost: ReservationStore = {
+      ...server.reservations,
+      write: async (entries, changes) => {
+        await server.reservations.write(entries, changes);
+        throw apiError('no answer', { status: 500 });
+      },
+    };
+    await expect(replica.allocations.current(lost, now)).rejects.toThrow('no answer');
+    expect(nodeOf(await replica.allocations.current(server.reservations, now), 'a')).toBe('n');
+    expect(server.writes).toBe(1);
+  });
+
+  test('ignores and replaces entries that people made invalid', async () => {
+    const server = new Server();
+    server.entries = {
+      resourceVersion: '1',
+      values: new Map([
+        ['a', '{"node":'],
+        ['x', '{}'],
+      ]),
+    };
+    const replica = new Replica(one);
+    replica.see('a');
+    await replica.allocations.current(server.reservations, now);
+    expect([...server.entries.values].map(([uid, text]) => [uid, parseReservation(text)?.node])).toEqual([
+      ['a', 'n'],
+    ]);
+  });
+
+  test('never stores more reservations than GPUs, whichever replicas act in whichever order', async () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const action = fc.record({
+      replica: fc.nat(2),
+      name: fc.constantFrom(...names),
+      type: fc.constantFrom('current', 'current', 'see', 'forget', 'restart', 'facts'),
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(action, { maxLength: 60 }),
+        fc.infiniteStream(fc.nat(6)),
+        async (actions, turns) => {
+          const known = facts([gpuNode('m'), gpuNode('n')], [pool('m', 1), pool('n', 1)]);
+          const server = new Server(() => turns.next().value ?? 0);
+          for (const name of names) server.objects.add(name);
+          const replicas = [0, 1, 2].map(() => new Replica(known));
+          await Promise.all(
+            actions.map(async ({ replica: index, name, type }) => {
+              const replica = replicas[index];
+              if (replica === undefined) return;
+              if (type === 'see') replica.see(name);
+              else if (type === 'forget') replica.forget(name);
+              else if (type === 'restart') replica.allocations.reset();
+              else if (type === 'facts') replica.facts = { ...known, version: replica.facts.version + 1 };
+              else {
+                const { allocation } = await replica.allocations.current(server.reservations, now);
+                const used = [...allocation.reservations.values()].map(({ pool: id }) => id);
+                expect(new Set(used).size).toBe(used.length);
+              }
+            }),
+          );
+          expect(server.most).toBeLessThanOrEqual(2);
+        },
+      ),
+      { numRuns: 300 },
+    );
+  });
+});

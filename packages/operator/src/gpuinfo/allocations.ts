@@ -1,0 +1,144 @@
+import type { Entries } from '../ledger/entry-store.ts';
+import { Ledger, type LedgerOperation } from '../ledger/ledger.ts';
+import { type Allocation, allocate } from './allocate.ts';
+import type { Facts } from './candidate.ts';
+import { Confirmations, RECHECK_MS, type Unconfirmed } from './confirmations.ts';
+import { changesTo, type ReservationStore, reservationsIn } from './ledger.ts';
+import type { Requests } from './requests.ts';
+
+export interface AllocationsOptions {
+  readonly requests: Requests;
+  /** Returns the current facts. */
+  readonly facts: () => Facts;
+  readonly horizonMs: number;
+  /** Called with the keys of the GPUInfos whose answer may have changed after reservations were stored. */
+  readonly onStored: (keys: readonly string[]) => void;
+}
+
+/** An allocation whose reservations are stored, and the facts that it is based on. */
+export interface StoredAllocation {
+  readonly facts: Facts;
+  readonly allocation: Allocation;
+}
+
+interface Latest extends StoredAllocation {
+  readonly requestsVersion: number;
+  readonly entries: Entries;
+}
+
+/**
+ * The current allocation of nodes and GPUs to all requests.
+ *
+ * Guarantees: an allocation is returned only after its reservations are stored with the resourceVersion of those that it was
+ * computed from. So two replicas, or a crash before a status is written, never promise a GPU twice. It is computed once per change of
+ * facts, requests or reservations, and shared by the reconciles of all objects. A reservation is dropped, or ended because its job is
+ * gone, only if the API server confirms that the object or the job does not exist.
+ */
+export class Allocations {
+  readonly #options: AllocationsOptions;
+  readonly #ledger = new Ledger();
+  readonly #confirmations = new Confirmations();
+  /** Lookups that run for all reconciles that wait for an allocation. */
+  #lookups: Promise<unknown> | undefined;
+  #latest: Latest | undefined;
+
+  constructor(options: AllocationsOptions) {
+    this.#options = options;
+  }
+
+  /** Forgets what is known about the stored reservations, at the start of a leadership term. */
+  reset(): void {
+    this.#ledger.reset();
+    this.#confirmations.reset();
+    this.#latest = undefined;
+  }
+
+  /** Latest allocation; undefined before the first one of a leadership term. */
+  get latest(): StoredAllocation | undefined {
+    return this.#latest;
+  }
+
+  /** Returns the allocation for the current facts and requests. @param now returns milliseconds since 1970 */
+  async current(store: ReservationStore, now: () => number): Promise<StoredAllocation> {
+    const known = this.#known(now());
+    if (known !== undefined) return known;
+    try {
+      await this.#lookUp(store, now);
+      return await this.#ledger.decide(store, (operation) => this.#update(operation, store, now));
+    } catch (error) {
+      this.#confirmations.reset(); // the next attempt must not be based on what was true before this one
+      throw error;
+    }
+  }
+
+  /** Drops reservations of objects that were deleted before the cache had them. */
+  async sweep(store: ReservationStore, now: () => number): Promise<void> {
+    const { reservations, verdicts } = this.#latest?.allocation ?? {};
+    if (reservations?.keys().some((uid) => !verdicts?.has(uid))) this.#latest = undefined;
+    await this.current(store, now);
+  }
+
+  /** Looks up what the caches lack before the operation, so that other operations do not wait for it. */
+  async #lookUp(store: ReservationStore, now: () => number): Promise<void> {
+    const entries = await this.#ledger.read(store);
+    this.#lookups ??= this.#confirmations
+      .ask(this.#unconfirmed(entries), store, now())
+      .finally(() => (this.#lookups = undefined));
+    await this.#lookups;
+  }
+
+  #unconfirmed(entries: Entries): Unconfirmed {
+    const { requests, facts } = this.#options;
+    return { reservations: reservationsIn(entries), requests: requests.all, facts: facts() };
+  }
+
+  /** Returns the latest allocation if nothing that it depends on has changed. */
+  #known(now: number): StoredAllocation | undefined {
+    const { requests, facts } = this.#options;
+    const latest = this.#latest;
+    if (latest === undefined || latest.entries !== this.#ledger.known) return undefined;
+    if (latest.requestsVersion !== requests.version) return undefined;
+    if (latest.facts.version !== facts().version) return undefined;
+    return now >= (latest.allocation.nextAt ?? Number.POSITIVE_INFINITY) ? undefined : latest;
+  }
+
+  async #update(
+    operation: LedgerOperation,
+    store: ReservationStore,
+    now: () => number,
+  ): Promise<StoredAllocation> {
+    const known = this.#known(now()); // another reconcile may have computed it while this one waited
+    if (known !== undefined) return known;
+    const { requests, facts: currentFacts, horizonMs, onStored } = this.#options;
+    const confirmations = this.#confirmations;
+    while (await confirmations.ask(this.#unconfirmed(operation.entries), store, now()));
+    // No await from here to the write: the allocation must be based on the newest facts and requests.
+    const facts = currentFacts();
+    const { all, version } = requests;
+    const unconfirmed = this.#unconfirmed(operation.entries);
+    const unobserved = confirmations.unobserved(unconfirmed);
+    const jobs = new Map([...facts.jobs, ...unobserved]);
+    const reservations = confirmations.existing(unconfirmed);
+    const computed = allocate({ requests: all, facts: { ...facts, jobs }, reservations, horizonMs }, now());
+    const allocation = unobserved.size === 0 ? computed : dueWithin(computed, now() + RECHECK_MS);
+    confirmations.settle(computed.reservations);
+    const changes = changesTo(operation.entries, allocation.reservations);
+    if (changes !== undefined) await operation.write(changes);
+    this.#latest = { facts, allocation, requestsVersion: version, entries: operation.entries };
+    if (changes !== undefined) onStored(affected(allocation, changes));
+    return this.#latest;
+  }
+}
+
+/** Returns the allocation, which is computed again at this time at the latest. */
+function dueWithin(allocation: Allocation, at: number): Allocation {
+  return { ...allocation, nextAt: Math.min(allocation.nextAt ?? at, at) };
+}
+
+/** Returns the keys of the objects whose reservation has changed, and of those that wait for one. */
+function affected({ verdicts }: Allocation, changes: object): readonly string[] {
+  const keys: string[] = [];
+  for (const [uid, { request, reservation }] of verdicts)
+    if (reservation === undefined || uid in changes) keys.push(request.key);
+  return keys;
+}

@@ -1,0 +1,189 @@
+import type { Caches } from '@vmwright/runtime';
+import { controllerOf } from '../kubevirt/ownership.ts';
+import { leanMetadata, pick } from '../lean-metadata.ts';
+import { isAccelerator } from './accelerators.ts';
+import { isGpuDriver, MODEL_ATTRIBUTES } from './devices.ts';
+import { Job, Node, NodeClaim, Pod, type PodSpec, ResourceClaim, ResourceSlice } from './kinds.ts';
+import { GPUINFO_LABEL, GPUINFO_UID } from './labels.ts';
+import { affinityTo, pinnedNode } from './placement.ts';
+import { podRequests } from './pod-requests.ts';
+import { isMaintenanceAnnotation } from './time-sources/annotation.ts';
+import { isMaintenanceCondition } from './time-sources/conditions.ts';
+
+/* Reduces objects to the fields that are read, before they are cached. */
+
+/** Configures the caches of the kinds that the facts come from. Must precede the first reader of these kinds. */
+export function configureCaches(caches: Caches): void {
+  caches.get(Node, { transform: leanNode });
+  caches.get(Pod, { transform: leanPod, initialList: 'pages' }); // pods are many and large
+  caches.get(Job, { transform: leanJob });
+  // Kubernetes serves these kinds since 1.34.
+  caches.get(ResourceSlice, { transform: leanSlice, optional: true });
+  caches.get(ResourceClaim, { transform: leanClaim, optional: true });
+  // Karpenter is not installed in every cluster.
+  caches.get(NodeClaim, { transform: leanNodeClaim, optional: true });
+}
+
+/** Keeps all labels, because users select nodes by any of them. Drops heartbeats, images and addresses. */
+export function leanNode({ metadata, spec, status }: Node): Node {
+  const annotations = pick(metadata.annotations, isMaintenanceAnnotation);
+  const conditions = status?.conditions
+    ?.filter(({ type }) => type === 'Ready' || isMaintenanceCondition(type))
+    .map(({ type, status: value, reason, lastTransitionTime }) => ({
+      ...{ type, status: value },
+      ...(reason !== undefined && { reason }),
+      ...(lastTransitionTime !== undefined && { lastTransitionTime }),
+    }));
+  const capacity = pick(status?.capacity, isAccelerator);
+  const allocatable = pick(status?.allocatable, isAccelerator);
+  const systemUUID = status?.nodeInfo?.systemUUID;
+  const { providerID, unschedulable, taints } = spec ?? {};
+  return {
+    metadata: leanMetadata(metadata, {
+      ...(metadata.labels && { labels: metadata.labels }),
+      ...(annotations && { annotations }),
+    }),
+    spec: {
+      ...(providerID !== undefined && { providerID }),
+      ...(unschedulable !== undefined && { unschedulable }),
+      ...(taints && {
+        taints: taints.map(({ key, value, effect }) => ({ key, ...(value && { value }), effect })),
+      }),
+    },
+    status: {
+      ...(conditions && { conditions }),
+      ...(capacity && { capacity }),
+      ...(allocatable && { allocatable }),
+      ...(systemUUID !== undefined && { nodeInfo: { systemUUID } }),
+    },
+  };
+}
+
+/**
+ * Keeps the node and the sum of the requests, as if the pod had one container, so that `podRequests` returns the same as before. A
+ * finished pod requests nothing.
+ */
+export function leanPod(pod: Pod): Pod {
+  const { metadata, spec, status } = pod;
+  const labels = pick(metadata.labels, (key) => key === GPUINFO_LABEL);
+  const annotations = labels && pick(metadata.annotations, (key) => key === GPUINFO_UID);
+  const owner = labels && controllerOf({ metadata });
+  const phase = status?.phase;
+  return {
+    metadata: leanMetadata(metadata, {
+      ...(labels && { labels }),
+      ...(annotations && { annotations }),
+      ...(owner && { ownerReferences: [owner] }),
+    }),
+    ...(spec !== undefined && !isFinished(pod) && leanSpec(spec, labels !== undefined)),
+    ...(phase !== undefined && { status: { phase } }),
+  };
+}
+
+/** Whether a pod has ended and uses nothing any more. */
+export function isFinished({ status }: Pod): boolean {
+  return status?.phase === 'Succeeded' || status?.phase === 'Failed';
+}
+
+/** Returns the node and the requests of a pod that is bound to a node; of a pod that waits, the node that it can only run on. */
+function leanSpec(spec: PodSpec, hasInfo: boolean): Pick<Pod, 'spec'> {
+  if (spec.nodeName === undefined) {
+    const node = hasInfo ? pinnedNode(spec) : undefined;
+    return node === undefined ? {} : { spec: { affinity: affinityTo(node) } };
+  }
+  const { cpuMillicores, memoryBytes, accelerators } = podRequests(spec);
+  const requests = {
+    ...(cpuMillicores > 0 && { cpu: `${cpuMillicores}m` }),
+    ...(memoryBytes > 0 && { memory: memoryBytes }),
+    ...accelerators,
+  };
+  return {
+    spec: {
+      nodeName: spec.nodeName,
+      ...(Object.keys(requests).length > 0 && { containers: [{ resources: { requests } }] }),
+    },
+  };
+}
+
+/**
+ * Keeps the conditions that mean that the Job has ended; of a Job that refers to a GPUInfo, also its controller and
+ * whether it has had pods.
+ */
+export function leanJob({ metadata, spec, status }: Job): Job {
+  const labels = pick(spec?.template?.metadata?.labels, (key) => key === GPUINFO_LABEL);
+  const { failed, succeeded } = labels === undefined ? {} : (status ?? {});
+  const ends =
+    status?.conditions?.filter(isEnd).map((each) => ({ type: each.type, status: each.status })) ?? [];
+  const owner = labels && controllerOf({ metadata });
+  return {
+    metadata: leanMetadata(metadata, owner && { ownerReferences: [owner] }),
+    ...(labels && { spec: { template: { metadata: { labels } } } }),
+    status: {
+      ...(failed !== undefined && { failed }),
+      ...(succeeded !== undefined && { succeeded }),
+      ...(ends.length > 0 && { conditions: ends }),
+    },
+  };
+}
+
+/** Whether a Job has ended, with success or not. */
+export function hasEnded({ status }: Job): boolean {
+  return status?.conditions?.some(isEnd) ?? false;
+}
+
+function isEnd({ type, status }: { readonly type: string; readonly status: string }): boolean {
+  return (type === 'Complete' || type === 'Failed') && status === 'True';
+}
+
+/** Keeps the devices of GPU drivers on one node, with the attributes that tell the model. */
+export function leanSlice({ metadata, spec }: ResourceSlice): ResourceSlice {
+  if (spec?.nodeName === undefined || !isGpuDriver(spec.driver)) return { metadata: leanMetadata(metadata) };
+  const { driver, nodeName, pool, devices = [] } = spec;
+  const { name, generation, resourceSliceCount } = pool;
+  return {
+    metadata: leanMetadata(metadata),
+    spec: {
+      driver,
+      nodeName,
+      pool: { name, generation, resourceSliceCount },
+      devices: devices.map((device) => {
+        const attributes = pick(device.attributes, (key) => MODEL_ATTRIBUTES.has(key.replace(/^.*\//, '')));
+        const { taints } = device;
+        return { name: device.name, ...(attributes && { attributes }), ...(taints && { taints }) };
+      }),
+    },
+  };
+}
+
+/** Keeps which devices of GPU drivers are allocated, and to which pods. */
+export function leanClaim({ metadata, status }: ResourceClaim): ResourceClaim {
+  const results = status?.allocation?.devices?.results?.filter(({ driver }) => isGpuDriver(driver)) ?? [];
+  if (results.length === 0) return { metadata: leanMetadata(metadata) };
+  const owner = controllerOf({ metadata });
+  return {
+    metadata: leanMetadata(metadata, owner === undefined ? {} : { ownerReferences: [owner] }),
+    status: {
+      allocation: {
+        devices: {
+          results: results.map(({ driver, pool, device, adminAccess }) => ({
+            ...{ driver, pool, device },
+            ...(adminAccess === true && { adminAccess }),
+          })),
+        },
+      },
+      ...(status?.reservedFor && {
+        reservedFor: status.reservedFor.map(({ resource, name }) => ({ resource, name })),
+      }),
+    },
+  };
+}
+
+/** Keeps the node and the time of expiry. */
+export function leanNodeClaim({ metadata, spec, status }: NodeClaim): NodeClaim {
+  const [expireAfter, nodeName] = [spec?.expireAfter, status?.nodeName];
+  return {
+    metadata: leanMetadata(metadata),
+    ...(expireAfter !== undefined && { spec: { expireAfter } }),
+    ...(nodeName !== undefined && { status: { nodeName } }),
+  };
+}

@@ -1,0 +1,103 @@
+/** Why no job can start on a node, whatever the request. */
+export interface Blocker {
+  readonly reason:
+    | 'NotReady'
+    | 'Unschedulable'
+    | 'Tainted'
+    | 'PoweredOff'
+    | 'HostUnavailable'
+    | 'HostInMaintenance'
+    /** The facts are too old to decide on. An existing reservation is kept, and no new one is made. */
+    | 'FactsUnknown';
+  /** Sentence for the user, the same on every evaluation: `taint dedicated=ml:NoSchedule`. */
+  readonly message: string;
+}
+
+/** Planned maintenance of a node or of its host. */
+export interface Maintenance {
+  /** Milliseconds since 1970. */
+  readonly startsAt: number;
+  /** Milliseconds since 1970; undefined if the end is not known. */
+  readonly endsAt?: number | undefined;
+  /** Where the time comes from: `label cloud.google.com/scheduled-maintenance-time`. */
+  readonly source: string;
+}
+
+/** GPUs of a node. */
+export interface NodeGpus {
+  /** Id of the `GpuPool` that the node's GPUs belong to. */
+  readonly pool: string;
+  /** Models, such as `NVIDIA-A100-SXM4-40GB`, sorted. Empty if they are unknown. */
+  readonly models: readonly string[];
+}
+
+/** A Kubernetes node and everything that the choice depends on. */
+export interface Candidate {
+  readonly name: string;
+  /** ESXi host of the node's VM; the node's own name if it is not on vSphere. */
+  readonly host: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Undefined if a job can start on the node. */
+  readonly blocker: Blocker | undefined;
+  /** Undefined if neither the node nor its host has a GPU. */
+  readonly gpus: NodeGpus | undefined;
+  /** CPU demand in MHz; for a node that is not on vSphere, CPU requests of its pods in millicores. */
+  readonly cpuUsage: number;
+  /** Memory in use in MB; for a node that is not on vSphere, memory requests of its pods. */
+  readonly memoryUsage: number;
+  /** Maintenance that ends the available time, in order of `startsAt`, present and future. */
+  readonly maintenance: readonly Maintenance[];
+  /** DRA device class of the GPUs, for a ResourceClaimTemplate; undefined if DRA does not manage them. */
+  readonly deviceClass?: string | undefined;
+  /** Extended resource of the GPUs, such as `nvidia.com/gpu`; undefined if the node does not announce them so. */
+  readonly resource?: string | undefined;
+}
+
+/** GPUs that pods use. */
+export interface GpuUse {
+  /** UID of the GPUInfo that the pods refer to; undefined for other pods. */
+  readonly holder: string | undefined;
+  readonly gpus: number;
+}
+
+/**
+ * GPUs that reservations draw from: those of one node, or those of an ESXi host whose GPUs are not attached to a VM, which
+ * all nodes on this host share.
+ */
+export interface GpuPool {
+  readonly id: string;
+  /** Number of usable GPUs, whether in use or not. */
+  readonly total: number;
+  readonly uses: readonly GpuUse[];
+}
+
+/** The job that uses the reservation of a GPUInfo: pods, and the Jobs that control them. */
+export interface JobFacts {
+  /**
+   * - `Active`: it has pods that have not ended, or a Job that has had pods and has not ended.
+   * - `Ended`: all its pods and Jobs have ended.
+   * - `Waiting`: a Job that has not ended names the GPUInfo in its pod template, and no pod of it has been observed.
+   */
+  readonly state: 'Active' | 'Ended' | 'Waiting';
+  /** Nodes that pods are bound to and have not ended on, sorted. */
+  readonly boundTo: readonly string[];
+  /** Nodes that other pods wait for because of their affinity, sorted. */
+  readonly pinnedTo: readonly string[];
+  /** Whether a controller of pods or Jobs, such as a StatefulSet or a JobSet, may start pods again after all have ended. */
+  readonly mayRestart: boolean;
+}
+
+/** What the allocation of nodes to requests is based on. */
+export interface Facts {
+  /** Increases with every change that can affect a decision. Changes of the usage alone do not count. */
+  readonly version: number;
+  /** Sorted by name. */
+  readonly candidates: readonly Candidate[];
+  readonly pools: ReadonlyMap<string, GpuPool>;
+  /** Workload (pods and the Jobs that control them) that uses the reservation of a GPUInfo, by UID of the GPUInfo. */
+  readonly jobs: ReadonlyMap<string, JobFacts>;
+  /** Why facts are incomplete, one sentence each, without duplicates: `vCenter 'default' does not respond`. */
+  readonly warnings: readonly string[];
+  /** Whether GPUs and maintenance are drawn at random (`--gpu-source=simulated`). */
+  readonly isSimulated: boolean;
+}

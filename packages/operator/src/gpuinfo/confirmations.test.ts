@@ -1,0 +1,106 @@
+import { describe, expect, test } from 'vitest';
+import type { JobFacts } from './candidate.ts';
+import { Confirmations, RECHECK_MS, type Unconfirmed } from './confirmations.ts';
+import type { ReservationStore } from './ledger.ts';
+import type { Request } from './request.ts';
+import type { Reservation } from './reservation.ts';
+import { facts, job, NOW, request } from './testing.ts';
+
+const held = (fields: Partial<Reservation> = {}): Reservation => ({
+  ...{ key: 'ml/r', generation: 1, node: 'n', pool: 'n', gpus: 1, from: NOW },
+  ...fields,
+});
+
+/** An API server with these objects and jobs, by UID. */
+function apiServer(objects: readonly string[], jobs: Readonly<Record<string, JobFacts>> = {}) {
+  const asked: string[] = [];
+  const store: Pick<ReservationStore, 'exists' | 'findJob'> = {
+    exists: async (_, uid) => {
+      asked.push(`object ${uid}`);
+      return objects.includes(uid);
+    },
+    findJob: async (_, uid) => {
+      asked.push(`job ${uid}`);
+      return jobs[uid];
+    },
+  };
+  return { asked, store };
+}
+
+const none = facts([]);
+const given = (
+  reservations: Readonly<Record<string, Reservation>>,
+  requests: readonly Request[],
+  known = none,
+): Unconfirmed => ({ reservations: new Map(Object.entries(reservations)), requests, facts: known });
+
+describe('the API server is asked about', () => {
+  test('objects that the cache lacks, once in some time', async () => {
+    const { asked, store } = apiServer(['late']);
+    const state = given({ late: held(), gone: held(), cached: held() }, [request('cached')]);
+    const confirmations = new Confirmations();
+    expect(await confirmations.ask(state, store, NOW)).toBe(true);
+    expect(await confirmations.ask(state, store, NOW + RECHECK_MS - 1)).toBe(false);
+    expect(asked).toEqual(['object late', 'object gone']);
+    expect([...confirmations.existing(state).keys()]).toEqual(['late', 'cached']);
+    expect(await confirmations.ask(state, store, NOW + RECHECK_MS)).toBe(true);
+  });
+
+  test('objects that leave the cache while it is asked', async () => {
+    const { asked, store } = apiServer([]);
+    const confirmations = new Confirmations();
+    expect(await confirmations.ask(given({ a: held() }, [request('a')]), store, NOW)).toBe(false);
+    const state = given({ a: held() }, []);
+    expect(await confirmations.ask(state, store, NOW)).toBe(true);
+    expect(asked).toEqual(['object a']);
+    expect(confirmations.existing(state).size).toBe(0);
+  });
+
+  test('jobs that were observed, unless the facts have a pod on the reserved node', async () => {
+    const running = job('Active', ['n']);
+    const { asked, store } = apiServer([], { late: running, over: running, unbound: running });
+    const inUse = held({ inUse: true });
+    const reservations = {
+      ...{ late: inUse, gone: inUse, active: inUse, over: inUse, unbound: inUse },
+      ...{ unused: held(), short: held(), repeated: held({ isRepeated: true }) },
+      ended: held({ inUse: true, ended: { at: NOW, reason: 'JobEnded' } }),
+    };
+    const jobs = new Map([
+      ['active', running],
+      ['unbound', job('Active')],
+      ...['over', 'short', 'repeated'].map((uid) => [uid, job('Ended')] as const),
+    ]);
+    const requests = Object.keys(reservations).map((uid) => request(uid));
+    const state = given(reservations, requests, { ...none, jobs });
+    const confirmations = new Confirmations();
+    expect(await confirmations.ask(state, store, NOW)).toBe(true);
+    expect(asked).toEqual(['job late', 'job gone', 'job over', 'job unbound', 'job short']);
+    expect([...confirmations.unobserved(state).keys()]).toEqual(['late', 'over', 'unbound']);
+    const observed = given(reservations, requests, { ...none, jobs: new Map([['late', running]]) });
+    expect([...confirmations.unobserved(observed).keys()]).not.toContain('late');
+  });
+
+  test('a job again when the caches have another state of it', async () => {
+    const { asked, store } = apiServer([], { a: job('Active') });
+    const confirmations = new Confirmations();
+    const state = (known?: JobFacts) =>
+      given({ a: held({ inUse: true }) }, [request('a')], {
+        ...{ ...none, jobs: new Map(known === undefined ? [] : [['a', known]]) },
+      });
+    await confirmations.ask(state(job('Active')), store, NOW);
+    expect(await confirmations.ask(state(job('Active')), store, NOW)).toBe(false);
+    expect(await confirmations.ask(state(job('Ended')), store, NOW)).toBe(true);
+    expect(await confirmations.ask(state(), store, NOW)).toBe(true);
+    expect(asked).toHaveLength(3);
+  });
+
+  test('a job that it does not have before every end', async () => {
+    const { asked, store } = apiServer([]);
+    const state = given({ a: held({ inUse: true }) }, [request('a')]);
+    const confirmations = new Confirmations();
+    await confirmations.ask(state, store, NOW);
+    confirmations.settle(state.reservations);
+    await confirmations.ask(state, store, NOW);
+    expect(asked).toEqual(['job a', 'job a']);
+  });
+});

@@ -1,0 +1,98 @@
+import {
+  annotationsChanged,
+  any,
+  Channel,
+  ConfigMap,
+  type ControllerPermissions,
+  generationChanged,
+  type Kind,
+  type Manager,
+  type Permission,
+  statusChanged,
+} from '@vmwright/runtime';
+import { Allocations } from './allocations.ts';
+import type { FactsSource } from './facts-source.ts';
+import { RESERVATIONS_NAME, reservationStore } from './ledger.ts';
+import { gpuMetrics } from './metrics.ts';
+import { GpuInfoReconciler } from './reconciler.ts';
+import { Requests } from './requests.ts';
+import { GPUInfo } from './resource.ts';
+
+/** Number of concurrent reconciles. They share one allocation; the writes of their statuses overlap. */
+const WORKERS = 8;
+/** Maximum delay of a retry, so that requests are answered soon after an outage of the API server. */
+const MAX_BACKOFF_MS = 60_000;
+/** Interval of the sweep that drops reservations of deleted objects when no reconcile runs. */
+const SWEEP_MS = 60_000;
+
+export interface GpuInfoControllerOptions {
+  /** Namespace of the operator, which contains the ConfigMap with the reservations. */
+  readonly namespace: string;
+  readonly facts: FactsSource;
+  /** Kinds that the facts come from. Their caches are synced before the first reconcile. */
+  readonly reads: readonly Kind[];
+  /** Time for which a node without known maintenance is available. */
+  readonly horizonMs: number;
+}
+
+/** Returns the permissions of the controller, for the RBAC that the operator ships. @param reads kinds that the facts come from */
+export function gpuInfoPermissions(reads: readonly Kind[]): ControllerPermissions {
+  return { for: GPUInfo, reads, permissions: [{ kind: GPUInfo, verbs: ['get'] }] };
+}
+
+/** Permissions of the controller in the operator's namespace. RBAC cannot restrict `create` by name. */
+export const GPUINFO_OWN_PERMISSIONS: readonly Permission[] = [
+  { kind: ConfigMap, verbs: ['create'] },
+  { kind: ConfigMap, verbs: ['get', 'patch'], names: [RESERVATIONS_NAME] },
+];
+
+/**
+ * Adds the controller of GPUInfos to the manager.
+ *
+ * Guarantees: no GPU is reserved for two objects, whichever replicas act and wherever they crash: reservations are stored with a
+ * resourceVersion precondition before any status mentions them. A reservation stays while its node is suitable. It ends when
+ * `desAccTime` has passed, its job has ended or its object is deleted. An object is answered again when the facts, other
+ * reservations or its spec change, or when a time that the answer depends on is reached; vCenter and the API server are not polled.
+ */
+export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOptions): void {
+  const { namespace, facts, reads, horizonMs } = options;
+  const infos = manager.caches.get(GPUInfo);
+  const requests = new Requests();
+  const channel = new Channel();
+  const enqueueAll = () => {
+    for (const { key } of requests.all) channel.enqueue(key);
+  };
+  infos.subscribe((event) => {
+    requests.update(event);
+    if (event.type === 'removed') enqueueAll(); // its GPUs become free
+  });
+  facts.subscribe(enqueueAll);
+  const allocations = new Allocations({
+    requests,
+    facts: () => facts.facts,
+    horizonMs,
+    onStored: (keys) => {
+      for (const key of keys) channel.enqueue(key);
+    },
+  });
+  gpuMetrics(manager.registry, allocations, () => manager.isActive);
+  const { reconcile } = new GpuInfoReconciler({ allocations, namespace, horizonMs });
+  manager.control({
+    for: GPUInfo,
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
+    reads,
+    sources: [channel.source],
+    concurrency: WORKERS,
+    backoff: { maxMs: MAX_BACKOFF_MS },
+    onStartedLeading: () => allocations.reset(),
+    reconcile,
+  });
+  manager.job({
+    name: 'gpu-reservations',
+    everyMs: SWEEP_MS,
+    reads: [GPUInfo, ...reads],
+    run: async ({ client, now }) => {
+      await allocations.sweep(reservationStore(client, namespace), now);
+    },
+  });
+}

@@ -1,0 +1,81 @@
+import { parseQuantity } from '@vmwright/runtime';
+import type { HostFacts, MachineFacts } from '../vcenter/compute-facts.ts';
+import { acceleratorRank, modelsOf } from './accelerators.ts';
+import type { NodeGpus } from './candidate.ts';
+import type { DeviceGpus } from './devices.ts';
+import type { Node } from './kinds.ts';
+
+/** GPUs of a node, and where they are announced. */
+export interface FoundGpus extends NodeGpus {
+  readonly origin: 'resource' | 'devices' | 'machine' | 'host';
+  /** Number of usable GPUs of the pool. */
+  readonly total: number;
+  /** Extended resource, if the origin is `resource`. */
+  readonly resource?: string;
+  /** DRA device class, if the origin is `devices`. */
+  readonly deviceClass?: string;
+}
+
+/**
+ * Returns the GPUs of a node. A GPU that several sources report counts once, because the first source that has GPUs is the only one:
+ * an extended resource, else devices of a DRA driver, else devices that are attached to the VM, else the GPUs of the ESXi host,
+ * which all nodes on the host share.
+ */
+export function gpusOf(
+  node: Node,
+  devices: DeviceGpus | undefined,
+  machine: MachineFacts | undefined,
+  host: HostFacts | undefined,
+): FoundGpus | undefined {
+  const { name, labels = {} } = node.metadata;
+  const pool = `node/${name}`;
+  const announced = announcedBy(node);
+  if (announced !== undefined) {
+    const { resource, total } = announced;
+    return { origin: 'resource', pool, total, resource, models: modelsOf(resource, labels) };
+  }
+  if (devices !== undefined) {
+    const { deviceClass, models, total } = devices;
+    return { origin: 'devices', pool, total, deviceClass, models };
+  }
+  if (machine !== undefined && machine.gpus.length > 0)
+    return {
+      origin: 'machine',
+      pool: `machine/${machine.id}`, // two Nodes may refer to one machine, such as a node that was renamed
+      total: machine.gpus.length,
+      models: modelsIn(machine.gpus),
+    };
+  if (host !== undefined && host.gpus.length > 0)
+    return {
+      origin: 'host',
+      pool: `host/${host.id}`,
+      total: host.gpus.length,
+      models: modelsIn(host.gpus),
+    };
+  return undefined;
+}
+
+/**
+ * Returns the extended resource that announces the node's accelerators, with the number of healthy ones. A device plugin whose
+ * devices are all unhealthy leaves the capacity: the node has GPUs, none of which can be used.
+ */
+function announcedBy({ status }: Node): { resource: string; total: number } | undefined {
+  const { capacity = {}, allocatable = {} } = status ?? {};
+  const count = (text: string | number | undefined) => Math.floor(parseQuantity(text ?? 0) ?? 0);
+  const [first] = Object.keys({ ...capacity, ...allocatable })
+    .flatMap((resource) => {
+      const rank = acceleratorRank(resource);
+      const total = count(allocatable[resource]);
+      const exists = total > 0 || count(capacity[resource]) > 0;
+      return rank !== undefined && exists ? [{ resource, total, rank }] : [];
+    })
+    .toSorted(
+      (a, b) =>
+        Number(b.total > 0) - Number(a.total > 0) || a.rank - b.rank || (a.resource < b.resource ? -1 : 1),
+    );
+  return first;
+}
+
+function modelsIn(gpus: readonly { readonly model: string }[]): readonly string[] {
+  return [...new Set(gpus.map(({ model }) => model).filter((model) => model !== ''))].toSorted();
+}

@@ -1,0 +1,52 @@
+import { type Client, ForbiddenError, type Kind, type KubeObject, keyOf, refOf } from '@vmwright/runtime';
+import { controllerOf } from '../kubevirt/ownership.ts';
+import type { JobFacts } from './candidate.ts';
+import { Job, Pod } from './kinds.ts';
+import { GPUINFO_LABEL } from './labels.ts';
+import { PodUses } from './pod-uses.ts';
+
+/** A job in a namespace that the operator is not allowed to read. */
+const UNREADABLE: JobFacts = { state: 'Active', boundTo: [], pinnedTo: [], mayRestart: false };
+
+/**
+ * Returns the job that uses the reservation of a GPUInfo according to the API server, by the same rules as the facts from the caches;
+ * undefined if there is none. A Job that was deleted has ended, although its pods may still exist.
+ */
+export async function lookUpJob(
+  client: Pick<Client, 'pages'>,
+  key: string,
+  uid: string,
+): Promise<JobFacts | undefined> {
+  const { namespace, name } = refOf(key);
+  if (namespace === undefined) return undefined;
+  try {
+    const [pods, jobs] = await Promise.all([
+      all(client, Pod, { namespace, labelSelector: `${GPUINFO_LABEL}=${name}` }),
+      all(client, Job, { namespace }),
+    ]);
+    const uses = new PodUses({ changed() {}, usageChanged() {}, jobsChanged() {} });
+    uses.onInfo({ metadata: { namespace, name, uid } }, false);
+    for (const pod of pods) uses.onPod(keyOf(pod.metadata), undefined, pod);
+    const existing = new Set(jobs.map(({ metadata }) => metadata.uid));
+    for (const job of jobs) uses.onJob(job, false);
+    for (const pod of pods) {
+      const { uid: owner } = controllerOf(pod) ?? {};
+      if (owner !== undefined && !existing.has(owner))
+        uses.onJob({ metadata: { namespace, name: '', uid: owner } }, true);
+    }
+    return uses.jobs().get(uid);
+  } catch (error) {
+    if (error instanceof ForbiddenError) return UNREADABLE; // its namespace is no longer watched
+    throw error;
+  }
+}
+
+async function all<T extends KubeObject>(
+  client: Pick<Client, 'pages'>,
+  kind: Kind<T>,
+  options: { readonly namespace: string; readonly labelSelector?: string },
+): Promise<readonly T[]> {
+  const found: T[] = [];
+  for await (const { items } of client.pages(kind, options)) found.push(...items);
+  return found;
+}

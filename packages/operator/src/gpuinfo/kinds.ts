@@ -1,0 +1,195 @@
+import { foreignKind, type KubeObject } from '@vmwright/runtime';
+
+/* Kinds of Kubernetes and Karpenter that the facts come from, with only the fields that are read. */
+
+export interface Taint {
+  readonly key: string;
+  readonly value?: string;
+  readonly effect: string;
+}
+
+interface NodeCondition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly lastTransitionTime?: string;
+}
+
+export type Quantities = Readonly<Record<string, string | number>>;
+
+export interface Node extends KubeObject {
+  readonly spec?: {
+    readonly providerID?: string;
+    readonly unschedulable?: boolean;
+    readonly taints?: readonly Taint[];
+  };
+  readonly status?: {
+    readonly conditions?: readonly NodeCondition[];
+    readonly capacity?: Quantities;
+    readonly allocatable?: Quantities;
+    readonly nodeInfo?: { readonly systemUUID?: string };
+  };
+}
+
+export const Node = foreignKind<Node>({
+  group: '',
+  version: 'v1',
+  kind: 'Node',
+  plural: 'nodes',
+  scope: 'Cluster',
+});
+
+export interface Container {
+  readonly name?: string;
+  readonly restartPolicy?: string;
+  readonly resources?: { readonly requests?: Quantities; readonly limits?: Quantities };
+}
+
+interface NodeSelectorRequirement {
+  readonly key: string;
+  readonly operator: string;
+  readonly values?: readonly string[];
+}
+
+interface NodeSelectorTerm {
+  readonly matchExpressions?: readonly NodeSelectorRequirement[];
+  readonly matchFields?: readonly NodeSelectorRequirement[];
+}
+
+interface Toleration {
+  readonly key?: string;
+  readonly operator?: string;
+  readonly value?: string;
+  readonly effect?: string;
+}
+
+export interface PodSpec {
+  readonly nodeName?: string;
+  readonly initContainers?: readonly Container[];
+  readonly containers?: readonly Container[];
+  readonly overhead?: Quantities;
+  readonly resources?: { readonly requests?: Quantities };
+  readonly affinity?: {
+    readonly nodeAffinity?: {
+      readonly requiredDuringSchedulingIgnoredDuringExecution?: {
+        readonly nodeSelectorTerms?: readonly NodeSelectorTerm[];
+      };
+      readonly preferredDuringSchedulingIgnoredDuringExecution?: readonly object[];
+    };
+  };
+  readonly tolerations?: readonly Toleration[];
+  readonly activeDeadlineSeconds?: number;
+}
+
+export interface Pod extends KubeObject {
+  readonly spec?: PodSpec;
+  readonly status?: { readonly phase?: string };
+}
+
+export const Pod = foreignKind<Pod>({
+  group: '',
+  version: 'v1',
+  kind: 'Pod',
+  plural: 'pods',
+  scope: 'Namespaced',
+});
+
+export interface Job extends KubeObject {
+  readonly spec?: {
+    readonly template?: { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> } };
+  };
+  readonly status?: {
+    /** Number of pods that have failed, and that have succeeded. */
+    readonly failed?: number;
+    readonly succeeded?: number;
+    readonly conditions?: readonly { readonly type: string; readonly status: string }[];
+  };
+}
+
+export const Job = foreignKind<Job>({
+  group: 'batch',
+  version: 'v1',
+  kind: 'Job',
+  plural: 'jobs',
+  scope: 'Namespaced',
+});
+
+/** Value of an attribute of a device: exactly one field is set. */
+interface DeviceAttribute {
+  readonly string?: string;
+  readonly version?: string;
+  readonly int?: number;
+  readonly bool?: boolean;
+}
+
+/** A device as a DRA driver publishes it. */
+export interface Device {
+  readonly name: string;
+  readonly attributes?: Readonly<Record<string, DeviceAttribute>>;
+  readonly taints?: readonly Taint[];
+}
+
+/** Devices that a DRA driver publishes for one node. Slices for several nodes are not read. */
+export interface ResourceSlice extends KubeObject {
+  readonly spec?: {
+    readonly driver: string;
+    readonly nodeName?: string;
+    readonly pool: {
+      readonly name: string;
+      readonly generation: number;
+      readonly resourceSliceCount: number;
+    };
+    readonly devices?: readonly Device[];
+  };
+}
+
+export const ResourceSlice = foreignKind<ResourceSlice>({
+  group: 'resource.k8s.io',
+  version: 'v1',
+  kind: 'ResourceSlice',
+  plural: 'resourceslices',
+  scope: 'Cluster',
+});
+
+/** A device that the scheduler has allocated to a claim. */
+export interface AllocatedDevice {
+  readonly driver: string;
+  readonly pool: string;
+  readonly device: string;
+  /** Access for monitoring, which does not occupy the device. */
+  readonly adminAccess?: boolean;
+}
+
+export interface ResourceClaim extends KubeObject {
+  readonly status?: {
+    readonly allocation?: { readonly devices?: { readonly results?: readonly AllocatedDevice[] } };
+    readonly reservedFor?: readonly {
+      readonly apiGroup?: string;
+      readonly resource: string;
+      readonly name: string;
+    }[];
+  };
+}
+
+export const ResourceClaim = foreignKind<ResourceClaim>({
+  group: 'resource.k8s.io',
+  version: 'v1',
+  kind: 'ResourceClaim',
+  plural: 'resourceclaims',
+  scope: 'Namespaced',
+});
+
+/** Karpenter's NodeClaim: a machine that it has requested for a node. */
+export interface NodeClaim extends KubeObject {
+  /** `expireAfter` is a duration such as `720h`, or `Never`. */
+  readonly spec?: { readonly expireAfter?: string };
+  readonly status?: { readonly nodeName?: string };
+}
+
+export const NodeClaim = foreignKind<NodeClaim>({
+  group: 'karpenter.sh',
+  version: 'v1',
+  kind: 'NodeClaim',
+  plural: 'nodeclaims',
+  scope: 'Cluster',
+});

@@ -1,0 +1,421 @@
+import type { Caches, Clock, Kind, KubeObject, Timer } from '@vmwright/runtime';
+import {
+  type ComputeChange,
+  type ComputeFacts,
+  type HostFacts,
+  NO_VSPHERE,
+} from '../vcenter/compute-facts.ts';
+import { configureCaches } from './caches.ts';
+import type { Candidate, Facts, GpuPool, GpuUse } from './candidate.ts';
+import { candidateOf, type NodeResult, usageOf } from './candidate-of.ts';
+import { ClaimedDevices } from './claimed-devices.ts';
+import type { FoundGpus } from './gpus.ts';
+import { Job, Node, NodeClaim, Pod, ResourceClaim, ResourceSlice } from './kinds.ts';
+import { machineOf } from './machine-of.ts';
+import { Multimap } from './multimap.ts';
+import { NodeLinks } from './node-links.ts';
+import { PodUses } from './pod-uses.ts';
+import { GPUInfo } from './resource.ts';
+import { ReportedStarts, simulated, simulationChangesAt } from './simulated.ts';
+import type { CalendarFile } from './time-sources/calendar-file.ts';
+
+/** Kinds that the facts come from. A controller that uses them declares them in `reads`. */
+export const FACT_KINDS = [Node, Pod, Job, ResourceSlice, ResourceClaim, NodeClaim] as const;
+
+export interface NodeFactsOptions {
+  readonly clock: Clock;
+  readonly caches: Caches;
+  /** @default no vCenter: nodes are judged by what Kubernetes knows */
+  readonly compute?: ComputeFacts | undefined;
+  /** @default no calendar */
+  readonly calendar?: Pick<CalendarFile, 'calendar' | 'problem' | 'subscribe'> | undefined;
+  /** Draws GPUs and maintenance at random, from this seed. @default the real ones */
+  readonly simulationSeed?: string | undefined;
+  /** Namespaces that the caches are limited to. @default all */
+  readonly namespaces?: readonly string[] | undefined;
+}
+
+/** Time from the first of several changes to the notification of the subscribers. */
+const COALESCE_MS = 50;
+
+/** Longest timer: longer ones overflow in Node.js. */
+const LONGEST_TIMER_MS = 24 * 60 * 60 * 1_000;
+
+interface NodeState {
+  readonly node: Node;
+  result: NodeResult | undefined;
+  /** Name of the last VM that the node had. Forgotten when the node is created again, or its provider id or UUID changes. */
+  machineName: string | undefined;
+  /** What decisions depend on, as text. Differs if and only if a decision can differ. */
+  text: string;
+}
+
+/**
+ * Facts about all nodes, kept current by caches and change notifications. A change recomputes only the node that it concerns, and the
+ * nodes on the same ESXi host if it concerns a host.
+ *
+ * Guarantees:
+ * - `facts` reflects every change that the caches have delivered, at every call.
+ * - `version` increases with every change that can affect a decision: also when maintenance begins or ends as time passes, and never
+ *   because of the usage of CPU and memory alone.
+ * - Subscribers are called within 50 ms after such a change, once for all changes of that time.
+ *
+ * Assumptions: the caches of `FACT_KINDS` have synced before the first decision.
+ */
+export class NodeFacts implements Disposable {
+  readonly #options: NodeFactsOptions;
+  readonly #compute: ComputeFacts;
+  readonly #pods: PodUses;
+  readonly #devices: ClaimedDevices;
+  readonly #nodes = new Map<string, NodeState>();
+  readonly #links = new NodeLinks();
+  /** Keeps the simulated maintenance of reserved nodes. */
+  readonly #reportedStarts = new ReportedStarts();
+  readonly #nodeClaims = new Map<string, NodeClaim>();
+  readonly #claimsOfNode = new Multimap<string, string>();
+  /** Nodes to recompute before the next read. */
+  readonly #dirty = new Set<string>();
+  /** Nodes whose usage is to be read again. */
+  readonly #usageDirty = new Set<string>();
+  readonly #subscribers = new Set<() => void>();
+  readonly #subscriptions = new DisposableStack();
+  #version = 0;
+  /** Version that the subscribers know. */
+  #notified = 0;
+  #snapshot: Facts | undefined;
+  #jobs: Facts['jobs'] = new Map();
+  #areJobsDirty = false;
+  #generalWarnings: readonly string[] = [];
+  #notification: Timer | undefined;
+  #boundary: { readonly at: number; readonly timer: Timer } | undefined;
+
+  constructor(options: NodeFactsOptions) {
+    this.#options = options;
+    const { caches, compute = NO_VSPHERE, calendar } = options;
+    this.#compute = compute;
+    this.#pods = new PodUses({
+      changed: (node) => this.#invalidate(node),
+      usageChanged: (node) => this.#invalidateUsage(node),
+      jobsChanged: () => {
+        this.#areJobsDirty = true;
+        this.#schedule();
+      },
+    });
+    this.#devices = new ClaimedDevices(this.#pods, (node) => this.#invalidate(node));
+    configureCaches(caches);
+    this.#follow(GPUInfo, (info, isGone) => {
+      this.#pods.onInfo(info, isGone);
+      if (options.simulationSeed === undefined) return;
+      for (const node of this.#reportedStarts.onInfo(info, isGone)) this.#invalidate(node);
+    });
+    this.#follow(Job, (job, isGone) => this.#pods.onJob(job, isGone));
+    this.#follow(ResourceSlice, (slice, isGone) => this.#devices.onSlice(slice, isGone));
+    this.#follow(ResourceClaim, (claim, isGone) => this.#devices.onClaim(claim, isGone));
+    this.#follow(NodeClaim, (claim, isGone) => this.#onNodeClaim(claim, isGone));
+    this.#follow(Node, (node, isGone) => this.#onNode(node, isGone));
+    this.#subscriptions.defer(
+      caches.get(Pod).subscribe((event) => {
+        this.#pods.onPod(event.key, event.before, event.type === 'removed' ? undefined : event.object);
+      }),
+    );
+    this.#subscriptions.defer(compute.subscribe((change) => this.#onCompute(change)));
+    if (calendar !== undefined) this.#subscriptions.defer(calendar.subscribe(() => this.#invalidateAll()));
+    this.#generalWarnings = this.#currentWarnings();
+  }
+
+  /** The facts as they are now. */
+  get facts(): Facts {
+    this.#refresh();
+    this.#snapshot ??= this.#build();
+    return this.#snapshot;
+  }
+
+  /** Version of the facts as they are now. Unlike `facts`, does not copy them. */
+  get version(): number {
+    this.#refresh();
+    return this.#version;
+  }
+
+  /** Calls the listener after changes that can affect a decision. @returns a function that ends the subscription */
+  subscribe(listener: () => void): () => void {
+    this.#subscribers.add(listener);
+    return () => void this.#subscribers.delete(listener);
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscriptions.dispose();
+    this.#notification?.cancel();
+    this.#boundary?.timer.cancel();
+    this.#subscribers.clear();
+  }
+
+  #follow<T extends KubeObject>(kind: Kind<T>, apply: (object: T, isGone: boolean) => void): void {
+    this.#subscriptions.defer(
+      this.#options.caches.get(kind).subscribe((event) => {
+        // Another object of the same name was deleted without a notification.
+        if (event.replaces && event.before !== undefined) apply(event.before, true);
+        apply(event.object, event.type === 'removed');
+      }),
+    );
+  }
+
+  #onNode(node: Node, isGone: boolean): void {
+    const { name } = node.metadata;
+    const known = this.#nodes.get(name);
+    if (isGone) {
+      if (known === undefined) return;
+      this.#links.delete(name, known.result);
+      this.#nodes.delete(name);
+      this.#change();
+      return;
+    }
+    const { result, text = '' } = known ?? {};
+    const machineName = known && isSameSystem(known.node, node) ? known.machineName : undefined;
+    this.#nodes.set(name, { node, result, machineName, text });
+    this.#invalidate(name);
+  }
+
+  #onNodeClaim(claim: NodeClaim, isGone: boolean): void {
+    const { name } = claim.metadata;
+    const before = this.#nodeClaims.get(name)?.status?.nodeName;
+    const node = isGone ? undefined : claim.status?.nodeName;
+    if (before !== undefined) this.#claimsOfNode.delete(before, name);
+    if (node === undefined) this.#nodeClaims.delete(name);
+    else {
+      this.#nodeClaims.set(name, claim);
+      this.#claimsOfNode.add(node, name);
+    }
+    for (const each of new Set([before, node])) if (each !== undefined) this.#invalidate(each);
+  }
+
+  #onCompute({ hosts, machines, usage, isStalenessChanged }: ComputeChange): void {
+    if (isStalenessChanged) this.#invalidateAll();
+    for (const host of hosts) for (const node of this.#links.onHost(host)) this.#invalidate(node);
+    for (const machine of machines) for (const node of this.#links.ofMachine(machine)) this.#invalidate(node);
+    if (machines.size > 0) for (const node of this.#links.provisional) this.#invalidate(node);
+    for (const machine of usage)
+      for (const node of this.#links.ofMachine(machine)) this.#invalidateUsage(node);
+  }
+
+  #invalidate(node: string): void {
+    if (!this.#nodes.has(node)) return;
+    this.#dirty.add(node);
+    this.#snapshot = undefined;
+    this.#schedule();
+  }
+
+  /** Marks the usage for the next read. Does not notify subscribers. */
+  #invalidateUsage(node: string): void {
+    this.#usageDirty.add(node);
+  }
+
+  #invalidateAll(): void {
+    for (const node of this.#nodes.keys()) this.#dirty.add(node);
+    this.#snapshot = undefined;
+    this.#schedule();
+  }
+
+  #change(): void {
+    this.#version += 1;
+    this.#snapshot = undefined;
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    this.#notification ??= this.#options.clock.after(COALESCE_MS, () => {
+      this.#notification = undefined;
+      this.#refresh();
+      if (this.#version === this.#notified) return;
+      this.#notified = this.#version;
+      for (const subscriber of this.#subscribers) subscriber();
+    });
+  }
+
+  /** Recomputes what has changed since the last call. */
+  #refresh(): void {
+    const isCrossed = this.#crossBoundary();
+    const isDirty = this.#dirty.size > 0;
+    let isChanged = isCrossed;
+    for (const name of this.#dirty) {
+      const state = this.#nodes.get(name);
+      if (state !== undefined && this.#recompute(name, state)) isChanged = true;
+    }
+    const isUsageChanged = [...this.#usageDirty].filter((name) => this.#refreshUsage(name)).length > 0;
+    this.#dirty.clear();
+    this.#usageDirty.clear();
+    if (this.#refreshJobs()) isChanged = true;
+    if (this.#refreshWarnings()) isChanged = true;
+    if (isChanged) this.#change();
+    else if (isUsageChanged) this.#updateUsage();
+    if (isDirty || isCrossed) this.#armBoundary();
+  }
+
+  /** @returns whether the usage of the node differs */
+  #refreshUsage(name: string): boolean {
+    const state = this.#nodes.get(name);
+    if (state?.result === undefined || this.#dirty.has(name)) return false;
+    const { candidate } = state.result;
+    const usage = usageOf(machineOf(state.node, this.#compute).machine, this.#pods.requestsOn(name));
+    const { cpuUsage, memoryUsage } = candidate;
+    if (usage.cpuUsage === cpuUsage && usage.memoryUsage === memoryUsage) return false;
+    state.result = { ...state.result, candidate: { ...candidate, ...usage } };
+    return true;
+  }
+
+  /** Copies the usage into the snapshot, which is otherwise current. */
+  #updateUsage(): void {
+    if (this.#snapshot === undefined) return;
+    const candidates = this.#snapshot.candidates.map(
+      (candidate) => this.#nodes.get(candidate.name)?.result?.candidate ?? candidate,
+    );
+    this.#snapshot = { ...this.#snapshot, candidates };
+  }
+
+  /** @returns whether a decision can differ */
+  #recompute(name: string, state: NodeState): boolean {
+    const { clock, simulationSeed: seed } = this.#options;
+    const now = clock.now();
+    const result = this.#resultOf(state, now);
+    const next = seed === undefined ? result : { ...result, ...this.#simulated(result.candidate, seed, now) };
+    this.#links.delete(name, state.result);
+    this.#links.add(name, next);
+    state.result = next;
+    state.machineName = next.machineName ?? state.machineName;
+    const { cpuUsage: _cpu, memoryUsage: _memory, ...decisive } = next.candidate;
+    const text = JSON.stringify([decisive, next.pool, next.warnings]);
+    if (text === state.text) return false;
+    state.text = text;
+    return true;
+  }
+
+  #simulated(candidate: Candidate, seed: string, now: number) {
+    return simulated(candidate, seed, now, this.#reportedStarts.of(candidate.name, now));
+  }
+
+  #resultOf({ node, machineName }: NodeState, now: number): NodeResult {
+    const { calendar, simulationSeed } = this.#options;
+    const { name } = node.metadata;
+    const devices = this.#devices.gpusOf(name);
+    const usesOf = ({ origin, resource = '', pool }: FoundGpus): readonly GpuUse[] => {
+      if (origin === 'resource') return this.#pods.usesOf(name, resource);
+      if (origin === 'devices' && devices !== undefined) return this.#devices.usesOf(name, devices);
+      if (origin === 'host') return hostUses(this.#compute.host(pool.slice('host/'.length)));
+      return [];
+    };
+    const claims = [...this.#claimsOfNode.get(name)].toSorted();
+    return candidateOf(
+      {
+        node,
+        compute: this.#compute,
+        machineBefore: machineName,
+        devices,
+        nodeClaims: claims.flatMap((claim) => this.#nodeClaims.get(claim) ?? []),
+        calendar: calendar && (calendar.calendar ?? 'unread'),
+        isSimulated: simulationSeed !== undefined,
+        requests: this.#pods.requestsOn(name),
+        usesOf,
+      },
+      now,
+    );
+  }
+
+  #refreshJobs(): boolean {
+    if (!this.#areJobsDirty) return false;
+    this.#areJobsDirty = false;
+    const jobs = this.#pods.jobs();
+    const isChanged = JSON.stringify([...jobs]) !== JSON.stringify([...this.#jobs]);
+    this.#jobs = jobs;
+    return isChanged;
+  }
+
+  #refreshWarnings(): boolean {
+    const warnings = this.#currentWarnings();
+    if (warnings.join('\n') === this.#generalWarnings.join('\n')) return false;
+    this.#generalWarnings = warnings;
+    return true;
+  }
+
+  /** Warnings that concern no single node. */
+  #currentWarnings(): readonly string[] {
+    const { calendar, namespaces, simulationSeed } = this.#options;
+    const stale = this.#compute.staleVcenters.map((name) => `the facts of vCenter '${name}' are not current`);
+    if (simulationSeed !== undefined) return stale;
+    const limited =
+      namespaces &&
+      `pods outside the namespaces ${namespaces.join(', ')} are not watched; the GPUs that they use count as free`;
+    return [
+      ...stale,
+      ...this.#links.warnings,
+      ...[calendar?.problem, limited].filter((each) => each !== undefined),
+    ];
+  }
+
+  #build(): Facts {
+    const states = [...this.#nodes.values()].flatMap(({ result }) => result ?? []);
+    const pools = new Map<string, GpuPool>();
+    for (const { pool } of states) if (pool !== undefined) pools.set(pool.id, pool);
+    const warnings = [...this.#generalWarnings, ...states.flatMap((each) => each.warnings)];
+    return {
+      version: this.#version,
+      candidates: states.map(({ candidate }) => candidate).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+      pools,
+      jobs: this.#jobs,
+      warnings: [...new Set(warnings)].toSorted(),
+      isSimulated: this.#options.simulationSeed !== undefined,
+    };
+  }
+
+  /**
+   * When maintenance has begun or ended since the last call, decisions can differ although nothing was reported.
+   * @returns whether it has
+   */
+  #crossBoundary(): boolean {
+    const { clock, simulationSeed } = this.#options;
+    const now = clock.now();
+    if (this.#boundary === undefined || this.#boundary.at > now) return false;
+    this.#boundary.timer.cancel();
+    this.#boundary = undefined;
+    for (const [name, { result }] of this.#nodes) {
+      const { maintenance = [] } = result?.candidate ?? {};
+      const hasEnded = maintenance.some(({ endsAt = Number.POSITIVE_INFINITY }) => endsAt <= now);
+      if (hasEnded || simulationSeed !== undefined) this.#dirty.add(name);
+    }
+    return true;
+  }
+
+  /** Sets a timer for the next time when maintenance begins or ends. */
+  #armBoundary(): void {
+    const { clock, simulationSeed } = this.#options;
+    const now = clock.now();
+    let at = simulationSeed === undefined ? Number.POSITIVE_INFINITY : simulationChangesAt(now);
+    for (const { result } of this.#nodes.values())
+      for (const { startsAt, endsAt = 0 } of result?.candidate.maintenance ?? []) {
+        if (startsAt > now) at = Math.min(at, startsAt);
+        if (endsAt > now) at = Math.min(at, endsAt);
+      }
+    if (at === this.#boundary?.at) return;
+    this.#boundary?.timer.cancel();
+    this.#boundary = undefined;
+    if (at === Number.POSITIVE_INFINITY) return;
+    const timer = clock.after(Math.min(at - now, LONGEST_TIMER_MS), () => {
+      if (this.#options.clock.now() < at) {
+        this.#boundary = undefined;
+        this.#armBoundary();
+      } else this.#refresh();
+    });
+    this.#boundary = { at, timer };
+  }
+}
+
+/** Whether two versions of a Node describe the same machine. */
+function isSameSystem(a: Node, b: Node): boolean {
+  const identity = ({ metadata, spec, status }: Node) =>
+    JSON.stringify([metadata.uid, spec?.providerID, status?.nodeInfo?.systemUUID]);
+  return identity(a) === identity(b);
+}
+
+/** Counts GPUs that powered-on VMs use, without a holder. */
+function hostUses(host: HostFacts | undefined): readonly GpuUse[] {
+  const gpus = host?.gpus.filter(({ isInUse }) => isInUse).length ?? 0;
+  return gpus === 0 ? [] : [{ holder: undefined, gpus }];
+}

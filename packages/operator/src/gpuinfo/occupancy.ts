@@ -1,0 +1,150 @@
+import type { Facts, GpuPool } from './candidate.ts';
+import type { Reservation } from './reservation.ts';
+
+/** Expected number of free GPUs of a pool from a time on, as its reservations end. */
+interface Step {
+  readonly at: number;
+  readonly free: number;
+}
+
+type Reserved = Pick<Reservation, 'gpus' | 'until'>;
+
+interface PoolState {
+  readonly total: number;
+  /** GPUs in use by pods, by the UID of the GPUInfo that they refer to. */
+  readonly used: ReadonlyMap<string, number>;
+  /** GPUs that are reserved or in use: the larger of both for each holder. */
+  occupied: number;
+  readonly reserved: Map<string, Reserved>;
+  steps: readonly Step[] | undefined;
+}
+
+/** GPUs of every pool: total, in use by pods, reserved. GPUs that a holder reserved and its pods use count once. */
+export class Occupancy {
+  readonly #pools = new Map<string, PoolState>();
+  readonly #users = new Set<string>();
+  /** Node and pool of each counted reservation, by UID. */
+  readonly #counted = new Map<string, Pick<Reservation, 'node' | 'pool'>>();
+  /** Number of reservations of each node. */
+  readonly #onNode = new Map<string, number>();
+
+  constructor({ pools }: Pick<Facts, 'pools'>) {
+    for (const [id, pool] of pools) {
+      const state = stateOf(pool);
+      this.#pools.set(id, state);
+      for (const holder of state.used.keys()) this.#users.add(holder);
+    }
+  }
+
+  /** Counts a reservation that has not ended, instead of an earlier one of the same holder. */
+  add(uid: string, { node, pool, gpus, until }: Reservation): void {
+    this.remove(uid);
+    this.#counted.set(uid, { node, pool });
+    this.#onNode.set(node, this.reservationsOn(node) + 1);
+    this.#reserve(uid, pool, { gpus, until });
+  }
+
+  /** Counts the reservation of a holder no longer. */
+  remove(uid: string): void {
+    const before = this.#counted.get(uid);
+    if (before === undefined) return;
+    this.#counted.delete(uid);
+    this.#onNode.set(before.node, this.reservationsOn(before.node) - 1);
+    this.#reserve(uid, before.pool, undefined);
+  }
+
+  #reserve(uid: string, pool: string | undefined, reserved: Reserved | undefined): void {
+    const state = pool === undefined ? undefined : this.#pools.get(pool);
+    if (state === undefined) return;
+    state.occupied -= shareOf(state, uid);
+    if (reserved === undefined) state.reserved.delete(uid);
+    else state.reserved.set(uid, reserved);
+    state.occupied += shareOf(state, uid);
+    state.steps = undefined;
+  }
+
+  /** Returns the number of reservations of a node. */
+  reservationsOn(node: string): number {
+    return this.#onNode.get(node) ?? 0;
+  }
+
+  total(pool: string): number {
+    return this.#pools.get(pool)?.total ?? 0;
+  }
+
+  /** Returns how many GPUs of a pool a holder can use: the free ones and its own. */
+  freeFor(uid: string, pool: string): number {
+    const state = this.#pools.get(pool);
+    return state === undefined ? 0 : state.total - state.occupied + shareOf(state, uid);
+  }
+
+  /** Whether pods of a holder use GPUs of any pool. */
+  isInUseBy(uid: string): boolean {
+    return this.#users.has(uid);
+  }
+
+  /** Whether GPUs are missing only because of reservations, not because of pods. */
+  wouldFitWithoutReservations(uid: string, pool: string, gpus: number): boolean {
+    const state = this.#pools.get(pool);
+    if (state === undefined) return false;
+    let used = 0;
+    for (const [holder, count] of state.used) if (holder !== uid) used += count;
+    return state.total - used >= gpus;
+  }
+
+  /**
+   * Returns the times at which reservations of a pool end, in order, and the free GPUs from then on. GPUs in use by pods are
+   * not expected to become free, except those of the reservation that ends.
+   */
+  steps(pool: string): readonly Step[] {
+    const state = this.#pools.get(pool);
+    if (state === undefined) return [];
+    state.steps ??= stepsOf(state);
+    return state.steps;
+  }
+
+  /** Returns the GPUs of all pools, for metrics. */
+  totals(): { readonly total: number; readonly free: number } {
+    let [total, free] = [0, 0];
+    for (const state of this.#pools.values()) {
+      total += state.total;
+      free += Math.max(0, state.total - state.occupied);
+    }
+    return { total, free };
+  }
+}
+
+/** Holder of pods that refer to no GPUInfo. It is no UID. */
+const NO_HOLDER = '';
+
+function stateOf({ total, uses }: GpuPool): PoolState {
+  const used = new Map<string, number>();
+  let occupied = 0;
+  for (const { holder = NO_HOLDER, gpus } of uses) {
+    used.set(holder, (used.get(holder) ?? 0) + gpus);
+    occupied += gpus;
+  }
+  return { total, used, occupied, reserved: new Map(), steps: undefined };
+}
+
+function usedBy({ used }: PoolState, uid: string): number {
+  return used.get(uid) ?? 0;
+}
+
+/** Returns the occupied GPUs that belong to a holder. */
+function shareOf(state: PoolState, uid: string): number {
+  return Math.max(state.reserved.get(uid)?.gpus ?? 0, usedBy(state, uid));
+}
+
+function stepsOf(state: PoolState): readonly Step[] {
+  const ending = [...state.reserved].flatMap(([uid, { until }]) =>
+    until === undefined ? [] : [{ at: until, gpus: shareOf(state, uid) }],
+  );
+  let free = state.total - state.occupied;
+  return ending
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ at, gpus }) => {
+      free += gpus;
+      return { at, free };
+    });
+}

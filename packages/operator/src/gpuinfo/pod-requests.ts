@@ -1,0 +1,57 @@
+import { parseQuantity } from '@vmwright/runtime';
+import { isAccelerator } from './accelerators.ts';
+import type { Container, PodSpec } from './kinds.ts';
+
+/** What a pod requests of its node. */
+export interface PodRequests {
+  readonly cpuMillicores: number;
+  readonly memoryBytes: number;
+  /** Number of accelerators by extended resource, without zeros. */
+  readonly accelerators: Readonly<Record<string, number>>;
+}
+
+/**
+ * Returns what the scheduler reserves for a pod: the containers together, or the largest need while the init containers run if that
+ * is more. An init container that restarts always (a sidecar) runs beside all that come after it.
+ */
+export function podRequests(spec: PodSpec): PodRequests {
+  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  const names = containers.flatMap(({ resources }) =>
+    Object.keys({ ...resources?.limits, ...resources?.requests }).filter(isAccelerator),
+  );
+  const accelerators: Record<string, number> = {};
+  for (const name of new Set(names)) {
+    const count = requestOf(spec, name);
+    if (count > 0) accelerators[name] = count;
+  }
+  return {
+    cpuMillicores: Math.round(requestOf(spec, 'cpu') * 1_000),
+    memoryBytes: Math.round(requestOf(spec, 'memory')),
+    accelerators,
+  };
+}
+
+function requestOf(spec: PodSpec, name: string): number {
+  const overhead = quantity(spec.overhead?.[name]);
+  // Requests of the pod as a whole replace those of its containers.
+  const ofPod = spec.resources?.requests?.[name];
+  if (ofPod !== undefined) return quantity(ofPod) + overhead;
+  let sidecars = 0;
+  let most = 0;
+  for (const container of spec.initContainers ?? []) {
+    const request = containerRequest(container, name);
+    most = Math.max(most, sidecars + request);
+    if (container.restartPolicy === 'Always') sidecars += request;
+  }
+  const running = (spec.containers ?? []).reduce((sum, each) => sum + containerRequest(each, name), sidecars);
+  return Math.max(most, running) + overhead;
+}
+
+/** Requests default to the limits. */
+function containerRequest({ resources }: Container, name: string): number {
+  return quantity(resources?.requests?.[name] ?? resources?.limits?.[name]);
+}
+
+function quantity(text: string | number | undefined): number {
+  return text === undefined ? 0 : (parseQuantity(text) ?? 0);
+}

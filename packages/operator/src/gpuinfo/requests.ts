@@ -1,0 +1,35 @@
+import type { CacheEvent } from '@vmwright/runtime';
+import { byAge, type Request, requestOf } from './request.ts';
+import type { GPUInfo } from './resource.ts';
+
+/** Requests of all GPUInfos, oldest first. Follows the cache of GPUInfos. */
+export class Requests {
+  /** Request by key, and its text to compare it by. */
+  readonly #requests = new Map<string, { readonly request: Request; readonly text: string }>();
+  #sorted: readonly Request[] | undefined;
+  #version = 0;
+
+  /** Increases with every change of a request. Changes of a status do not count. */
+  get version(): number {
+    return this.#version;
+  }
+
+  get all(): readonly Request[] {
+    this.#sorted ??= [...this.#requests.values()].map(({ request }) => request).toSorted(byAge);
+    return this.#sorted;
+  }
+
+  /** Updates the requests after a change of a GPUInfo. */
+  update({ type, key, object }: Pick<CacheEvent<GPUInfo>, 'type' | 'key' | 'object'>): void {
+    if (type === 'removed') {
+      if (!this.#requests.delete(key)) return;
+    } else {
+      const request = requestOf(object);
+      const text = JSON.stringify(request);
+      if (this.#requests.get(key)?.text === text) return;
+      this.#requests.set(key, { request, text });
+    }
+    this.#sorted = undefined;
+    this.#version++;
+  }
+}

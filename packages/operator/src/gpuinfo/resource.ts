@@ -1,0 +1,203 @@
+import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
+import { message, NEW_STATUS, observedGeneration, time } from '../schema.ts';
+import { placement } from './placement.ts';
+
+const { array, boolean, conditions, integer, literals, map, object, optional, string } = schema;
+
+/** Value of `suitableNodeName` and `suitableHostName` while no node is reserved. */
+export const NONE_AVAILABLE = 'None available';
+
+/** Maximum of `desAccTime`, more than 100 years. */
+const MOST_HOURS = 1_000_000;
+
+/** Maximum number of nodes in `status.candidates`. */
+export const MAX_CANDIDATES = 50;
+
+const spec = object(
+  {
+    desAccTime: integer({
+      description:
+        'Time in hours that the job needs. 0: any available time; the reservation then lasts until the job ends or the object is deleted.',
+      format: 'int64',
+      rules: [
+        { rule: 'self >= 0', message: 'desAccTime must be 0 or more hours' },
+        { rule: `self <= ${MOST_HOURS}`, message: `desAccTime must be at most ${MOST_HOURS} hours` },
+      ],
+    }),
+    gpuRequired: boolean({
+      description:
+        'Whether the job needs a GPU. true: only nodes with GPUs are suitable. false (default): only nodes without GPUs are suitable, which keeps jobs that need no GPU off GPU hosts.',
+      default: false,
+    }),
+    gpuCount: optional(
+      integer({
+        description: 'Number of GPUs of one node that the job needs. 1 by default.',
+        format: 'int32',
+        rules: [{ rule: 'self >= 1 && self <= 1024', message: 'gpuCount must be a number from 1 to 1024' }],
+      }),
+    ),
+    gpuModel: optional(
+      string({
+        description:
+          'Model of the GPUs, such as NVIDIA-A100-SXM4-40GB. `*` matches any characters, as in *A100*; case-insensitive. Any model by default.',
+        minLength: 1,
+        maxLength: 253,
+      }),
+    ),
+    nodeSelector: optional(
+      map(string({ maxLength: 63 }), {
+        description: 'Labels that a suitable node has. All nodes by default.',
+        maxProperties: 64,
+      }),
+    ),
+    policy: optional(
+      literals(['LeastCpu', 'LeastMemory', 'Pack', 'Spread'], {
+        description:
+          'How to choose among suitable nodes. LeastCpu (default): the one with the lowest CPU demand. LeastMemory: the one with the least memory in use. Pack: the one with the fewest free GPUs (without GPUs: with the most requests). Spread: the one with the most free GPUs (without GPUs: with the fewest requests). Ties are broken by CPU demand, then name.',
+      }),
+    ),
+  },
+  {
+    description: 'What the job needs.',
+    rules: [
+      {
+        rule: '!has(self.gpuCount) || self.gpuRequired',
+        message: 'gpuCount needs gpuRequired: true',
+        fieldPath: '.gpuCount',
+      },
+      {
+        rule: '!has(self.gpuModel) || self.gpuRequired',
+        message: 'gpuModel needs gpuRequired: true',
+        fieldPath: '.gpuModel',
+      },
+    ],
+  },
+);
+
+const status = object(
+  {
+    observedGeneration,
+    phase: optional(
+      literals(['Reserved', 'Pending', 'Ended'], {
+        description:
+          'Reserved: the node in suitableNodeName is reserved. Pending: no node is reserved, because none is suitable or the object is paused. Ended: the reservation has ended, because desAccTime has passed or the job has ended; the operator makes another one when the spec changes.',
+      }),
+    ),
+    suitableNodeName: optional(
+      string({ description: `Name of the reserved node; "${NONE_AVAILABLE}" if there is none.` }),
+    ),
+    suitableHostName: optional(
+      string({
+        description: `Name of the ESXi host of the reserved node; the name of the node if it is not on vSphere; "${NONE_AVAILABLE}" if no node is reserved.`,
+      }),
+    ),
+    nodeMemoryUsage: optional(
+      integer({
+        description:
+          'Memory in MB that the node used when it was chosen. For a node that is not on vSphere: memory requests of its pods.',
+        format: 'int64',
+      }),
+    ),
+    nodeCPUUsage: optional(
+      integer({
+        description:
+          'CPU demand of the node in MHz when it was chosen. For a node that is not on vSphere: CPU requests of its pods in millicores.',
+        format: 'int64',
+      }),
+    ),
+    availableAcceleratorTime: optional(
+      integer({
+        description:
+          'Time in hours from the reservation to the next maintenance of the node or its host. It does not decrease as time passes; availableUntil is the absolute time. The horizon (--gpu-horizon) if no maintenance is known.',
+        format: 'int64',
+      }),
+    ),
+    availableUntil: time(
+      'Start of the next maintenance of the node or its host. Not set if none is known; the horizon (--gpu-horizon) then limits availableAcceleratorTime.',
+    ),
+    reservedUntil: time('Time when the reservation ends. Not set if desAccTime is 0.'),
+    decidedBy: optional(
+      string({
+        description: 'Source of the available time, such as "annotation vmwright.dev/maintenance-start".',
+      }),
+    ),
+    message,
+    summary: optional(
+      string({
+        description:
+          'Number of nodes per result: at the time of the reservation, or at the last evaluation while Pending.',
+      }),
+    ),
+    candidates: optional(
+      array(
+        object({
+          node: string({ description: 'Name of the node.' }),
+          host: string({
+            description: 'Name of its ESXi host; the name of the node if it is not on vSphere.',
+          }),
+          suitable: boolean({ description: 'Whether the node meets the request.' }),
+          reason: optional(string({ description: 'Why the node was rejected, in one word.' })),
+          message: optional(string({ description: 'Why the node was rejected, in a sentence.' })),
+          availableHours: optional(
+            integer({
+              description: 'Hours until the next maintenance, for a suitable node.',
+              format: 'int64',
+            }),
+          ),
+        }),
+        {
+          description: `The first ${MAX_CANDIDATES} nodes, suitable ones first, ordered by name.`,
+          maxItems: MAX_CANDIDATES,
+        },
+      ),
+    ),
+    fitsIfShortenedTo: optional(
+      integer({
+        description: 'Largest desAccTime in hours for which a node was suitable at the last evaluation.',
+        format: 'int64',
+      }),
+    ),
+    fitsFrom: time(
+      'Earliest time from which a node is expected to be suitable, after maintenance or the end of other reservations.',
+    ),
+    placement: optional(placement),
+    conditions: optional(
+      conditions(
+        'Ready: a node is reserved. Degraded: the reserved node is no longer suitable, and the reservation stays because its job runs or the object is paused. FactsComplete: False if a source of facts is not available. Simulated: GPUs and maintenance are drawn at random (--gpu-source=simulated). Reconciling, Stalled: as kstatus defines them. Paused: the operator makes no new reservation.',
+      ),
+    ),
+  },
+  { description: 'Answer to the request, written by the operator.', default: NEW_STATUS },
+);
+
+/** A request for a node that is available to a long-running job for long enough. */
+export const GPUInfo = defineKind({
+  group: 'topology.corinternal.com',
+  version: 'v1',
+  kind: 'GPUInfo',
+  plural: 'gpuinfoes',
+  singular: 'gpuinfo',
+  shortNames: ['gpu'],
+  description:
+    'GPUInfo asks for the most suitable node for a long-running job. The operator answers in the status and reserves the node and its GPUs.',
+  spec,
+  status,
+  columns: [
+    { name: 'Desired Access Time (Hrs)', type: 'integer', jsonPath: '.spec.desAccTime' },
+    { name: 'GPU Required', type: 'boolean', jsonPath: '.spec.gpuRequired' },
+    { name: 'Node', type: 'string', jsonPath: '.status.suitableNodeName' },
+    { name: 'Host', type: 'string', jsonPath: '.status.suitableHostName' },
+    {
+      name: 'Available',
+      type: 'integer',
+      jsonPath: '.status.availableAcceleratorTime',
+      description: 'Hours from the reservation to the next maintenance of the node.',
+    },
+    { name: 'Phase', type: 'string', jsonPath: '.status.phase', priority: 1 },
+    { name: 'Reserved Until', type: 'string', jsonPath: '.status.reservedUntil', priority: 1 },
+    { name: 'Message', type: 'string', jsonPath: '.status.message', priority: 1 },
+    { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp', priority: 1 },
+  ],
+});
+export type GPUInfo = ObjectOf<typeof GPUInfo>;
+export type GPUInfoStatus = NonNullable<GPUInfo['status']>;

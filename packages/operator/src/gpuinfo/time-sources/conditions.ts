@@ -1,0 +1,38 @@
+import type { Maintenance } from '../candidate.ts';
+import type { Node } from '../kinds.ts';
+import { BEGUN, NOTHING_PLANNED, type Planned } from './planned.ts';
+import { parseRfc3339 } from './times.ts';
+
+/** Conditions of a Node (KEP-5683) that mean that maintenance or a drain has begun. */
+const BEGUN_CONDITIONS: ReadonlySet<string> = new Set([
+  'MaintenanceInProgress',
+  'DrainInProgress',
+  'Drained',
+]);
+const PLANNED = 'MaintenancePlanned';
+
+/** Whether a condition of a Node is read here. */
+export function isMaintenanceCondition(type: string): boolean {
+  return type === PLANNED || BEGUN_CONDITIONS.has(type);
+}
+
+/**
+ * Reads maintenance from the conditions of a Node. They have no start time. Maintenance in progress and drains have begun.
+ * `MaintenancePlanned` may be announced together with a time on the same Node, in an annotation or a label: that time counts. Other
+ * sources, such as the calendar, may know of other maintenance. Without a time, the maintenance may begin at any moment, so it counts
+ * as begun: a job of 100 hours must not be started on a node that is about to be taken away.
+ * @param announced maintenance that annotations and labels of the Node announce
+ */
+export function conditionMaintenance({ status }: Node, announced: readonly Maintenance[]): Planned {
+  const conditions = status?.conditions ?? [];
+  const isTrue = conditions.filter((each) => each.status === 'True' && isMaintenanceCondition(each.type));
+  const counted = isTrue.filter(({ type }) => type !== PLANNED || announced.length === 0);
+  if (counted.length === 0) return NOTHING_PLANNED;
+  return {
+    ...NOTHING_PLANNED,
+    maintenance: counted.map(({ type, lastTransitionTime = '' }) => ({
+      startsAt: type === PLANNED ? BEGUN : (parseRfc3339(lastTransitionTime) ?? BEGUN),
+      source: `condition ${type}`,
+    })),
+  };
+}

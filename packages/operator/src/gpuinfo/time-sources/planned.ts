@@ -1,0 +1,38 @@
+import type { Maintenance } from '../candidate.ts';
+
+/** Maintenance that a source knows of, and values that it cannot parse. */
+export interface Planned {
+  readonly maintenance: readonly Maintenance[];
+  /** Values that may hide maintenance, such as its start. One sentence each: node, key and expected form. */
+  readonly unknown: readonly string[];
+  /** Other values that cannot be parsed, such as the end of maintenance, which then counts as unlimited. One sentence each. */
+  readonly warnings: readonly string[];
+}
+
+export const NOTHING_PLANNED: Planned = { maintenance: [], unknown: [], warnings: [] };
+
+/** Start of maintenance that has begun at an unknown time. */
+export const BEGUN = 0;
+
+/** Returns the planned maintenance of several sources together, earliest first, without what has ended. */
+export function merged(all: readonly Planned[], now: number): Planned {
+  const maintenance = all
+    .flatMap((each) => each.maintenance)
+    .filter(({ endsAt }) => endsAt === undefined || endsAt > now);
+  return {
+    maintenance: maintenance.toSorted(
+      (a, b) => a.startsAt - b.startsAt || (a.source < b.source ? -1 : Number(a.source > b.source)),
+    ),
+    unknown: all.flatMap(({ unknown }) => unknown),
+    warnings: all.flatMap(({ warnings }) => warnings),
+  };
+}
+
+/** Maximum length of a value in a warning. Annotations may be much longer. */
+const MOST_CHARACTERS = 64;
+
+/** Returns the sentence about a value that cannot be parsed. */
+export function unreadable(node: string, key: string, value: string, expected: string): string {
+  const shown = value.length > MOST_CHARACTERS ? `${value.slice(0, MOST_CHARACTERS)}…` : value;
+  return `node ${node}: ${key} is "${shown}"; it must be ${expected}`;
+}

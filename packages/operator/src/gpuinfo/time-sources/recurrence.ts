@@ -1,0 +1,61 @@
+import type { Maintenance } from '../candidate.ts';
+import { dateIn, momentOf, type PlainDate } from './zoned-time.ts';
+
+/** A window that is repeated on days of the week. */
+export interface Recurrence {
+  /** Days of the week, 0 for Sunday. */
+  readonly weekdays: ReadonlySet<number>;
+  /**
+   * Which of these weekdays in a month: 1 to 5, or -1 for the last one. `{2}` with Tuesday means the second Tuesday. Undefined: every
+   * week.
+   */
+  readonly weeksOfMonth: ReadonlySet<number> | undefined;
+  /** Local time of the start, in minutes since midnight. */
+  readonly minutes: number;
+  readonly durationMs: number;
+  /** IANA time zone of `minutes` and of the days. */
+  readonly timeZone: string;
+}
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/**
+ * How many windows are listed, and how far ahead. The first one ends the available time; the others tell whether a job fits later.
+ */
+const MOST_WINDOWS = 16;
+const LOOK_AHEAD_DAYS = 63;
+/** The fifth weekday of a month occurs after 13 weeks at the latest. Two of them occur within this time. */
+const LONGEST_SEARCH_DAYS = 400;
+
+/**
+ * Returns the present and the next windows, at least two. The last one has no known end, because more windows follow that are not
+ * listed, so that the node does not appear to be free after it.
+ */
+export function occurrences(recurrence: Recurrence, source: string, now: number): readonly Maintenance[] {
+  const { timeZone, minutes, durationMs } = recurrence;
+  const today = dateIn(timeZone, now);
+  const found: Maintenance[] = [];
+  const first = -Math.ceil(durationMs / DAY_MS) - 1;
+  for (let days = first; days < LONGEST_SEARCH_DAYS; days++) {
+    if (found.length >= (days < LOOK_AHEAD_DAYS ? MOST_WINDOWS : 2)) break;
+    const date = plusDays(today, days);
+    if (!isOn(recurrence, date)) continue;
+    const startsAt = momentOf(date, minutes, timeZone);
+    const endsAt = startsAt + durationMs;
+    if (endsAt > now) found.push({ startsAt, endsAt, source });
+  }
+  return found.map((each, index) =>
+    index === found.length - 1 ? { startsAt: each.startsAt, source } : each,
+  );
+}
+
+function isOn({ weekdays, weeksOfMonth }: Recurrence, { year, month, day }: PlainDate): boolean {
+  if (!weekdays.has(new Date(Date.UTC(year, month - 1, day)).getUTCDay())) return false;
+  if (weeksOfMonth === undefined) return true;
+  const daysInMonth = new Date(Date.UTC(year, month, 0)).getUTCDate();
+  return weeksOfMonth.has(Math.ceil(day / 7)) || (weeksOfMonth.has(-1) && day + 7 > daysInMonth);
+}
+
+function plusDays({ year, month, day }: PlainDate, days: number): PlainDate {
+  const date = new Date(Date.UTC(year, month - 1, day + days));
+  return { year: date.getUTCFullYear(), month: date.getUTCMonth() + 1, day: date.getUTCDate() };
+}

@@ -1,0 +1,32 @@
+import { type Client, ignoreNotFound, type KubeObject, Namespace } from '@vmwright/runtime';
+import { type DeletionPolicy, deletionPolicyOf } from '../annotations.ts';
+
+/** Finalizer with which the garbage collector removes the owner references of children, for `kubectl delete --cascade=orphan`. */
+const ORPHAN = 'orphan';
+
+/**
+ * Returns the deletion policy of an object whose children are Kubernetes objects. `kubectl delete --cascade=orphan` has the effect of
+ * the annotation. The garbage collector removes its finalizer after the owner references: a reconcile that comes later finds no
+ * children.
+ */
+export function cascadingPolicyOf(object: KubeObject): DeletionPolicy | { readonly problem: string } {
+  return object.metadata.finalizers?.includes(ORPHAN) ? 'Orphan' : deletionPolicyOf(object);
+}
+
+/**
+ * Returns why a foreground deletion is rejected; undefined if it is not. The garbage collector would delete the children that the
+ * policy Orphan keeps, before the operator can take them from their owner.
+ */
+export function foregroundProblem(object: KubeObject, propagation: string | undefined): string | undefined {
+  if (propagation !== 'Foreground' || deletionPolicyOf(object) !== 'Orphan') return undefined;
+  return 'Foreground deletion would delete what vmwright.dev/deletion-policy: Orphan keeps. Delete the object with --cascade=background';
+}
+
+/** Whether the namespace of an object is being deleted, and with it everything in it. */
+export async function isNamespaceTerminating(
+  { metadata: { namespace = '' } }: KubeObject,
+  client: Pick<Client, 'get'>,
+): Promise<boolean> {
+  const found = await ignoreNotFound(client.get(Namespace, { name: namespace }));
+  return found?.metadata.deletionTimestamp !== undefined;
+}

@@ -1,0 +1,100 @@
+import { AlreadyExistsError, ConflictError, NotFoundError } from '@vmwright/runtime';
+import type { Entries, EntryChanges, EntryStore } from './entry-store.ts';
+
+/** Number of conflicting writes after which an operation fails. The controller retries it with a back-off. */
+const MAX_CONFLICTS = 10;
+const CONFLICTS = [ConflictError, AlreadyExistsError, NotFoundError];
+
+/** Reads and changes the entries of a ledger within one operation. */
+export interface LedgerOperation {
+  /** Entries as read, or as written last by this operation. */
+  readonly entries: Entries;
+  /** Changes entries. @throws a conflict if they are not the newest; the operation is then repeated */
+  write(changes: EntryChanges): Promise<Entries>;
+}
+
+/**
+ * Decisions about objects, stored in a ConfigMap before they are acted upon.
+ *
+ * Guarantees: every write carries the resourceVersion of the entries that it was decided on, so no decision is based on entries
+ * that another replica has changed. Operations of this replica run one after the other: concurrent ones would only conflict.
+ *
+ * The last known version is kept in memory, so that most operations are a single write or none. If another replica has written
+ * since, the write conflicts, and the operation reads the ConfigMap and decides again.
+ */
+export class Ledger {
+  #known: Entries | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+
+  /** Forgets the known version, at the start of a leadership term. */
+  reset(): void {
+    this.#known = undefined;
+  }
+
+  /** Entries as last read or written; undefined if they have to be read first. */
+  get known(): Entries | undefined {
+    return this.#known;
+  }
+
+  /** Returns the entries, which are read if they are not known. */
+  async read(store: EntryStore): Promise<Entries> {
+    return this.#known ?? (await this.#exclusively(async () => this.#known ?? (await this.#read(store))));
+  }
+
+  /** Calls `decide` with the known entries, and again with the current ones while its writes conflict. */
+  decide<R>(store: EntryStore, decide: (operation: LedgerOperation) => Promise<R>): Promise<R> {
+    return this.#exclusively(async () => {
+      for (let conflicts = 0; ; conflicts++) {
+        try {
+          const entries = this.#known ?? (await this.#read(store));
+          return await decide(this.#operation(entries, store));
+        } catch (error) {
+          this.#known = undefined; // also after other errors: the write may have been executed
+          const isConflict = CONFLICTS.some((conflict) => error instanceof conflict);
+          if (!isConflict || conflicts >= MAX_CONFLICTS) throw error;
+        }
+      }
+    });
+  }
+
+  #operation(found: Entries, store: EntryStore): LedgerOperation {
+    let entries = found;
+    return {
+      get entries() {
+        return entries;
+      },
+      write: async (changes) => {
+        entries = await store.write(entries, changes);
+        this.#known = entries;
+        return entries;
+      },
+    };
+  }
+
+  async #read(store: EntryStore): Promise<Entries> {
+    const entries = await store.read();
+    this.#known = entries;
+    return entries;
+  }
+
+  #exclusively<R>(operation: () => Promise<R>): Promise<R> {
+    const result = this.#last.then(operation);
+    this.#last = result.catch(() => undefined);
+    return result;
+  }
+}
+
+/** Returns the UIDs of entries whose object does not exist any more, according to the API server. @param missing key by UID */
+export async function findAbandoned(
+  missing: ReadonlyMap<string, string>,
+  store: Pick<EntryStore, 'exists'>,
+): Promise<readonly string[]> {
+  const abandoned: string[] = [];
+  for (const [uid, key] of missing) if (!(await store.exists(key, uid))) abandoned.push(uid);
+  return abandoned;
+}
+
+/** Returns the changes that remove entries. */
+export function removals(uids: readonly string[]): EntryChanges {
+  return Object.fromEntries(uids.map((uid) => [uid, null]));
+}

@@ -1,0 +1,47 @@
+import { apiError } from '@vmwright/runtime';
+import type { Entries, EntryStore } from './entry-store.ts';
+
+/**
+ * The ConfigMap of a ledger and the objects that it refers to, for tests. Each call takes some turns, so that the calls of replicas
+ * interleave.
+ */
+export class EntryServer {
+  entries: Entries = { resourceVersion: undefined, values: new Map() };
+  /** UIDs of the objects that exist. */
+  readonly objects = new Set<string>();
+  /** Largest number of entries at any moment. */
+  most = 0;
+  writes = 0;
+  reads = 0;
+  readonly #turns: () => number;
+
+  constructor(turns: () => number = () => 1) {
+    this.#turns = turns;
+  }
+
+  readonly store: EntryStore = {
+    read: async () => {
+      await this.#wait();
+      this.reads++;
+      return this.entries;
+    },
+    write: async ({ resourceVersion }, changes) => {
+      await this.#wait();
+      this.writes++;
+      if (resourceVersion !== this.entries.resourceVersion)
+        throw apiError('the object has been modified', { status: 409 });
+      const values = new Map(this.entries.values);
+      for (const [uid, value] of Object.entries(changes))
+        if (value === null) values.delete(uid);
+        else values.set(uid, value);
+      this.entries = { resourceVersion: String(Number(resourceVersion ?? 0) + 1), values };
+      this.most = Math.max(this.most, values.size);
+      return this.entries;
+    },
+    exists: async (_, uid) => this.objects.has(uid),
+  };
+
+  async #wait(): Promise<void> {
+    for (let turn = this.#turns(); turn > 0; turn--) await Promise.resolve();
+  }
+}

@@ -1,0 +1,194 @@
+/* Settings of the program `ssvirt-vm-controller`. Its help text and the tables in docs/mirror.md follow from them. */
+
+/** A setting: a key in a section of the config file. */
+export interface MirrorSetting {
+  readonly variable: string;
+  /** Default; empty: none. */
+  readonly byDefault: string;
+  /** Describes what applies without a default. @default none */
+  readonly unset?: string;
+  /** One or two sentences, in Markdown. */
+  readonly description: string;
+}
+
+/** Settings of the section `controller`. */
+export const CONTROLLER = {
+  enabled: {
+    variable: 'CONTROLLER_ENABLED',
+    byDefault: 'true',
+    description: '`false`: serves the endpoints, reports `disabled` and mirrors nothing.',
+  },
+  maxConcurrentReconciles: {
+    variable: 'CONTROLLER_MAX_CONCURRENT',
+    byDefault: '5',
+    description: 'Batches that are prepared at the same time. They share one connection.',
+  },
+  baseDelay: {
+    variable: 'CONTROLLER_BASE_DELAY',
+    byDefault: '1s',
+    description: 'Delay before the first retry, of a row or of the connection. Doubles with each failure.',
+  },
+  maxDelay: {
+    variable: 'CONTROLLER_MAX_DELAY',
+    byDefault: '5m',
+    description: 'Longest delay before a retry.',
+  },
+  resyncPeriod: {
+    variable: 'CONTROLLER_RESYNC_PERIOD',
+    byDefault: '10m',
+    description: 'Interval of the comparison of table and cluster, ± 10 %.',
+  },
+  enableLeaderElection: {
+    variable: 'CONTROLLER_LEADER_ELECTION',
+    byDefault: 'true',
+    description:
+      'Elects one active replica. Without it, run exactly one replica, with the update strategy `Recreate`.',
+  },
+  leaseDuration: {
+    variable: 'CONTROLLER_LEASE_DURATION',
+    byDefault: '15s',
+    description:
+      'Time after which another replica takes over from one that does not respond, in whole seconds.',
+  },
+  namespace: {
+    variable: 'CONTROLLER_NAMESPACE',
+    byDefault: 'ssvirt-system',
+    description: 'Namespace of the Lease `ssvirt-vm-controller`.',
+  },
+  metricsAddr: {
+    variable: 'CONTROLLER_METRICS_ADDR',
+    byDefault: ':8080',
+    description: 'Address of the [endpoints](#endpoints).',
+  },
+  watchNamespaces: {
+    variable: 'CONTROLLER_WATCH_NAMESPACES',
+    byDefault: '',
+    unset: 'all',
+    description:
+      'Namespaces to watch: a list in the file, separated by commas in the variable. Rows of other namespaces are left alone.',
+  },
+  settlingTime: {
+    variable: 'CONTROLLER_SETTLING_TIME',
+    byDefault: '3s',
+    description: 'Time for which `Stopped` is not written for a VM that should run.',
+  },
+  fence: {
+    variable: 'CONTROLLER_FENCE',
+    byDefault: 'session',
+    description:
+      '`session` or `table`, see [PgBouncer](#pgbouncer). `table` requires leader election or sharding.',
+  },
+  sharding: {
+    variable: 'CONTROLLER_SHARDING',
+    byDefault: 'false',
+    description: 'Divides the namespaces among all replicas, see [Sharding](#sharding).',
+  },
+  statusEvents: {
+    variable: 'CONTROLLER_STATUS_EVENTS',
+    byDefault: 'on',
+    description: '`off`: no events `StatusUpdated`.',
+  },
+  logLevel: {
+    variable: 'CONTROLLER_LOG_LEVEL',
+    byDefault: 'info',
+    description: '`debug`, `info`, `warn` or `error`.',
+  },
+} as const satisfies Readonly<Record<string, MirrorSetting>>;
+
+/** Settings of the section `database`, which the program shares with the API server of SSVirt. */
+export const DATABASE = {
+  url: {
+    variable: 'DATABASE_URL',
+    byDefault: '',
+    description:
+      'Connection URL: `postgres://user:password@host:5432/ssvirt?sslmode=verify-full`. Parts that the URL contains replace the single settings, including the password file.',
+  },
+  host: {
+    variable: 'SSVIRT_DATABASE_HOST',
+    byDefault: 'localhost',
+    description: 'Host of the primary server. A standby server is rejected.',
+  },
+  port: {
+    variable: 'SSVIRT_DATABASE_PORT',
+    byDefault: '5432',
+    description: 'Port.',
+  },
+  username: {
+    variable: 'SSVIRT_DATABASE_USERNAME',
+    byDefault: '',
+    unset: 'required',
+    description: '[Database role](#database-role). Not required if the controller is disabled.',
+  },
+  password: {
+    variable: 'SSVIRT_DATABASE_PASSWORD',
+    byDefault: '',
+    description:
+      'Password. In the file it is read for each connection; in the variable it cannot change without a restart.',
+  },
+  passwordFile: {
+    variable: 'SSVIRT_DATABASE_PASSWORD_FILE',
+    byDefault: '',
+    description: 'File with the password. Read for each connection.',
+  },
+  database: {
+    variable: 'SSVIRT_DATABASE_DATABASE',
+    byDefault: 'ssvirt',
+    description: 'Name of the database.',
+  },
+  sslmode: {
+    variable: 'SSVIRT_DATABASE_SSLMODE',
+    byDefault: 'prefer',
+    description:
+      'TLS mode of libpq: `disable`, `allow`, `prefer`, `require`, `verify-ca` or `verify-full`. Use `verify-full` in production.',
+  },
+  sslrootcert: {
+    variable: 'SSVIRT_DATABASE_SSLROOTCERT',
+    byDefault: '',
+    unset: "the system's CAs",
+    description: 'File with the CA certificates to trust. Read for each connection.',
+  },
+  maxConnections: {
+    variable: 'SSVIRT_DATABASE_MAX_CONNECTIONS',
+    byDefault: '10',
+    description: 'Upper limit of connections. The mirror uses one.',
+  },
+} as const satisfies Readonly<Record<string, MirrorSetting>>;
+
+/** The only setting that is a table and has no variable. */
+const STATUS_MAPPING = {
+  key: 'controller.statusMapping',
+  unset: 'see below',
+  description: 'Changes of the [status mapping](#status-mapping).',
+};
+
+/** A setting of `ssvirt-vm-controller`, for the documentation. */
+export interface MirrorSettingRow {
+  /** Key in the config file with its section: `database.host`. */
+  readonly key: string;
+  readonly variable: string;
+  /** Constant default, or a description of the default in words. */
+  readonly byDefault: string;
+  /** Whether `byDefault` is a value that the setting accepts. */
+  readonly isConstant: boolean;
+  readonly description: string;
+}
+
+/** Returns all settings of `ssvirt-vm-controller`, those of the database first. */
+export function mirrorSettingRows(): readonly MirrorSettingRow[] {
+  const { key, unset, description } = STATUS_MAPPING;
+  return [
+    ...rowsOf('database', DATABASE),
+    ...rowsOf('controller', CONTROLLER),
+    { key, variable: '', byDefault: unset, isConstant: false, description },
+  ];
+}
+
+function rowsOf(
+  section: string,
+  settings: Readonly<Record<string, MirrorSetting>>,
+): readonly MirrorSettingRow[] {
+  return Object.entries(settings).map(([key, { variable, byDefault, unset = 'none', description }]) => ({
+    ...{ key: `${section}.${key}`, variable, description },
+    ...{ byDefault: byDefault || unset, isConstant: byDefault !== '' },
+  }));
+}

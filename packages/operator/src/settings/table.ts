@@ -1,0 +1,364 @@
+import type { Flag } from './flags.ts';
+
+/** Headings under which `--help` and docs/configuration.md list the settings, in this order. */
+export const GROUPS = [
+  'General',
+  'Leader election',
+  'Endpoints',
+  'VM',
+  'VmGroup',
+  'VirtualMachine and VMDiskImage',
+  'GPUInfo',
+] as const;
+
+export type Group = (typeof GROUPS)[number];
+
+/** Description of a flag. Its name is also its key in the config file. */
+export interface FlagDescription {
+  readonly group: Group;
+  /** One or two sentences, in Markdown. */
+  readonly description: string;
+  /** Environment variable with the same meaning. @default none */
+  readonly variable?: string;
+  /** Describes the default of a flag without a constant one. @default none */
+  readonly byDefault?: string;
+}
+
+/** Environment variable without a flag: a secret, which must not be visible in the process list, or one that other programs set. */
+export interface VariableDescription {
+  readonly variable: string;
+  readonly group: Group;
+  readonly description: string;
+  /** Whether its value must not appear in any output. */
+  readonly isSecret?: boolean;
+}
+
+/** All flags of `vmwright run`. The config file has the same names. */
+export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
+  config: {
+    group: 'General',
+    variable: 'VMWRIGHT_CONFIG',
+    byDefault: 'none',
+    description: 'YAML file with settings: the names of the flags without dashes.',
+  },
+  controllers: {
+    group: 'General',
+    description:
+      'Controllers to run, separated by commas: `vm`, `vmgroup`, `kubevirt` (VirtualMachine and VMDiskImage), `gpuinfo`. `*` means all whose settings and CRDs exist, `-vm` excludes one. A controller that is named must be able to run.',
+  },
+  'cluster-id': {
+    group: 'General',
+    byDefault: 'UID of the namespace kube-system',
+    description:
+      "Identifies this cluster in the ownership labels of external machines. Clusters that share a cloud must use different ids; otherwise each reports the other's machines as orphans.",
+  },
+  namespaces: {
+    group: 'General',
+    variable: 'WATCH_NAMESPACES',
+    byDefault: 'all',
+    description:
+      'Namespaces to watch, separated by commas. Pass the same list to `vmwright manifests`; see [Terminating namespaces](vm.md#a-namespace-stays-terminating-with---namespaces).',
+  },
+  namespace: {
+    group: 'General',
+    variable: 'POD_NAMESPACE',
+    byDefault: 'vmwright-system',
+    description: 'Namespace of the operator: its Leases and certificates.',
+  },
+  'log-level': { group: 'General', description: 'debug, info, warn or error.' },
+  'log-format': {
+    group: 'General',
+    byDefault: 'text on a terminal, else json',
+    description: '`json`: one JSON object per line. `text`: lines for people.',
+  },
+  'leader-elect': {
+    group: 'Leader election',
+    description: 'Enables leader election, so that several replicas can run.',
+  },
+  'enable-leader-election': {
+    group: 'Leader election',
+    byDefault: 'as `--leader-elect`',
+    description: 'Alias of `--leader-elect`.',
+  },
+  'leader-elect-lease-duration': {
+    group: 'Leader election',
+    description: 'Time after which other replicas take over from a leader that does not renew its Lease.',
+  },
+  'leader-elect-renew-deadline': {
+    group: 'Leader election',
+    description: 'Time after which a leader that cannot renew its Lease stops acting.',
+  },
+  'leader-elect-retry-period': { group: 'Leader election', description: 'Interval between two renewals.' },
+  'status-address': {
+    group: 'Endpoints',
+    description:
+      'Address of `/healthz`, `/readyz` and `/status`; on a loopback address also of `/metrics` and `/debug/loglevel`.',
+  },
+  'metrics-addr': {
+    group: 'Endpoints',
+    byDefault: 'as `--status-address`',
+    description: 'Alias of `--status-address`.',
+  },
+  'metrics-bind-address': {
+    group: 'Endpoints',
+    byDefault: ':8443, or off on loopback',
+    description:
+      'Address of `/metrics` and `/debug/loglevel` over HTTPS with a token; `0` disables it ([endpoints.md](endpoints.md)).',
+  },
+  'metrics-auth': {
+    group: 'Endpoints',
+    description: '`token`, or `off` to serve `/metrics` on `--status-address` without authentication.',
+  },
+  'webhook-port': { group: 'Endpoints', description: 'Port of the admission and conversion webhooks.' },
+  'webhook-url': {
+    group: 'Endpoints',
+    byDefault: 'URL of the Service',
+    description: 'URL at which the API server reaches an operator that runs outside the cluster.',
+  },
+  'webhook-cert-dir': {
+    group: 'Endpoints',
+    byDefault: 'the operator issues its own certificate',
+    description: 'Folder with `tls.crt`, `tls.key` and optionally `ca.crt`; read again when they change.',
+  },
+  'webhook-client-ca': {
+    group: 'Endpoints',
+    byDefault: 'none',
+    description: 'File with the CAs of client certificates that admission requests must present.',
+  },
+  'webhook-client-name': {
+    group: 'Endpoints',
+    byDefault: 'all',
+    description: 'Common names of accepted client certificates, separated by commas.',
+  },
+  'cloud-url': {
+    group: 'VM',
+    variable: 'CLOUD_URL',
+    byDefault: 'the controller is off',
+    description: 'URL of the private cloud.',
+  },
+  'cloud-api-key-file': {
+    group: 'VM',
+    variable: 'CLOUD_API_KEY_FILE',
+    byDefault: 'none',
+    description:
+      'File with the API key, instead of `CLOUD_API_KEY`. Read for each request, so a new key needs no restart.',
+  },
+  'cloud-ca': {
+    group: 'VM',
+    variable: 'CLOUD_CA',
+    byDefault: "the system's CAs",
+    description: 'File with the CA certificates to trust. Read for each connection.',
+  },
+  'cloud-timeout': { group: 'VM', description: 'Timeout of each attempt of a request.' },
+  'vm-refresh': {
+    group: 'VM',
+    description:
+      'Interval at which state and utilization are read; capped at `--vm-unknown-after` minus `--cloud-timeout`. 2 s while a machine is being created.',
+  },
+  'vm-unknown-after': {
+    group: 'VM',
+    description: 'Time without an answer from the cloud after which `Ready` of every VM becomes `Unknown`.',
+  },
+  'vm-sweep': {
+    group: 'VM',
+    description:
+      'Interval of garbage collection, and how long a machine must have been without a VM before it is collected.',
+  },
+  'vm-concurrency': { group: 'VM', description: 'Number of VMs reconciled at the same time.' },
+  'vc-host': {
+    group: 'VmGroup',
+    variable: 'VC_HOST',
+    byDefault: 'the controller is off, unless `--vcenters` is set',
+    description: 'Name or address of vCenter.',
+  },
+  'vc-credentials': {
+    group: 'VmGroup',
+    variable: 'VC_CREDENTIALS',
+    byDefault: 'none',
+    description:
+      'Folder with the files `VC_USER` and `VC_PASS`, instead of the variables. Read at each login, so a new password needs no restart.',
+  },
+  'vc-ca': {
+    group: 'VmGroup',
+    variable: 'VC_CA',
+    byDefault: "the system's CAs",
+    description: 'File with the CA certificates to trust.',
+  },
+  'vc-thumbprint': {
+    group: 'VmGroup',
+    variable: 'VC_THUMBPRINT',
+    byDefault: 'none',
+    description: "SHA-256 of vCenter's certificate; alternative to `--vc-ca`.",
+  },
+  insecure: { group: 'VmGroup', description: 'Accepts any certificate of vCenter.' },
+  vcenters: {
+    group: 'VmGroup',
+    byDefault: 'none',
+    description: 'File that configures [several vCenters](vmgroup.md#several-vcenters).',
+  },
+  'vsphere-timeout': { group: 'VmGroup', description: 'Timeout of one call.' },
+  'vsphere-concurrency': {
+    group: 'VmGroup',
+    description: 'Maximum number of clones, and of other tasks, at a time on each vCenter.',
+  },
+  'vsphere-datacenter': {
+    group: 'VmGroup',
+    byDefault: 'the only one',
+    description: 'Datacenter for VmGroups that do not set one.',
+  },
+  'vsphere-folder': {
+    group: 'VmGroup',
+    description: 'VM folder that contains the folders of VmGroups that do not set one.',
+  },
+  'vsphere-cluster': {
+    group: 'VmGroup',
+    byDefault: 'the only one',
+    description: 'vSphere cluster for VmGroups that do not set one.',
+  },
+  'vsphere-resource-pool': {
+    group: 'VmGroup',
+    byDefault: "the cluster's",
+    description: 'Resource pool for VmGroups that do not set one.',
+  },
+  'vsphere-datastore': {
+    group: 'VmGroup',
+    byDefault: "the template's",
+    description: 'Datastore for VmGroups that do not set one.',
+  },
+  'vsphere-storage-policy': {
+    group: 'VmGroup',
+    byDefault: 'none',
+    description: 'Storage policy for VmGroups that do not set one.',
+  },
+  'vsphere-template-folder': {
+    group: 'VmGroup',
+    byDefault: 'none',
+    description: 'Only templates below this folder can be cloned.',
+  },
+  'vsphere-allow-vm-as-template': {
+    group: 'VmGroup',
+    description: 'Machines that are not templates can be cloned too.',
+  },
+  'vmgroup-sweep': {
+    group: 'VmGroup',
+    description:
+      'Interval of garbage collection, and how long a machine must have been without a group before it is collected.',
+  },
+  'image-namespaces': {
+    group: 'VirtualMachine and VMDiskImage',
+    byDefault: 'none',
+    description:
+      'Namespaces whose images VirtualMachines of other namespaces may use, separated by commas; `*` for all.',
+  },
+  'image-creation-namespaces': {
+    group: 'VirtualMachine and VMDiskImage',
+    byDefault: 'none',
+    description:
+      'Namespaces in which VirtualMachines of other namespaces may create images from `vmDiskImageTemplate`, separated by commas; `*` for all.',
+  },
+  'image-prune-after': {
+    group: 'VirtualMachine and VMDiskImage',
+    description: 'Time after which an unreferenced image is deleted, unless the image sets its own.',
+  },
+  'image-stalled-after': {
+    group: 'VirtualMachine and VMDiskImage',
+    description: 'Time without progress after which the status names the object that blocks.',
+  },
+  'image-sync-concurrency': {
+    group: 'VirtualMachine and VMDiskImage',
+    variable: 'MAX_VMDI_SYNC_CONCURRENCY',
+    description: 'Maximum number of images that are synced at the same time.',
+  },
+  'image-sync-max-backoff': {
+    group: 'VirtualMachine and VMDiskImage',
+    variable: 'MAX_SYNC_RETRY_BACKOFF_DURATION',
+    description: 'Maximum back-off between two attempts: 3, 9, 27, … minutes.',
+  },
+  'image-sync-timeout': {
+    group: 'VirtualMachine and VMDiskImage',
+    variable: 'MAX_SYNC_DURATION',
+    description: 'Maximum time from the start of the first attempt, after which the image fails.',
+  },
+  'image-sync-attempt-timeout': {
+    group: 'VirtualMachine and VMDiskImage',
+    variable: 'MAX_SYNC_ATTEMPT_DURATION',
+    description: 'Maximum time of one attempt.',
+  },
+  'image-sync-restarts': {
+    group: 'VirtualMachine and VMDiskImage',
+    variable: 'MAX_SYNC_ATTEMPT_RETRIES',
+    description: "Maximum number of restarts of CDI's importer in one attempt.",
+  },
+  'kubevirt-concurrency': {
+    group: 'VirtualMachine and VMDiskImage',
+    description: 'Number of VirtualMachines, and also of VMDiskImages, reconciled at the same time.',
+  },
+  'gpu-source': {
+    group: 'GPUInfo',
+    description:
+      '`real`, or `simulated`: GPUs and maintenance are drawn at random, and the status of each GPUInfo says so.',
+  },
+  'gpu-seed': { group: 'GPUInfo', description: 'Seed of `--gpu-source=simulated`.' },
+  'gpu-horizon': {
+    group: 'GPUInfo',
+    description: 'Time for which a node without known maintenance is available.',
+  },
+  'gpu-calendar': {
+    group: 'GPUInfo',
+    byDefault: 'none',
+    description: 'File with [planned maintenance](gpuinfo.md#calendar-file). Read again when it changes.',
+  },
+  'gpu-maintenance-attribute': {
+    group: 'GPUInfo',
+    description: 'Custom attribute of ESXi hosts with the start of their maintenance.',
+  },
+};
+
+/** Environment variables without a flag. */
+export const VARIABLES: readonly VariableDescription[] = [
+  {
+    variable: 'KUBECONFIG',
+    group: 'General',
+    description: 'Access to the cluster for an operator that runs outside it.',
+  },
+  {
+    variable: 'VMWRIGHT_REVISION',
+    group: 'General',
+    description: 'Commit that the program was built from, for the metric `vmwright_build_info`.',
+  },
+  {
+    variable: 'HTTPS_PROXY, HTTP_PROXY, NO_PROXY',
+    group: 'General',
+    description:
+      'Proxies for the API server, the cloud and vCenter; see [Connections](runtime.md#connections).',
+  },
+  {
+    variable: 'CLOUD_API_KEY',
+    group: 'VM',
+    description: 'API key of the cloud, from a Secret. Required, unless `--cloud-api-key-file` is set.',
+    isSecret: true,
+  },
+  {
+    variable: 'VC_USER',
+    group: 'VmGroup',
+    description: 'User of vCenter, from the Secret `vc-creds`. Required, unless `--vc-credentials` is set.',
+  },
+  {
+    variable: 'VC_PASS',
+    group: 'VmGroup',
+    description: 'Password of `VC_USER`, from the same Secret.',
+    isSecret: true,
+  },
+  {
+    variable: 'GOVMOMI_URL',
+    group: 'GPUInfo',
+    description: 'Same as `VC_HOST`. The connection is shared with VmGroups.',
+  },
+  { variable: 'GOVMOMI_USERNAME', group: 'GPUInfo', description: 'Same as `VC_USER`.' },
+  {
+    variable: 'GOVMOMI_PASSWORD',
+    group: 'GPUInfo',
+    description: 'Same as `VC_PASS`.',
+    isSecret: true,
+  },
+];

@@ -1,0 +1,43 @@
+import type { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { timeOf } from '../times.ts';
+import { ADOPTED, attemptOf, sourceDigest } from './identity.ts';
+import type { Children, Observed } from './observe.ts';
+import type { VMDiskImage } from './resource.ts';
+import { isReadyToUse } from './snapshots.ts';
+import type { Reported } from './status.ts';
+
+/* Takes over the data of images that an earlier controller imported, so that it is not imported again. */
+
+/** Whether another controller reported the image as Ready: this operator stores its attempt first. */
+export function isFromOtherController({ status }: VMDiskImage): boolean {
+  return status?.phase === 'Ready' && status.attempt === undefined;
+}
+
+/** Returns the imported DataVolume of another controller that an image owns, if there is a usable snapshot of its claim. */
+export function adoptable(image: VMDiskImage, { volumes, snapshots }: Children): DataVolume | undefined {
+  if (!isFromOtherController(image)) return undefined;
+  return volumes.find(
+    (volume) =>
+      attemptOf(image, volume) === ADOPTED &&
+      volume.status?.phase === 'Succeeded' &&
+      snapshots.some((snapshot) => isReadyToUse(snapshot) && isSnapshotOf(snapshot, volume)),
+  );
+}
+
+/** Whether a snapshot was taken of the claim of a DataVolume. */
+export function isSnapshotOf({ spec }: VolumeSnapshot, { metadata, status }: DataVolume): boolean {
+  return spec?.source?.persistentVolumeClaimName === (status?.claimName ?? metadata.name);
+}
+
+/** Returns the image with the adopted data as its attempt. Whether the spec has changed since that import is not known. */
+export function adopted(image: Reported, { volume }: Pick<Observed, 'volume'>, now: number): Reported {
+  if (volume === undefined) return image;
+  const { generation } = image.metadata;
+  const attempt = {
+    number: ADOPTED,
+    startedAt: volume.metadata.creationTimestamp ?? timeOf(now),
+    source: sourceDigest(image.spec),
+    ...(generation !== undefined && { generation }),
+  };
+  return { ...image, status: { ...image.status, attempt, dataVolume: volume.metadata.name } };
+}

@@ -1,0 +1,277 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { field, type KubeObject } from '@vmwright/testbed';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
+
+/* Pods and Jobs that use the reservation of a GPUInfo, and sources of time beside vCenter. */
+
+let env: WithGpus;
+let folder: string;
+const calendarFile = () => join(folder, 'calendar.yaml');
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'calendar-'));
+  await writeFile(calendarFile(), 'windows: []\n');
+  env = await install({ args: [`--gpu-calendar=${calendarFile()}`] });
+  await env.node('gpu-a', 2, { pool: 'a' });
+  await env.node('gpu-b', 1, { pool: 'b' });
+}, 120_000);
+afterAll(async () => {
+  await env?.[Symbol.asyncDispose]();
+  await rm(folder, { recursive: true });
+});
+
+const api = () => env.controlPlane.cluster.api;
+const LABEL = 'vmwright.dev/gpuinfo';
+const onB = { nodeSelector: { pool: 'b' } };
+const phaseIs = (phase: string) => (object: KubeObject) => field(object, 'status', 'phase') === phase;
+
+function podOf(name: string, info: string, spec: object = {}) {
+  const containers = [{ name: 'a', image: 'a', resources: resourcesOf(1) }];
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, labels: { [LABEL]: info } },
+    spec: { containers, ...spec },
+  };
+}
+
+/** Creates a pod and returns it; the message of the webhook if it is rejected. */
+function create(pod: object, path: string = PATHS.pods): Promise<KubeObject | string> {
+  return api()
+    .create(path, pod)
+    .catch((error: unknown) => String(error));
+}
+
+const remove = (path: string) => env.remove(path);
+
+afterEach(async () => {
+  for (const collection of [PATHS.jobs, PATHS.pods, PATHS.infos])
+    for (const { metadata } of await api().list(collection)) await remove(`${collection}/${metadata.name}`);
+});
+
+describe('a pod of a GPUInfo', () => {
+  test('is scheduled to the reserved node, and its deletion ends the reservation', async () => {
+    await env.info('train', onB);
+    const info = await env.reserved('train', 'gpu-b');
+    const own = {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: 'pool', operator: 'In', values: ['a', 'b'] }] }],
+        },
+      },
+    };
+    const pod = await create(podOf('train', 'train', { affinity: own }));
+    expect(pod).toMatchObject({
+      metadata: { annotations: { 'vmwright.dev/gpuinfo-uid': info.metadata.uid } },
+      spec: {
+        affinity: {
+          nodeAffinity: {
+            requiredDuringSchedulingIgnoredDuringExecution: {
+              nodeSelectorTerms: [
+                {
+                  matchExpressions: [{ key: 'pool' }],
+                  matchFields: [{ key: 'metadata.name', operator: 'In', values: ['gpu-b'] }],
+                },
+              ],
+            },
+          },
+        },
+      },
+    });
+    const seconds = Number(field(pod, 'spec', 'activeDeadlineSeconds'));
+    expect(seconds).toBeGreaterThan(359_000);
+    expect(seconds).toBeLessThanOrEqual(360_000);
+    const running = await env.controlPlane.cluster.waitFor(`${PATHS.pods}/train`, phaseIs('Running'));
+    expect(field(running, 'spec', 'nodeName')).toBe('gpu-b');
+    await expect.poll(() => env.reservation('train')).toMatchObject({ inUse: true });
+    await remove(`${PATHS.pods}/train`);
+    await env.until('train', phaseIs('Ended'));
+    const message = 'The reservation of the GPUInfo ml/train has ended';
+    expect(await create(podOf('again', 'train'))).toContain(message);
+  });
+
+  test('is rejected if the GPUInfo does not exist in its namespace', async () => {
+    await env.info('train', onB);
+    await env.reserved('train', 'gpu-b');
+    const other = '/api/v1/namespaces/default/pods';
+    expect(await create(podOf('thief', 'train'), other)).toContain(
+      'The GPUInfo default/train does not exist. Create it, or remove the label vmwright.dev/gpuinfo from the pod',
+    );
+    expect(await create(podOf('thief', 'absent'))).toContain('The GPUInfo ml/absent does not exist');
+  });
+
+  test('is rejected while no node is suitable, with the reason', async () => {
+    await env.info('large', { gpuCount: 9 });
+    await env.pending('large', 'TooFewGpus');
+    expect(await create(podOf('large', 'large'))).toMatch(
+      /The GPUInfo ml\/large has no node: No node is suitable for 100 h with 9 GPUs: no node has enough GPUs\. 2 nodes: 2 with too few GPUs/,
+    );
+  });
+
+  test('can be tried with a dry run, which uses nothing', async () => {
+    await env.info('train', onB);
+    await env.reserved('train', 'gpu-b');
+    const tried = await create(podOf('trial', 'train'), `${PATHS.pods}?dryRun=All`);
+    expect(field(tried, 'spec', 'affinity')).toBeDefined();
+    expect(await api().list(PATHS.pods)).toEqual([]);
+    expect(await env.reservation('train')).not.toHaveProperty('inUse');
+  });
+
+  test('does not affect pods without the label, which do not need the operator', async () => {
+    await env.info('train', onB);
+    await env.reserved('train', 'gpu-b');
+    await env.operator.stop();
+    const plain = { ...podOf('plain', 'x'), metadata: { name: 'plain' } };
+    expect(await create(plain)).toMatchObject({ spec: expect.not.objectContaining({ affinity: {} }) });
+    expect(await create(podOf('labelled', 'train'))).toContain('failed calling webhook');
+    await env.operator.start();
+  });
+});
+
+describe('a Job', () => {
+  const job = (name: string, spec: object = {}) => ({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { [LABEL]: name } },
+        spec: {
+          restartPolicy: 'Never',
+          containers: [{ name: 'a', image: 'a', resources: resourcesOf(1) }],
+          ...spec,
+        },
+      },
+    },
+  });
+
+  /** Waits for the event that says that the pod of a Job was rejected. */
+  async function failedCreate(name: string): Promise<void> {
+    const note = await env.event(name, 'FailedCreate');
+    expect(note).toContain(`The GPUInfo ml/${name} does not exist`);
+  }
+
+  test('that is created before its GPUInfo starts when a node is reserved, and holds it until it is complete', async () => {
+    // A scheduling gate holds the pod until the test opens it.
+    await api().create(PATHS.jobs, job('early', { schedulingGates: [{ name: 'example.com/hold' }] }));
+    await failedCreate('early');
+    await env.info('early', onB);
+    await env.reserved('early', 'gpu-b');
+    await env.info('next', onB);
+    await expect.poll(() => env.reservation('early'), { timeout: 60_000 }).toMatchObject({ inUse: true });
+    await env.pending('next', 'AllReserved');
+    const [pod] = await api().list(`${PATHS.pods}?labelSelector=${LABEL}=early`);
+    await api().merge(`${PATHS.pods}/${pod?.metadata.name}`, { spec: { schedulingGates: null } });
+    await env.until('early', phaseIs('Ended'));
+    await env.reserved('next', 'gpu-b');
+  }, 120_000);
+
+  test('holds its reservation while it waits for a retry without pods, also across a restart of the operator', async () => {
+    await env.info('retry', onB);
+    await env.reserved('retry', 'gpu-b');
+    await api().create(PATHS.jobs, job('retry', { schedulingGates: [{ name: 'example.com/hold' }] }));
+    await expect.poll(() => env.reservation('retry')).toMatchObject({ inUse: true });
+    const [pod] = await api().list(PATHS.pods);
+    const path = `${PATHS.pods}/${pod?.metadata.name}`;
+    await api().merge(`${path}/status`, { status: { phase: 'Failed' } });
+    await env.controlPlane.cluster.waitFor(
+      `${PATHS.jobs}/retry`,
+      (each) => field(each, 'status', 'failed') === 1,
+    );
+    await remove(path);
+    await env.operator.restart();
+    await env.info('next', onB);
+    await env.pending('next', 'AllReserved');
+    expect(await env.reservation('retry')).not.toHaveProperty('ended');
+    await remove(`${PATHS.jobs}/retry`);
+    await env.until('retry', phaseIs('Ended'));
+    await env.reserved('next', 'gpu-b');
+  });
+});
+
+describe('devices of a DRA driver', () => {
+  const DRA = '/apis/resource.k8s.io/v1';
+
+  test('are reserved, claimed through the template of the placement, and in use', async () => {
+    const { cluster } = env.controlPlane;
+    await env.node('gpu-dra', 0, { pool: 'dra' });
+    const driver = 'gpu.example.com';
+    await api().create(`${DRA}/deviceclasses`, {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'DeviceClass',
+      metadata: { name: driver },
+      spec: { selectors: [{ cel: { expression: `device.driver == "${driver}"` } }] },
+    });
+    await api().create(`${DRA}/resourceslices`, {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'ResourceSlice',
+      metadata: { name: 'gpu-dra' },
+      spec: {
+        driver,
+        nodeName: 'gpu-dra',
+        pool: { name: 'gpu-dra', generation: 1, resourceSliceCount: 1 },
+        devices: ['gpu-0', 'gpu-1'].map((name) => ({
+          name,
+          attributes: { model: { string: 'LATEST-GPU-MODEL' } },
+        })),
+      },
+    });
+    await env.info('dra', { gpuModel: 'latest-*', gpuCount: 1 });
+    const info = await env.reserved('dra', 'gpu-dra');
+    const placement = field(info, 'status', 'placement');
+    await api().create(
+      `${DRA}/namespaces/ml/resourceclaimtemplates`,
+      Object(field(placement, 'resourceClaimTemplate')),
+    );
+    const pod = podOf('dra', 'dra', { resourceClaims: field(placement, 'resourceClaims') });
+    const containers = [{ name: 'a', image: 'a', resources: field(placement, 'resources') }];
+    await api().create(PATHS.pods, { ...pod, spec: { ...pod.spec, containers } });
+    const running = await cluster.waitFor(`${PATHS.pods}/dra`, phaseIs('Running'));
+    expect(field(running, 'spec', 'nodeName')).toBe('gpu-dra');
+    await expect.poll(() => env.reservation('dra')).toMatchObject({ inUse: true });
+
+    // The GPU in use and the reservation are the same one: the second GPU is free, a third one does not exist.
+    await env.info('second', { gpuModel: 'LATEST-GPU-MODEL' });
+    await env.reserved('second', 'gpu-dra');
+    await env.info('third', { gpuModel: 'LATEST-GPU-MODEL' });
+    await env.pending('third', 'AllReserved');
+  });
+});
+
+describe('the available time follows', () => {
+  const until = (time: string, source: string) =>
+    env.until(
+      'time',
+      (info) =>
+        field(info, 'status', 'availableUntil') === time && field(info, 'status', 'decidedBy') === source,
+    );
+
+  test('labels, conditions and the calendar of the node; values that cannot be read are reported', async () => {
+    await env.info('time', { ...onB, desAccTime: 0 });
+    await env.reserved('time', 'gpu-b');
+    const node = (patch: object) => api().merge(`${PATHS.nodes}/gpu-b`, patch);
+    const label = 'cloud.google.com/scheduled-maintenance-time';
+    await node({ metadata: { labels: { [label]: '4102444800' } } });
+    await until('2100-01-01T00:00:00.000Z', `label ${label}`);
+    await writeFile(
+      calendarFile(),
+      'windows: [{ name: move, start: 2099-06-01T00:00:00Z, end: 2099-06-02T00:00:00Z, nodes: [gpu-b] }]',
+    );
+    await until('2099-06-01T00:00:00.000Z', "calendar 'move'");
+    await writeFile(calendarFile(), 'windows: [{}]');
+    const warned = await env.until('time', (info) =>
+      JSON.stringify(info).includes('using its last valid content'),
+    );
+    expect(field(warned, 'status', 'decidedBy')).toBe("calendar 'move'");
+    await writeFile(calendarFile(), 'windows: []');
+    await node({ metadata: { labels: { [label]: 'tomorrow' } } });
+    await env.until('time', (info) =>
+      JSON.stringify(info).includes(
+        'node gpu-b: label cloud.google.com/scheduled-maintenance-time is \\"tomorrow\\"',
+      ),
+    );
+    await node({ metadata: { labels: { [label]: null } } });
+  });
+});

@@ -1,0 +1,250 @@
+import { field, type KubeObject } from '@vmwright/testbed';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { answerTimes } from './answer-times.ts';
+import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
+
+/* GPUInfos on nodes that Kubernetes alone describes. */
+
+let env: WithGpus;
+beforeAll(async () => {
+  env = await install();
+  await env.node('gpu-a', 1);
+  await env.node('gpu-b', 1);
+  await env.node('cpu-a');
+}, 120_000);
+afterAll(() => env?.[Symbol.asyncDispose]());
+
+/** Deletes all requests and pods, and makes the nodes suitable again. */
+afterEach(async () => {
+  const { cluster } = env.controlPlane;
+  for (const collection of [PATHS.infos, PATHS.jobs, PATHS.pods])
+    for (const { metadata } of await cluster.api.list(collection))
+      await env.remove(`${collection}/${metadata.name}`);
+  for (const name of ['gpu-a', 'gpu-b'])
+    await cluster.api.merge(`${PATHS.nodes}/${name}`, {
+      metadata: { annotations: { [MAINTENANCE]: null } },
+      spec: { unschedulable: null, taints: null },
+    });
+  for (const name of ['gpu-a', 'gpu-b']) await env.suitable(name);
+});
+
+const MAINTENANCE = 'vmwright.dev/maintenance-start';
+const status = (info: KubeObject, name: string) => field(info, 'status', name);
+const api = () => env.controlPlane.cluster.api;
+const patchNode = (name: string, patch: object) => api().merge(`${PATHS.nodes}/${name}`, patch);
+
+const { after } = answerTimes();
+
+describe('invalid requests are rejected with a sentence', () => {
+  test.each([
+    [{ desAccTime: -1 }, 'desAccTime must be 0 or more hours'],
+    [{ desAccTime: 1_000_001 }, 'desAccTime must be at most 1000000 hours'],
+    [{ gpuCount: 0 }, 'gpuCount must be a number from 1 to 1024'],
+    [{ gpuRequired: false, gpuCount: 1 }, 'gpuCount needs gpuRequired: true'],
+    [{ gpuRequired: undefined, gpuModel: 'A100' }, 'gpuModel needs gpuRequired: true'],
+    [
+      { policy: 'Best' },
+      'Unsupported value: "Best": supported values: "LeastCpu", "LeastMemory", "Pack", "Spread"',
+    ],
+  ])('%j', async (spec, message) => {
+    await expect(env.info('invalid', spec)).rejects.toThrow(message);
+  });
+});
+
+describe('a request', () => {
+  test('gets the node with GPUs and the lowest usage, and its status says why others were rejected', async () => {
+    await env.info('train');
+    const info = await env.reserved('train', 'gpu-a');
+    expect(info.status).toMatchObject({
+      ...{ phase: 'Reserved', suitableHostName: 'gpu-a', availableAcceleratorTime: 8_760 },
+      decidedBy: 'horizon of 8760 h, because no maintenance is known',
+      summary: '3 nodes: 2 suitable, 1 without GPU',
+      candidates: [
+        { node: 'gpu-a', host: 'gpu-a', suitable: true, availableHours: 8_760 },
+        { node: 'gpu-b', host: 'gpu-b', suitable: true, availableHours: 8_760 },
+        { node: 'cpu-a', host: 'cpu-a', suitable: false, reason: 'NoGpu', message: 'it has no GPU' },
+      ],
+      placement: { activeDeadlineSeconds: 360_000, resources: { limits: { 'nvidia.com/gpu': '1' } } },
+    });
+    expect(await env.reservation('train')).toMatchObject({ key: 'ml/train', node: 'gpu-a', gpus: 1 });
+    expect(await env.event('train', 'Reserved')).toMatch(/^1 GPU of node gpu-a is reserved until 20/);
+  });
+
+  test('without a GPU gets a node without GPUs', async () => {
+    await env.info('batch', { gpuRequired: undefined });
+    const info = await env.reserved('batch', 'cpu-a');
+    expect(field(info, 'spec', 'gpuRequired'), 'the default').toBe(false);
+  });
+
+  test('waits for the GPU of another request, and gets it when that is deleted', async () => {
+    await Promise.all(['a', 'b', 'c'].map((name) => env.info(name)));
+    const all = () => api().list(PATHS.infos);
+    await expect
+      .poll(async () => (await all()).map((info) => status(info, 'suitableNodeName')).toSorted())
+      .toEqual(['None available', 'gpu-a', 'gpu-b']);
+    const winner = (await all()).find((info) => status(info, 'suitableNodeName') === 'gpu-a');
+    const loser = (await all()).find((info) => status(info, 'phase') === 'Pending');
+    expect(loser?.status).toMatchObject({
+      ...{
+        nodeCPUUsage: 0,
+        nodeMemoryUsage: 0,
+        availableAcceleratorTime: 0,
+        suitableHostName: 'None available',
+      },
+      summary: '3 nodes: 1 without GPU, 2 reserved',
+    });
+    const waiting = await env.pending(String(loser?.metadata.name), 'AllReserved');
+    expect(Date.parse(String(status(waiting, 'fitsFrom')))).toBeGreaterThan(Date.now());
+    await after(
+      'request deleted',
+      () => api().delete(`${PATHS.infos}/${winner?.metadata.name}`),
+      () => env.reserved(String(loser?.metadata.name), 'gpu-a'),
+    );
+  });
+
+  test('is answered again when its spec changes', async () => {
+    await env.info('train', { gpuCount: 2 });
+    await env.pending('train', 'TooFewGpus');
+    await api().merge(`${PATHS.infos}/train`, { spec: { gpuCount: 1 } });
+    await env.reserved('train', 'gpu-a');
+  });
+});
+
+describe('the answer changes within seconds after', () => {
+  const noExecute = [{ key: 'maintenance', value: 'soon', effect: 'NoExecute' }];
+  const soon = new Date(Date.now() + 50 * 3_600_000).toISOString();
+  test.each([
+    ['cordon', { spec: { unschedulable: true } }, 'the node is cordoned'],
+    ['taint', { spec: { taints: noExecute } }, 'taint maintenance=soon:NoExecute'],
+    ['maintenance', { metadata: { annotations: { [MAINTENANCE]: soon } } }, `maintenance at ${soon}`],
+  ])('%s', async (what, patch, cause) => {
+    await env.info(what);
+    await env.reserved(what, 'gpu-a');
+    await after(
+      what,
+      () => patchNode('gpu-a', patch),
+      () => env.reserved(what, 'gpu-b'),
+    );
+    expect(await env.event(what, 'Moved')).toContain(`Node gpu-a is no longer reserved: ${cause}`);
+  });
+
+  test('a pod takes the GPU', async () => {
+    await env.info('train');
+    await env.reserved('train', 'gpu-a');
+    await after(
+      'GPU taken by a pod',
+      () => env.pod('thief', 'gpu-a', 1),
+      () => env.reserved('train', 'gpu-b'),
+    );
+  });
+
+  test('the node is deleted, and after another one is added', async () => {
+    await env.node('gpu-c', 4, { pool: 'large' });
+    await env.info('train', { gpuCount: 4, nodeSelector: { pool: 'large' } });
+    await env.reserved('train', 'gpu-c');
+    const { cluster } = env.controlPlane;
+    const lost = await after(
+      'node deleted',
+      () => cluster.api.delete(`${PATHS.nodes}/gpu-c`),
+      () => env.pending('train', 'NoMatchingNode'),
+    );
+    expect(status(lost, 'suitableNodeName')).toBe('None available');
+    await after(
+      'node added',
+      () => env.node('gpu-d', 4, { pool: 'large' }),
+      () => env.reserved('train', 'gpu-d'),
+    );
+    await cluster.api.delete(`${PATHS.nodes}/gpu-d`);
+    await cluster.waitForGone(`${PATHS.nodes}/gpu-d`);
+  });
+});
+
+describe('a job', () => {
+  const job = (name: string, info: string) => ({
+    apiVersion: 'batch/v1',
+    kind: 'Job',
+    metadata: { name },
+    spec: {
+      template: {
+        metadata: { labels: { 'vmwright.dev/gpuinfo': info } },
+        spec: { restartPolicy: 'Never', containers: [{ name: 'a', image: 'a', resources: resourcesOf(1) }] },
+      },
+    },
+  });
+
+  test('runs on the reserved node, and its end frees the GPU', async () => {
+    const { cluster } = env.controlPlane;
+    await cluster.api.create(PATHS.infos, {
+      ...{ apiVersion: 'topology.corinternal.com/v1', kind: 'GPUInfo', metadata: { name: 'train' } },
+      spec: { desAccTime: 100, gpuRequired: true, nodeSelector: { 'kubernetes.io/hostname': 'gpu-b' } },
+    });
+    await env.reserved('train', 'gpu-b');
+    await env.info('next', { nodeSelector: { 'kubernetes.io/hostname': 'gpu-b' } });
+    await env.pending('next', 'AllReserved');
+    await cluster.api.create(PATHS.jobs, job('train', 'train'));
+    const ended = await env.until('train', (info) => status(info, 'phase') === 'Ended');
+    expect(status(ended, 'message')).toContain('because its job has ended');
+    expect(await env.event('train', 'ReservationEnded')).toContain('The reservation of node gpu-b ended');
+    const [pod] = await cluster.api.list(`${PATHS.pods}?labelSelector=vmwright.dev/gpuinfo=train`);
+    expect(field(pod, 'spec', 'nodeName')).toBe('gpu-b');
+    await env.reserved('next', 'gpu-b');
+  });
+});
+
+describe('a restart of the operator', () => {
+  test('between the choice and the status keeps the choice', async () => {
+    await env.operator.stop();
+    const { metadata } = await env.info('train');
+    const from = new Date().toISOString();
+    const reservation = { key: 'ml/train', generation: 1, node: 'gpu-b', pool: 'node/gpu-b', gpus: 1, from };
+    await store(metadata.uid, { ...reservation, until: new Date(Date.now() + 360_000_000).toISOString() });
+    await env.operator.start();
+    await env.reserved('train', 'gpu-b'); // another choice would be gpu-a
+    expect(await env.reservation('train')).toMatchObject({ node: 'gpu-b', from });
+  });
+
+  test('keeps the time at which a reservation ends', async () => {
+    await env.info('train');
+    await env.reserved('train', 'gpu-a');
+    await env.operator.stop();
+    const reservation = await env.reservation('train');
+    const { uid } = (await api().get(`${PATHS.infos}/train`)).metadata;
+    await store(uid, { ...Object(reservation), until: new Date(Date.now() + 3_000).toISOString() });
+    await env.operator.start();
+    const ended = await env.until('train', (info) => status(info, 'phase') === 'Ended');
+    expect(status(ended, 'suitableNodeName')).toBe('None available');
+    expect(status(ended, 'message')).toContain('because desAccTime has passed');
+    await api().merge(`${PATHS.infos}/train`, { spec: { desAccTime: 50 } });
+    await env.reserved('train', 'gpu-a');
+  });
+
+  /** Stores a reservation, as an operator that crashed has left it. */
+  async function store(uid: string | undefined, reservation: object) {
+    await api().merge(PATHS.ledger, { data: { [String(uid)]: JSON.stringify(reservation) } });
+  }
+});
+
+test('an idle operator writes nothing', async () => {
+  await env.info('train');
+  await env.reserved('train', 'gpu-a');
+  await env.info('more', { gpuCount: 8 });
+  await env.pending('more', 'TooFewGpus');
+  const before = await settled();
+  const { cluster } = env.controlPlane;
+  // Heartbeats and labels of other programs change the nodes, but not the answers.
+  for (let index = 0; index < 5; index++)
+    await cluster.api.merge(`${PATHS.nodes}/cpu-a`, { metadata: { labels: { beat: String(index) } } });
+  await env.info('last', { gpuRequired: false });
+  await env.reserved('last', 'cpu-a');
+  expect(await settled()).toBeLessThanOrEqual(before + 4); // reservation, status and event of the last request
+});
+
+/** Returns the number of writes of the operator once events, which are written after the status, are no longer written. */
+async function settled(): Promise<number> {
+  for (let last = -1; ; ) {
+    const writes = await env.writes();
+    if (writes === last) return writes;
+    last = writes;
+    await env.controlPlane.cluster.kubectl(['get', 'gpu', '-A']); // takes some 100 ms
+  }
+}

@@ -1,0 +1,14 @@
+import type { Hosts } from './hosts.ts';
+import type { JobHistory } from './jobs.ts';
+import type { Knowledge } from './knowledge.ts';
+import type { ReservationHistory } from './reservations.ts';
+
+/** Ground truth of this scenario, in addition to that of all scenarios. */
+export interface GpuTruth {
+  readonly reservations: ReservationHistory;
+  readonly jobs: JobHistory;
+  readonly knowledge: Knowledge;
+  readonly hosts: Hosts;
+  /** Returns the time of correct clocks, in milliseconds since 1970. */
+  readonly now: () => number;
+}

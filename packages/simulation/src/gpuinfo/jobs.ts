@@ -1,0 +1,95 @@
+import { GPUInfo } from '@vmwright/operator';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import type { StoredObject } from '../apiserver/object.ts';
+import { controllerOf, find, numberAt, onChange, textAt } from '../scenario/stored-objects.ts';
+import { INFO_LABEL, INFO_UID, Job, Pod } from './kinds.ts';
+import { holderOf, isOver } from './rules.ts';
+import { isComplete } from './workload.ts';
+
+/**
+ * The jobs that use reservations, as stored in the API server. A Job runs from its first pod that refers to a GPUInfo until it
+ * has ended or is gone; a pod without a Job until it has ended or is gone. After a restart, a replica does not know which GPUInfo the
+ * earlier pods of a Job referred to, and takes the one that the template of the Job names: such a Job is a possible one.
+ */
+export class JobHistory {
+  readonly #server: ApiServer;
+  /** UIDs of the GPUInfos by UID of the Job. */
+  readonly #infosOfJob = new Map<string, Set<string>>();
+  readonly #active = new Set<string>();
+  readonly #ended = new Set<string>();
+
+  constructor(server: ApiServer) {
+    this.#server = server;
+    onChange(server, Pod, (before, after) => {
+      const pod = after ?? before;
+      const job = pod && controllerOf(pod);
+      const uid = after && holderOf(after, [...server.objects(GPUInfo)]);
+      if (job !== undefined && uid !== undefined)
+        this.#infosOfJob.set(job, (this.#infosOfJob.get(job) ?? new Set()).add(uid));
+      this.#update(pod?.metadata.annotations?.[INFO_UID]);
+    });
+    onChange(server, Job, (before, after) => {
+      const job = after ?? before;
+      if (job === undefined) return;
+      for (const uid of this.#infosOfJob.get(job.metadata.uid ?? '') ?? []) this.#update(uid);
+      const info = infoOf(server, job);
+      if (info !== undefined && (after === undefined || isComplete(after))) this.#ended.add(info);
+    });
+  }
+
+  /** Whether a job uses the reservation of a GPUInfo now. */
+  isActive(uid: string): boolean {
+    return this.#active.has(uid);
+  }
+
+  /** Whether a Job may use the reservation of a GPUInfo: its template names the GPUInfo, and it has had pods. */
+  mayBeActive(uid: string): boolean {
+    const jobs = this.#server.objects(Job);
+    return jobs.some(
+      (job) =>
+        !isComplete(job) && numberAt(job, 'status', 'failed') === 1 && infoOf(this.#server, job) === uid,
+    );
+  }
+
+  /** Whether a job that used the reservation of a GPUInfo has ended at any time. */
+  hasEnded(uid: string): boolean {
+    return this.#ended.has(uid);
+  }
+
+  /** Whether a pod of the job that uses the reservation of a GPUInfo is bound to a node. */
+  isRunningOn(uid: string, node: string): boolean {
+    return this.nodesOf(uid).includes(node);
+  }
+
+  /** Returns the nodes that the pods of a job are bound to. */
+  nodesOf(uid: string): readonly string[] {
+    const infos = [...this.#server.objects(GPUInfo)];
+    return [...this.#server.objects(Pod)]
+      .filter((pod) => !isOver(pod) && holderOf(pod, infos) === uid)
+      .flatMap((pod) => textAt(pod, 'spec', 'nodeName') ?? []);
+  }
+
+  #update(uid: string | undefined): void {
+    if (uid === undefined) return;
+    const isActive = this.#isActive(uid);
+    if (this.#active.has(uid) && !isActive) this.#ended.add(uid);
+    if (isActive) this.#active.add(uid);
+    else this.#active.delete(uid);
+  }
+
+  #isActive(uid: string): boolean {
+    for (const job of this.#server.objects(Job))
+      if (this.#infosOfJob.get(job.metadata.uid ?? '')?.has(uid) && !isComplete(job)) return true;
+    const infos = [...this.#server.objects(GPUInfo)];
+    const isAlone = (pod: StoredObject) => controllerOf(pod) === undefined;
+    return this.#server
+      .objects(Pod)
+      .some((pod) => isAlone(pod) && !isOver(pod) && holderOf(pod, infos) === uid);
+  }
+}
+
+/** Returns the UID of the GPUInfo that the template of a Job names. */
+function infoOf(server: ApiServer, job: StoredObject): string | undefined {
+  const name = textAt(job, 'spec', 'template', 'metadata', 'labels', INFO_LABEL) ?? '';
+  return find(server, GPUInfo, job.metadata.namespace, name)?.metadata.uid;
+}

@@ -1,0 +1,24 @@
+import type { Truth } from '../invariants/invariant.ts';
+import type { FaultInjector } from '../scenario/fault-injector.ts';
+import { isLedgerWrite } from './reservations.ts';
+
+/** Probabilities: one write in N triggers the fault. */
+const FAULT_ONE_IN = 24;
+const LEDGER_PAUSE_ONE_IN = 12;
+/** Typical duration of a request and its response. */
+const SOON_MS = 200;
+
+/**
+ * Injects faults at critical moments: a leader that pauses while it stores reservations, or that crashes between them and the
+ * statuses.
+ */
+export function injectTargetedFaults({ traffic, simulation }: Truth, faultInjector: FaultInjector): void {
+  const { choices, schedule, network } = simulation;
+  traffic.onSend((sent) => {
+    if (!network.faulty || sent.path.includes('/leases')) return;
+    const [name = ''] = sent.sender.split('.');
+    if (choices.oneIn(FAULT_ONE_IN))
+      schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
+    if (isLedgerWrite(sent) && choices.oneIn(LEDGER_PAUSE_ONE_IN)) faultInjector.pause(name);
+  });
+}

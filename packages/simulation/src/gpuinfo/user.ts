@@ -1,0 +1,143 @@
+import { GPUInfo } from '@vmwright/operator';
+import type { ApiServer } from '../apiserver/api-server.ts';
+import { AdminClient } from '../runtime/admin-client.ts';
+import { find, isPaused, PAUSED } from '../scenario/stored-objects.ts';
+import type { Simulation } from '../world/simulation.ts';
+import { ZONE } from './kinds.ts';
+import { MODELS, ZONES } from './nodes.ts';
+
+/** Actions of users that must occur over many seeds. */
+export const USER_ACTIONS = [
+  'a request was changed',
+  'a request was paused',
+  'a request was deleted',
+  'a request was created again',
+] as const;
+
+interface Place {
+  readonly namespace: 'red' | 'blue';
+  readonly name: string;
+}
+
+/** Requests. Two have the same name in different namespaces; the order of names is not the order of creation. */
+const PLACES: readonly [Place, ...Place[]] = [
+  { namespace: 'red', name: 'train' },
+  { namespace: 'blue', name: 'train' },
+  { namespace: 'red', name: 'infer' },
+  { namespace: 'blue', name: 'batch' },
+  { namespace: 'red', name: 'query' },
+  { namespace: 'blue', name: 'adapt' },
+];
+
+/** Users who create, change, pause and delete GPUInfos. */
+export class User {
+  readonly #simulation: Simulation;
+  readonly #server: ApiServer;
+  readonly #created = new Set<string>();
+
+  constructor(simulation: Simulation, server: ApiServer) {
+    this.#simulation = simulation;
+    this.#server = server;
+  }
+
+  /** Plans the lives of all requests for the given number of milliseconds. */
+  plan(ms: number): void {
+    const { choices, schedule } = this.#simulation;
+    for (const place of PLACES) {
+      let at = choices.pick(ms / 3);
+      const later = (act: () => void) => {
+        at += choices.oneIn(3) ? choices.pick(3_000) : choices.pick(ms / 3);
+        schedule.after(Math.min(at, ms), act);
+      };
+      schedule.after(at, () => this.#create(place));
+      if (choices.oneIn(2)) later(() => this.#change(place));
+      if (choices.oneIn(5)) {
+        later(() => this.#pause(place));
+        if (choices.oneIn(2)) later(() => this.#change(place));
+        if (!choices.oneIn(3)) later(() => this.#resume(place));
+      }
+      if (!choices.oneIn(3)) continue;
+      later(() => this.#delete(place));
+      if (choices.oneIn(2)) later(() => this.#create(place));
+    }
+  }
+
+  /** Deletes a request. */
+  deleteOne(): void {
+    this.#delete(this.#simulation.choices.one(PLACES));
+  }
+
+  /** Ends all pauses. */
+  resumeAll(): void {
+    for (const place of PLACES) this.#resume(place);
+  }
+
+  #create(place: Place): void {
+    const { namespace, name } = place;
+    if (this.#created.has(nameOf(place))) this.#count('a request was created again');
+    this.#created.add(nameOf(place));
+    const spec = this.#spec();
+    this.#note(`creates ${nameOf(place)}: ${JSON.stringify(spec)}`);
+    new AdminClient(this.#server, namespace).create(GPUInfo, name, { spec });
+  }
+
+  #change(place: Place): void {
+    this.#count('a request was changed');
+    const all = { gpuCount: null, gpuModel: null, nodeSelector: null, policy: null };
+    this.#merge(place, { spec: { ...all, ...this.#spec() } });
+  }
+
+  #pause(place: Place): void {
+    this.#count('a request was paused');
+    this.#merge(place, { metadata: { annotations: { [PAUSED]: 'true' } } });
+  }
+
+  #resume(place: Place): void {
+    const info = find(this.#server, GPUInfo, place.namespace, place.name);
+    if (info !== undefined && isPaused(info))
+      this.#merge(place, { metadata: { annotations: { [PAUSED]: null } } });
+  }
+
+  #delete(place: Place): void {
+    this.#count('a request was deleted');
+    this.#note(`deletes ${nameOf(place)}`);
+    new AdminClient(this.#server, place.namespace).delete(GPUInfo, place.name);
+  }
+
+  #merge(place: Place, patch: object): void {
+    this.#note(`patches ${nameOf(place)}: ${JSON.stringify(patch)}`);
+    new AdminClient(this.#server, place.namespace).merge(GPUInfo, place.name, patch);
+  }
+
+  #spec(): object {
+    const { choices } = this.#simulation;
+    const desAccTime = choices.one([1, 2, 0, 1, 7]);
+    const policy = choices.one([undefined, undefined, 'LeastMemory', 'Pack', 'Spread']);
+    const more = {
+      ...(policy && { policy }),
+      ...(choices.oneIn(6) && { nodeSelector: { [ZONE]: choices.one(ZONES) } }),
+    };
+    if (choices.oneIn(5)) return { desAccTime, gpuRequired: false, ...more };
+    const gpuCount = choices.oneIn(4) ? 2 : undefined;
+    const gpuModel = choices.oneIn(5) ? choices.one(MODELS) : undefined;
+    return {
+      desAccTime,
+      gpuRequired: true,
+      ...(gpuCount && { gpuCount }),
+      ...(gpuModel && { gpuModel }),
+      ...more,
+    };
+  }
+
+  #note(what: string): void {
+    this.#simulation.note('user', what);
+  }
+
+  #count(what: (typeof USER_ACTIONS)[number]): void {
+    this.#simulation.counts.add(what);
+  }
+}
+
+function nameOf({ namespace, name }: Place): string {
+  return `${namespace}/${name}`;
+}
