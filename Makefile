@@ -3,12 +3,15 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api format generate simulate mutants bench assets lock clean
+.PHONY: help up restart stop build pack image test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api generated-settings format generate simulate mutants bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
 # The simulation uses all cores, so parallel garbage collection only competes with it (scenario vm: 130 runs/s with it, 160 without).
 SIMULATING := --single-threaded-gc
+
+# Programs that tests start load compiled code: starting the operator takes 0.3 s of CPU instead of 0.8 s.
+test soak mutants up: export NODE_COMPILE_CACHE := $(CURDIR)/node_modules/.cache/compiled
 
 help: ## Lists the targets
 	@grep -hE '^[a-z-]+:.*## ' Makefile | sed -E 's/^([a-z-]+):.*## /  make \1|/' | column -t -s '|'
@@ -21,6 +24,15 @@ restart: $(INSTALLED) ## Restarts a part of the running `make up`: PART=operator
 
 stop: $(INSTALLED) ## Stops a part of the running `make up` until `make restart`: PART=cloud
 	@node $(TESTBED)/up/send-request.ts stop $(PART)
+
+build: $(INSTALLED) ## Writes the packages as they are published to packages/*/dist: compiled libraries, bundled programs
+	@node tools/build/main.ts
+
+pack: build ## Packs them with npm into dist/
+	@node tools/build/pack-main.ts
+
+image: build ## Writes the operator's image to dist/vmwright-image.tar (OCI layout); BASE=<reference or OCI layout folder> sets the base image
+	@node tools/image/main.ts
 
 test: assets ## Runs all tests, or those that match ONLY=<path or name>
 	@vitest run $(ONLY)
@@ -54,7 +66,7 @@ unused: $(INSTALLED)
 locked:
 	@node tools/lock/check.mjs
 
-generated: generated-manifests generated-vim25 generated-config generated-api
+generated: generated-manifests generated-vim25 generated-config generated-api generated-settings
 
 generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
@@ -68,6 +80,9 @@ generated-config: $(INSTALLED)
 generated-api: $(INSTALLED)
 	@node tools/docs/api.ts --check
 
+generated-settings: $(INSTALLED)
+	@node tools/docs/configuration.ts --check
+
 format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .
 
@@ -76,6 +91,7 @@ generate: $(INSTALLED) ## Regenerates the generated files
 	@node tools/vim25/main.ts
 	@node tools/config/main.ts
 	@node tools/docs/api.ts
+	@node tools/docs/configuration.ts
 
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts
@@ -94,7 +110,7 @@ lock: ## Updates package-lock.json for all platforms
 	node tools/lock/check.mjs
 
 clean: ## Removes installed packages and generated folders, but not the cache of the testbed's programs
-	rm -rf node_modules .vmwright .vitest packages/*/node_modules
+	rm -rf node_modules .vmwright .vitest dist packages/*/node_modules packages/*/dist
 
 $(INSTALLED): package.json package-lock.json $(wildcard packages/*/package.json)
 	@echo 'Installing packages with npm (about a minute the first time)'

@@ -1,0 +1,56 @@
+/** The fields of a package.json in `packages/` that the published one is derived from. */
+export interface SourceManifest {
+  readonly name: string;
+  readonly version: string;
+  readonly description: string;
+  readonly license: string;
+  readonly type: string;
+  readonly sideEffects: boolean;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly bin?: Readonly<Record<string, string>>;
+  readonly dependencies?: Readonly<Record<string, string>>;
+}
+
+/** A published package.json. */
+export interface Manifest extends Omit<SourceManifest, 'exports'> {
+  readonly engines: Readonly<Record<string, string>>;
+  readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
+  readonly files: readonly string[];
+}
+
+/** Version of Node that the packages require: the first that runs `using` and `await using`. */
+const ENGINES = { node: '>=24' };
+
+/**
+ * Returns the package.json to publish: its exports are the compiled files in `lib/`, its programs the bundles in `bin/`, and it depends on
+ * exactly the version of our packages that it was built with.
+ * @param versions versions of our packages by name
+ */
+export function publishedManifest(source: SourceManifest, versions: ReadonlyMap<string, string>): Manifest {
+  const { name, version, description, license, type, sideEffects, exports, bin, dependencies = {} } = source;
+  return {
+    ...{ name, version, description, license, type, sideEffects },
+    engines: ENGINES,
+    exports: {
+      ...mapValues(exports, (path) => ({
+        types: compiled(path, '.d.ts'),
+        default: compiled(path, '.js'),
+      })),
+      './package.json': './package.json',
+    },
+    ...(bin && { bin: Object.fromEntries(Object.keys(bin).map((each) => [each, `./bin/${each}.js`])) }),
+    files: ['lib', ...(bin ? ['bin'] : [])],
+    dependencies: mapValues(dependencies, (range, each) => versions.get(each) ?? range),
+  };
+}
+
+function compiled(path: string, extension: string): string {
+  return path.replace(/^\.\/src\//, './lib/').replace(/\.ts$/, extension);
+}
+
+function mapValues<T, U>(
+  record: Readonly<Record<string, T>>,
+  to: (value: T, key: string) => U,
+): Record<string, U> {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, to(value, key)]));
+}

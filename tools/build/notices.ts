@@ -1,0 +1,37 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+/**
+ * Returns the licences of the third-party packages in a bundle, as their terms require.
+ * @param modules paths of the source files in the bundle
+ */
+export function notices(modules: readonly string[]): string {
+  const folders = new Set(modules.filter((path) => path.includes('/node_modules/')).map(packageFolder));
+  return [...folders]
+    .toSorted()
+    .map(notice)
+    .join(`\n${'-'.repeat(80)}\n\n`);
+}
+
+/** Returns the folder of the package that a file belongs to. Folders in a package may have a package.json without a name. */
+function packageFolder(path: string): string {
+  let folder = dirname(path);
+  while (!isPackage(folder)) folder = dirname(folder);
+  return folder;
+}
+
+function isPackage(folder: string): boolean {
+  const file = join(folder, 'package.json');
+  return existsSync(file) && typeof JSON.parse(readFileSync(file, 'utf8')).name === 'string';
+}
+
+function notice(folder: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const [file] = globSync('{LICENSE,LICENCE,License,license}{,.md,.txt}', { cwd: folder });
+  if (file === undefined && license === undefined)
+    throw new Error(
+      `${name} ${version} names no licence, so it must not be part of a program; replace the package`,
+    );
+  const text = file === undefined ? '' : `\n\n${readFileSync(join(folder, file), 'utf8').trim()}`;
+  return `${name} ${version}: ${license}${text}\n`;
+}

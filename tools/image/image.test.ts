@@ -1,0 +1,121 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { temporaryFolder } from '@vmwright/testbed';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { writePackage } from '../build/build.ts';
+import { ENVIRONMENT } from '../build/launch.ts';
+import { DISTROLESS } from './base.ts';
+import { writeImage } from './image.ts';
+import { NODE } from './layer.ts';
+import { digestOf, type Image, Layout } from './layout.ts';
+import { type Entry, tar } from './tar.ts';
+
+let folder: string;
+let image: Image;
+
+beforeAll(async () => {
+  folder = await temporaryFolder('image');
+  const operator = join(folder, 'operator');
+  await writePackage('operator', operator);
+  const base = writeBase(new Layout(join(folder, 'base')));
+  const target = new Layout(join(folder, 'image'));
+  writeImage(operator, base, target, 'vmwright:test');
+  const [first] = target.images();
+  if (first === undefined) throw new Error('the layout contains no image');
+  image = first;
+  mkdirSync(join(folder, 'root'));
+  for (const layer of image.layers) {
+    const archive = join(target.folder, 'blobs', layer.digest.replace(':', '/'));
+    execFileSync('tar', ['-xf', archive, '-C', join(folder, 'root')]);
+  }
+});
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Writes a base image for two platforms with this Node and its libraries, as the distroless image has them. */
+function writeBase(layout: Layout): Layout {
+  const libraries = execFileSync('ldd', [process.execPath], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
+  const files = new Map(libraries.map((path) => [path.slice(1), readFileSync(path)]));
+  files.set(NODE.slice(1), readFileSync(process.execPath));
+  const entries = [...files].map(([path, content]): Entry => ({ path, mode: 0o755, content }));
+  const archive = tar(entries);
+  const layers = [layout.write('application/vnd.oci.image.layer.v1.tar', archive)];
+  const rootfs = { type: 'layers', diff_ids: [digestOf(archive)] } as const;
+  const config = {
+    Env: ['SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt'],
+    User: '0',
+    WorkingDir: '/home',
+  };
+  const architectures = ['amd64', 'arm64'];
+  layout.writeIndex(
+    architectures.map((architecture) => ({ config: { os: 'linux', architecture, config, rootfs }, layers })),
+    'base:test',
+  );
+  return layout;
+}
+
+/** Runs a program with the unpacked image as its root, as the image's user. */
+function run(program: string, ...args: readonly string[]): string {
+  const user = String(image.config.config?.User);
+  const command = ['--userspec', user, join(folder, 'root'), program, ...args];
+  const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
+  if (process.getuid?.() === 0) return execFileSync('chroot', command, { encoding: 'utf8', env });
+  // A user namespace maps one id only, so the program runs as its root user.
+  const unprivileged = ['--user', '--map-root-user', 'chroot', ...command.slice(2)];
+  return execFileSync('unshare', unprivileged, { encoding: 'utf8', env });
+}
+
+test('both programs start from the unpacked image', () => {
+  expect(run('/usr/local/bin/vmwright', '--help')).toMatch(/^Usage: vmwright /);
+  expect(run('/usr/local/bin/vmwright', 'manifests')).toMatch(/^kind: CustomResourceDefinition$/m);
+  expect(run('/usr/local/bin/ssvirt-vm-controller', '--help')).toMatch(/^Usage: ssvirt-vm-controller /);
+});
+
+test('the image runs vmwright as a numeric user, with the variables of the base image and its own', () => {
+  expect(image.config.config).toEqual({
+    Env: [
+      'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
+      'MALLOC_ARENA_MAX=1',
+      'MALLOC_TRIM_THRESHOLD_=131072',
+    ],
+    User: '65532:65532',
+    WorkingDir: '/',
+    Entrypoint: ['/usr/local/bin/vmwright'],
+    Cmd: ['run'],
+  });
+});
+
+test('the image has all platforms of the base image', () => {
+  const images = new Layout(join(folder, 'image')).images();
+  expect(images.map(({ config }) => config.architecture)).toEqual(['amd64', 'arm64']);
+  for (const { config, layers } of images) expect(config.rootfs.diff_ids).toHaveLength(layers.length);
+});
+
+test('the layer contains the bundles and no packages', () => {
+  const root = join(folder, 'root/usr/local/lib/vmwright');
+  expect(readdirSync(root).toSorted()).toEqual(['LICENSE', 'bin', 'package.json']);
+});
+
+test('the Containerfile describes the same image', () => {
+  const lines = readFileSync(new URL('../../Containerfile', import.meta.url), 'utf8').split('\n');
+  const { User, WorkingDir, Entrypoint, Cmd } = image.config.config ?? {};
+  const variables = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${value}`);
+  expect(lines).toEqual(
+    expect.arrayContaining([
+      `ARG BASE=${DISTROLESS}`,
+      `ENV ${variables.join(' ')}`,
+      `WORKDIR ${WorkingDir}`,
+      `USER ${User}`,
+      `ENTRYPOINT ${JSON.stringify(Entrypoint)}`,
+      `CMD ${JSON.stringify(Cmd)}`,
+    ]),
+  );
+});
+
+test('a base image whose blob is damaged is rejected', () => {
+  const layout = new Layout(join(folder, 'damaged'));
+  const blob = layout.write('application/vnd.oci.image.layer.v1.tar', Buffer.from('layer'));
+  writeFileSync(join(layout.folder, 'blobs', blob.digest.replace(':', '/')), 'other');
+  expect(() => layout.blob(blob)).toThrow(/does not have its digest; download the image again/);
+});
