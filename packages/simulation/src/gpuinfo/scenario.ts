@@ -12,6 +12,7 @@ import { FaultInjector } from '../scenario/fault-injector.ts';
 import { isSettled, runHistory } from '../scenario/history.ts';
 import { COMPACTED, commonFaults } from '../scenario/must-happen.ts';
 import { LEASE } from '../scenario/observed-manager.ts';
+import { atRandomTimes } from '../scenario/random-times.ts';
 import { Replicas } from '../scenario/replicas.ts';
 import type { Scenario, Violation } from '../scenario/scenario.ts';
 import { Traffic } from '../scenario/traffic.ts';
@@ -127,9 +128,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const workload = new Workload(simulation, server, hosts);
   const user = new User(simulation, server);
   const faultMs = 50_000 + choices.pick(60_000);
-  const plan = (most: number, act: () => void) => {
-    for (let count = choices.pick(most + 1); count > 0; count--) schedule.after(choices.pick(faultMs), act);
-  };
+  const plan = (most: number, act: () => void) => atRandomTimes(simulation, most, faultMs, act);
   nodes.setUp();
   replicas.start();
   user.plan(faultMs);

@@ -1,5 +1,6 @@
 import type { DatabaseServer } from '../database/server.ts';
 import type { TableRow } from '../database/table.ts';
+import { atRandomTimes } from '../scenario/random-times.ts';
 import type { Simulation } from '../world/simulation.ts';
 
 export const DATABASE_ACTIONS = [
@@ -35,9 +36,7 @@ export class DatabaseFaults {
   }
 
   plan(ms: number): void {
-    const { choices, schedule } = this.#simulation;
-    for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.act());
+    atRandomTimes(this.#simulation, MAX_ACTIONS, ms, () => this.act());
   }
 
   act(): void {

@@ -1,4 +1,5 @@
 import type { Simulation } from '../world/simulation.ts';
+import { atRandomTimes } from './random-times.ts';
 import type { Replicas } from './replicas.ts';
 
 export interface FaultInjectorOptions {
@@ -32,10 +33,9 @@ export class FaultInjector {
 
   /** Plans faults for the given number of milliseconds. */
   begin(ms: number): void {
-    const { schedule, choices, network } = this.#options.simulation;
-    network.faulty = true;
-    for (let count = choices.pick(MAX_FAULTS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.injectFault(choices.one(this.#options.replicas.names)));
+    const { simulation, replicas } = this.#options;
+    simulation.network.faulty = true;
+    atRandomTimes(simulation, MAX_FAULTS, ms, () => this.injectFault(simulation.choices.one(replicas.names)));
   }
 
   /** Ends all faults. Requests in flight can still be late. */

@@ -4,6 +4,7 @@ import { type ImportBehaviour, snapshotSourceOf, startCdi } from '../kubevirt/cd
 import type { Component } from '../kubevirt/component.ts';
 import { type SnapshotBehaviour, startProvisioner, startSnapshotter } from '../kubevirt/storage.ts';
 import { startVirtController } from '../kubevirt/virt-controller.ts';
+import { atRandomTimes } from '../scenario/random-times.ts';
 import { controllerOf, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 
@@ -73,13 +74,12 @@ export class Backends {
 
   /** Plans restarts for the given number of milliseconds. */
   plan(ms: number): void {
-    const { choices, schedule, counts } = this.#simulation;
-    for (let count = choices.pick(MAX_RESTARTS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => {
-        const component = this.#components[choices.pick(this.#components.length)];
-        counts.add('a backend restarted');
-        component?.restart(500 + choices.pick(MAX_DOWN_MS));
-      });
+    const { choices, counts } = this.#simulation;
+    atRandomTimes(this.#simulation, MAX_RESTARTS, ms, () => {
+      const component = this.#components[choices.pick(this.#components.length)];
+      counts.add('a backend restarted');
+      component?.restart(500 + choices.pick(MAX_DOWN_MS));
+    });
   }
 
   /** Ends all faults: imports and snapshots that hang continue. A missing source stays missing. */

@@ -16,6 +16,7 @@ import {
   Volume,
 } from '../kubevirt/kinds.ts';
 import type { OpenObject } from '../scenario/open-kind.ts';
+import { atRandomTimes } from '../scenario/random-times.ts';
 import { conditionOf, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { Foreign } from './foreign.ts';
@@ -72,9 +73,7 @@ export class ThirdParties {
   }
 
   plan(ms: number): void {
-    const { choices, schedule } = this.#simulation;
-    for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.#act());
+    atRandomTimes(this.#simulation, MAX_ACTIONS, ms, () => this.#act());
   }
 
   #act(): void {

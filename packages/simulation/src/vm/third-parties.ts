@@ -2,6 +2,7 @@ import type { Cloud } from '../cloud/cloud.ts';
 import type { CloudServer } from '../cloud/server.ts';
 import { CLOUD } from '../cloud/simulated.ts';
 import { failRequests, partition } from '../scenario/outage.ts';
+import { atRandomTimes } from '../scenario/random-times.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { ELSEWHERE, foreignLabels, ownerIn, UNOWNED } from './external-resources.ts';
@@ -44,9 +45,7 @@ export class ThirdParties {
   }
 
   plan(ms: number): void {
-    const { choices, schedule } = this.#simulation;
-    for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.act());
+    atRandomTimes(this.#simulation, MAX_ACTIONS, ms, () => this.act());
   }
 
   act(): void {

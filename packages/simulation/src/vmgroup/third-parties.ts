@@ -1,4 +1,5 @@
 import { failRequests, partition } from '../scenario/outage.ts';
+import { atRandomTimes } from '../scenario/random-times.ts';
 import type { Replicas } from '../scenario/replicas.ts';
 import type { Address } from '../vcenter/address.ts';
 import type { Entity } from '../vcenter/entity.ts';
@@ -78,9 +79,7 @@ export class ThirdParties {
   }
 
   plan(ms: number): void {
-    const { choices, schedule } = this.#simulation;
-    for (let count = choices.pick(MAX_ACTIONS + 1); count > 0; count--)
-      schedule.after(choices.pick(ms), () => this.act());
+    atRandomTimes(this.#simulation, MAX_ACTIONS, ms, () => this.act());
   }
 
   act(): void {
