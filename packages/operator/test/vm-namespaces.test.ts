@@ -14,7 +14,7 @@ import {
 } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { page } from './doc-commands.ts';
-import { SYSTEM } from './installed.ts';
+import { QUICK_ELECTION, SYSTEM } from './installed.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 const QUICK = ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=2s'];
@@ -181,7 +181,7 @@ describe('with --namespaces', () => {
     operator = stack.use(
       await startOperator({
         ...{ cluster, cloud, webhookPort, namespace: SYSTEM },
-        args: [...QUICK, '--namespaces=a,b'],
+        args: [...QUICK, ...QUICK_ELECTION, '--namespaces=a,b'],
       }),
     );
   }, 120_000);

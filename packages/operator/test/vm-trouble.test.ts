@@ -204,8 +204,8 @@ async function outputs() {
 
 describe('after 429 with Retry-After the whole operator sends no requests for that time and continues then', () => {
   test.each([
-    { seconds: 2, times: 8 }, // short: the client waits within a call
-    { seconds: 7, times: 3 }, // long: the client fails the call
+    { seconds: 2, times: 5 }, // short: the client waits within a call
+    { seconds: 7, times: 2 }, // long: the client fails the call
   ])(
     'for $seconds seconds',
     async ({ seconds, times }) => {
