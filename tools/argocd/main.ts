@@ -11,7 +11,10 @@ const FOLDER = fileURLToPath(new URL('../../config/argocd/', import.meta.url));
 
 const files = await argocdFiles();
 const committed = new Map(
-  globSync('**/*.{lua,yaml}', { cwd: FOLDER }).map((path) => [path, readFileSync(join(FOLDER, path), 'utf8')]),
+  globSync('**/*.{lua,yaml}', { cwd: FOLDER }).map((path) => [
+    path,
+    readFileSync(join(FOLDER, path), 'utf8'),
+  ]),
 );
 if (process.argv[2] === '--check') {
   for (const path of new Set([...files.keys(), ...committed.keys()])) {
