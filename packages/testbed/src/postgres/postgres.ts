@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { canary } from '../canaries/canary.ts';
 import { TestbedError } from '../errors.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
@@ -72,7 +72,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
     host: '127.0.0.1',
     port: await portFor('PostgreSQL', port),
     user: 'vmwright',
-    password: randomBytes(16).toString('hex'),
+    password: canary('database-password'),
     database: 'postgres',
   };
   await using resources = new AsyncDisposableStack();
