@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Assets } from '../assets/assets.ts';
 import { bundleOf, type Program } from '../assets/catalog.ts';
 import { elapsed } from '../assets/progress.ts';
@@ -69,7 +70,9 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
   const vcsim = await starting('vcsim', () =>
     startVcsim({ ...VCSIM, port: ports.vcsim, controlPort: ports.vcsimControl }),
   );
-  const postgres = await starting('postgresql', () => startPostgres({ port: ports.postgres }));
+  const postgres = await starting('postgresql', () =>
+    startPostgres({ port: ports.postgres, password: randomBytes(16).toString('hex') }),
+  );
   const toxiproxy = await starting('toxiproxy', () => startToxiproxy({ port: ports.toxiproxy }));
   const kubeVirt = await starting('kubevirt', () => startKubeVirt(controlPlane));
   const { cluster } = controlPlane;
