@@ -50,7 +50,7 @@ test('credentialsIn finds nothing in certificates, public keys and ordinary log 
 describe('searches of a run', () => {
   async function begin(): Promise<{ searches: CanarySearches; folder: string }> {
     const folder = await temporaryFolder('canaries');
-    onTestFinished(() => rmSync(folder, { recursive: true }));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     return { searches: new CanarySearches(folder), folder };
   }
 

@@ -1,4 +1,13 @@
-import { appendFileSync, copyFileSync, existsSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { credentialsIn } from './canary.ts';
 
@@ -33,10 +42,10 @@ export class CanarySearches {
     return folder === undefined ? undefined : new CanarySearches(folder);
   }
 
-  /** Begins the searches of a test run. Removes those of an earlier run. */
-  static begin(folder: string): CanarySearches {
-    rmSync(folder, { recursive: true, force: true });
-    mkdirSync(folder, { recursive: true });
+  /** Begins the searches of a test run. @param parent folder for those of all runs, which may run at the same time */
+  static begin(parent: string): CanarySearches {
+    mkdirSync(parent, { recursive: true });
+    const folder = mkdtempSync(join(parent, 'run-'));
     process.env[VARIABLE] = folder;
     return new CanarySearches(folder);
   }
@@ -61,7 +70,10 @@ export class CanarySearches {
     this.#add({ ...search, copy });
   }
 
-  /** Returns what was searched in a sentence. @throws Error with each source and credential, if one was found */
+  /**
+   * Ends the run: returns what was searched in a sentence, and removes the folder.
+   * @throws Error with each source and credential, if one was found. The folder with copies of the files is kept
+   */
   report(): string {
     const path = join(this.#folder, FILE);
     const lines = existsSync(path) ? readFileSync(path, 'utf8').trimEnd().split('\n') : [];
@@ -73,6 +85,7 @@ export class CanarySearches {
       );
       throw new Error(`Credentials appeared where none may be:\n${[...new Set(described)].join('\n')}`);
     }
+    rmSync(this.#folder, { recursive: true, force: true });
     const megabytes = searches.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;
     return `Searched ${searches.length} logs, outputs and argument lists (${megabytes.toFixed(1)} MB) for credentials: none found.`;
   }
