@@ -14,6 +14,8 @@ export class Foreground implements AsyncDisposable {
     // A process group of its own, as in a terminal: Ctrl-C reaches the command and its children.
     this.#process = spawn('bash', ['--noprofile', '--norc', '-c', line], { cwd, env, detached: true });
     this.#exit = once(this.#process, 'close');
+    // The group does not get the Ctrl-C of the terminal in which this process runs.
+    process.once('exit', () => this.#signal('SIGKILL'));
     for (const stream of [this.#process.stdout, this.#process.stderr])
       stream?.on('data', (chunk) => (this.#output += String(chunk)));
   }

@@ -8,13 +8,13 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type ConsoleCommand, consoleCommands, shapeOf } from '@vmwright/testbed';
+import { consoleCommands } from '@vmwright/testbed';
 import { clone, terminalEnvironment } from './clone.ts';
 import { Foreground } from './foreground.ts';
-import { isRepeatable, quickStart, UP } from './quick-start.ts';
+import { quickStart, UP } from './quick-start.ts';
 import { Session } from './session.ts';
+import { runStep } from './step.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Pages that continue the quick start. */
@@ -22,36 +22,15 @@ const PAGES = ['docs/tour.md'];
 
 /** The first start builds the testbed's programs if they are not cached. */
 const UP_MS = 30 * 60_000;
-const COMMAND_MS = 150_000;
-/** How long a user repeats a command that shows a state which is not reached yet. */
-const REPEAT_MS = 60_000;
+const LIMITS = { timeoutMs: 150_000, repeatMs: 60_000 };
 
 const startedAt = performance.now();
 const print = (line: string) =>
   console.log(`${((performance.now() - startedAt) / 1_000).toFixed(0).padStart(4)} s  ${line}`);
 
-/** Runs a command of a page and compares its output with the page. */
-async function runCommand(session: Session, { line, output }: ConsoleCommand, page: string): Promise<void> {
-  print(`$ ${line}`);
-  const expected = output.map(shapeOf);
-  const deadline = performance.now() + (isRepeatable(line) ? REPEAT_MS : 0);
-  for (;;) {
-    const { code, lines } = await session.run(line, COMMAND_MS);
-    const isAsShown = expected.length === 0 ? code === 0 : isEqual(lines.map(shapeOf), expected);
-    if (isAsShown) return;
-    if (performance.now() > deadline)
-      throw new Error(
-        `${page}: \`${line}\` (exit code ${code}) printed\n${lines.join('\n')}\n\nbut the page shows\n${output.join('\n')}`,
-      );
-    await sleep(1_000);
-  }
-}
-
-function isEqual(a: readonly string[], b: readonly string[]): boolean {
-  return a.length === b.length && a.every((each, index) => each === b[index]);
-}
-
 const folder = mkdtempSync(join(tmpdir(), 'vmwright-newcomer-'));
+process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const cwd = join(folder, 'vmwright');
 const options = { cwd, env: terminalEnvironment(process.env) };
 try {
@@ -67,7 +46,11 @@ try {
   try {
     await up.created(join(cwd, '.vmwright/ready'), UP_MS);
     using terminal = new Session(options);
-    for (const { command, page } of steps) if (command.line !== UP) await runCommand(terminal, command, page);
+    for (const { command, page } of steps) {
+      if (command.line === UP) continue;
+      print(`${page}: ${command.line}`);
+      await runStep(terminal, command, LIMITS);
+    }
   } catch (error) {
     console.error(up.output.split('\n').slice(-40).join('\n'));
     throw error;
@@ -79,6 +62,4 @@ try {
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;
-} finally {
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }

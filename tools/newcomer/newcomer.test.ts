@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@vmwright/testbed';
@@ -7,6 +7,7 @@ import { terminalEnvironment } from './clone.ts';
 import { Foreground } from './foreground.ts';
 import { isRepeatable, quickStart } from './quick-start.ts';
 import { Session } from './session.ts';
+import { runStep } from './step.ts';
 
 const README = fileURLToPath(new URL('../../README.md', import.meta.url));
 
@@ -63,6 +64,33 @@ describe('a session', () => {
     await expect(session.run('echo begun; sleep 60', 500)).rejects.toThrow(
       /^`echo begun; sleep 60` has not ended after 0\.5 s:\nbegun\n$/,
     );
+  });
+});
+
+describe('a step', () => {
+  const limits = { timeoutMs: 10_000, repeatMs: 5_000 };
+
+  test('passes if the output has the shape that the page shows', async () => {
+    using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
+    const line = 'echo "web   web-1 Running 00000000-6b1c-4b73-9d0d-0c2f6e8f3f5e 7 1m2s"';
+    const output = ['web    web-1   Running   5f0f5a4e-6b1c-4b73-9d0d-0c2f6e8f3f5e   42    9s'];
+    await runStep(session, { line, output }, limits);
+  });
+
+  test('fails if the output differs, or if a command without output fails', async () => {
+    using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
+    await expect(runStep(session, { line: 'echo a', output: ['b'] }, limits)).rejects.toThrow(
+      '`echo a` (exit code 0) printed\na\n\nbut the page shows\nb',
+    );
+    await expect(runStep(session, { line: 'false', output: [] }, limits)).rejects.toThrow('exit code 1');
+  });
+
+  test('repeats a command that reads until it shows what the page shows', async () => {
+    const cwd = await folder();
+    const kubectl = '#!/bin/sh\nif [ -e ready ]; then echo Running; else touch ready; echo Creating; fi\n';
+    writeFileSync(join(cwd, 'kubectl'), kubectl, { mode: 0o755 });
+    using session = new Session({ cwd, env: { PATH: `${cwd}:${process.env.PATH}` } });
+    await runStep(session, { line: 'kubectl get cvm', output: ['Running'] }, limits);
   });
 });
 
