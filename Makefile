@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop build pack image test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api generated-settings format generate simulate mutants bench assets lock clean
+.PHONY: help up restart stop build pack image push release-check test test-unit soak check types lint arrows exports ambient unused locked licensed generated generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd format generate simulate mutants bench assets lock audit licences sbom newcomer clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -25,7 +25,7 @@ restart: $(INSTALLED) ## Restarts a part of the running `make up`: PART=operator
 stop: $(INSTALLED) ## Stops a part of the running `make up` until `make restart`: PART=cloud
 	@node $(TESTBED)/up/send-request.ts stop $(PART)
 
-build: $(INSTALLED) ## Writes the packages as they are published to packages/*/dist: compiled libraries, bundled programs
+build: $(INSTALLED) ## Writes the packages as they are published to packages/*/dist: compiled libraries, bundled programs; REPOSITORY=<owner/name> names the repository on GitHub
 	@node tools/build/main.ts
 
 pack: build ## Packs them with npm into dist/
@@ -33,6 +33,12 @@ pack: build ## Packs them with npm into dist/
 
 image: build ## Writes the operator's image to dist/vmwright-image.tar (OCI layout); BASE=<reference or OCI layout folder> sets the base image
 	@node tools/image/main.ts
+
+push: $(INSTALLED) ## Pushes the image that `make image` wrote: IMAGE=<reference>; prints the reference with the digest
+	@node tools/image/push-main.ts
+
+release-check: $(INSTALLED) ## Fails unless all published packages and the changelog have the version of TAG=v<version>
+	@node tools/release/check-main.ts
 
 test: assets ## Runs all tests, or those that match ONLY=<path or name>
 	@vitest run $(ONLY)
@@ -43,7 +49,7 @@ test-unit: $(INSTALLED) ## Runs the tests that start no other process
 soak: assets ## Runs the tests with long chaos runs and many seeds; ONLY=<path or name> for some
 	@SOAK=1 vitest run $(ONLY)
 
-check: types lint arrows exports ambient unused locked generated ## Checks types, lint, format, imports, exports, unused code, locked packages and generated files
+check: types lint arrows exports ambient unused locked licensed generated ## Checks types, lint, format, imports, exports, unused code, locked packages and generated files
 
 types: $(INSTALLED)
 	@tsc -p .
@@ -66,7 +72,10 @@ unused: $(INSTALLED)
 locked:
 	@node tools/lock/check.mjs
 
-generated: generated-manifests generated-vim25 generated-config generated-api generated-settings
+licensed: $(INSTALLED)
+	@node tools/supply/licences-main.ts > /dev/null
+
+generated: generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd
 
 generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
@@ -83,6 +92,9 @@ generated-api: $(INSTALLED)
 generated-settings: $(INSTALLED)
 	@node tools/docs/configuration.ts --check
 
+generated-argocd: $(INSTALLED)
+	@node tools/argocd/main.ts --check
+
 format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .
 
@@ -92,6 +104,7 @@ generate: $(INSTALLED) ## Regenerates the generated files
 	@node tools/config/main.ts
 	@node tools/docs/api.ts
 	@node tools/docs/configuration.ts
+	@node tools/argocd/main.ts
 
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts
@@ -108,6 +121,18 @@ assets: $(INSTALLED) ## Downloads or builds the testbed's programs if needed
 lock: ## Updates package-lock.json for all platforms
 	npm install --package-lock-only --omit-lockfile-registry-resolved
 	node tools/lock/check.mjs
+
+audit: $(INSTALLED) ## Fails if a locked package has a known vulnerability of the severity high; asks the registry
+	@node tools/supply/audit-main.ts
+
+licences: $(INSTALLED) ## Lists the licences of the packages that ship, and fails if one is unknown or not permissive
+	@node tools/supply/licences-main.ts
+
+sbom: $(INSTALLED) ## Writes the software bill of materials of what ships to dist/vmwright.cdx.json (CycloneDX)
+	@node tools/supply/sbom-main.ts
+
+newcomer: $(INSTALLED) ## Plays a new user: fresh clone, the quick start of README.md and the tour word for word; PORTS=<first port>
+	@node tools/newcomer/main.ts
 
 clean: ## Removes installed packages and generated folders, but not the cache of the testbed's programs
 	rm -rf node_modules .vmwright .vitest dist packages/*/node_modules packages/*/dist

@@ -29,7 +29,7 @@ export async function writePackage(name: PackageName, folder: string): Promise<v
   const versions = new Map(PACKAGES.map(sourceManifest).map((each) => [each.name, each.version]));
   mkdirSync(folder, { recursive: true });
   await bundlePrograms(name, manifest, join(folder, 'bin'));
-  const published = JSON.stringify(publishedManifest(manifest, versions), null, 2);
+  const published = JSON.stringify(publishedManifest(manifest, versions, process.env.REPOSITORY), null, 2);
   writeFileSync(join(folder, 'package.json'), `${published}\n`);
   copyFileSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
   copyFileSync(join(ROOT, 'packages', name, 'README.md'), join(folder, 'README.md'));

@@ -16,6 +16,7 @@ export interface Manifest extends Omit<SourceManifest, 'exports'> {
   readonly engines: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | { readonly types: string; readonly default: string }>>;
   readonly files: readonly string[];
+  readonly repository?: { readonly type: 'git'; readonly url: string; readonly directory: string };
 }
 
 /** Version of Node that the packages require: the first that runs `using` and `await using`. */
@@ -25,11 +26,23 @@ const ENGINES = { node: '>=24' };
  * Returns the package.json to publish: its exports are the compiled files in `lib/`, its programs the bundles in `bin/`, and it depends on
  * exactly the version of our packages that it was built with.
  * @param versions versions of our packages by name
+ * @param repository `owner/name` on GitHub; npm compares it with the provenance of the package. @default not named
  */
-export function publishedManifest(source: SourceManifest, versions: ReadonlyMap<string, string>): Manifest {
+export function publishedManifest(
+  source: SourceManifest,
+  versions: ReadonlyMap<string, string>,
+  repository?: string,
+): Manifest {
   const { name, version, description, license, type, sideEffects, exports, bin, dependencies = {} } = source;
   return {
     ...{ name, version, description, license, type, sideEffects },
+    ...(repository && {
+      repository: {
+        type: 'git',
+        url: `git+https://github.com/${repository}.git`,
+        directory: `packages/${name.replace(/^.*\//, '')}`,
+      },
+    }),
     engines: ENGINES,
     exports: {
       ...mapValues(exports, (path) => ({

@@ -1,9 +1,11 @@
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { licenceProblem } from '../supply/licence.ts';
 
 /**
  * Returns the licences of the third-party packages in a bundle, as their terms require.
  * @param modules paths of the source files in the bundle
+ * @throws Error if a package must not be part of a program because of its licence
  */
 export function notices(modules: readonly string[]): string {
   const folders = new Set(modules.filter((path) => path.includes('/node_modules/')).map(packageFolder));
@@ -28,10 +30,8 @@ function isPackage(folder: string): boolean {
 function notice(folder: string): string {
   const { name, version, license } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   const [file] = globSync('{LICENSE,LICENCE,License,license}{,.md,.txt}', { cwd: folder });
-  if (file === undefined && license === undefined)
-    throw new Error(
-      `${name} ${version} names no licence, so it must not be part of a program; replace the package`,
-    );
+  const problem = licenceProblem(name, version, license);
+  if (problem !== undefined) throw new Error(problem);
   const text = file === undefined ? '' : `\n\n${readFileSync(join(folder, file), 'utf8').trim()}`;
   return `${name} ${version}: ${license}${text}\n`;
 }

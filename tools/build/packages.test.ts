@@ -7,6 +7,7 @@ import { promisify } from 'node:util';
 import { type Cluster, field, freePort, temporaryFolder } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
+import { shipped } from '../supply/shipped.ts';
 import { build, PACKAGES, type PackageName } from './build.ts';
 import { pack } from './pack.ts';
 
@@ -137,6 +138,13 @@ describe('in an empty TypeScript project', () => {
   beforeAll(async () => {
     const tools = ['typescript', '@types/node'].map((name) => `${name}@${devDependencies[name]}`);
     path = await project('typescript', [...Object.values(tarballs), ...tools]);
+  });
+
+  test('npm installs the packages that the bill of materials lists, and no others', () => {
+    const installed = JSON.parse(readFileSync(join(path, 'node_modules/.package-lock.json'), 'utf8'));
+    const names = Object.keys(installed.packages).map((each) => each.replace(/^.*node_modules\//, ''));
+    const own = names.filter((name) => !/^(typescript|@typescript\/.*|@types\/.*|undici-types)$/.test(name));
+    expect(new Set(own)).toEqual(new Set(shipped().map(({ name }) => name)));
   });
 
   test('all packages type-check, and the greeter runs', async ({ cluster }) => {

@@ -1,5 +1,14 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@vmwright/testbed';
@@ -232,6 +241,7 @@ export class Handle {
         hasInstallScript: true,
       },
       'node_modules/own': { resolved: 'packages/own', link: true },
+      'packages/own': { devDependencies: { own: '*', d: '^1.0.0' } },
     });
     const { failed, output } = make('locked');
     expect(output.match(/^package-lock.*/gm)).toEqual([
@@ -239,7 +249,17 @@ export class Handle {
       'package-lock.json: node_modules/a/node_modules/c has no sha512 integrity hash, so npm installs it unverified; pin a version that the registry has for every platform, then run `make lock`',
       'package-lock.json: node_modules/d has the URL https://registry.example/d-1.0.0.tgz; remove it with `make lock`',
       'package-lock.json: node_modules/d has an install script; review it and add the package to allowScripts in package.json',
+      'package-lock.json: packages/own depends on d ^1.0.0; pin a version that the registry has for every platform, then run `make lock`',
     ]);
+    expect(failed).toBe(true);
+  });
+
+  test('a shipped package with a copyleft licence', () => {
+    const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+    lock.packages['node_modules/yaml'].license = 'GPL-3.0-only';
+    writeLock(lock.packages);
+    const { failed, output } = make('licensed');
+    expect(output).toMatch(/^yaml \S+ has the licence "GPL-3.0-only", which is not known to be permissive/m);
     expect(failed).toBe(true);
   });
 
@@ -252,7 +272,7 @@ export class Handle {
 });
 
 test('make check passes on the unmodified repository', () => {
-  for (const target of ['types', 'lint', 'arrows', 'exports', 'ambient', 'unused', 'locked'])
+  for (const target of ['types', 'lint', 'arrows', 'exports', 'ambient', 'unused', 'locked', 'licensed'])
     expect(make(target)).toMatchObject({ failed: false });
 });
 
@@ -266,6 +286,7 @@ test('make check runs all of these checks', () => {
     'ambient.ts',
     'knip',
     'lock/check.mjs',
+    'licences-main.ts',
     '--check',
   ])
     expect(stdout).toContain(command);

@@ -14,14 +14,12 @@ export const DISTROLESS = 'gcr.io/distroless/nodejs24-debian13:nonroot';
  */
 export function baseLayout(base: string, folder: string): Layout {
   if (existsSync(join(base, 'index.json'))) return new Layout(base);
-  const args = [
-    'run',
-    'github.com/google/go-containerregistry/cmd/crane',
-    'pull',
-    '--format=oci',
-    base,
-    folder,
-  ];
-  execFileSync('go', args, { cwd: fileURLToPath(new URL('../crane', import.meta.url)), stdio: 'inherit' });
+  crane('pull', '--format=oci', base, folder);
   return new Layout(folder);
+}
+
+/** Runs crane, of the version that tools/crane pins. Paths must be absolute. */
+export function crane(...args: readonly string[]): void {
+  const command = ['run', 'github.com/google/go-containerregistry/cmd/crane', ...args];
+  execFileSync('go', command, { cwd: fileURLToPath(new URL('../crane', import.meta.url)), stdio: 'inherit' });
 }

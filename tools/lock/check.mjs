@@ -1,5 +1,6 @@
 /**
- * Checks that `npm ci` can verify every package that it installs, and prints a line for each lock entry that violates a rule.
+ * Checks that `npm ci` can verify every package that it installs and that our packages pin their dependencies, and prints a line for
+ * each lock entry that violates a rule.
  * Part of `make check` and `make lock`. Plain JavaScript, because `make lock` runs it on any Node before anything is installed.
  */
 import { readFileSync } from 'node:fs';
@@ -14,6 +15,7 @@ const { allowScripts = {} } = JSON.parse(readFileSync('package.json', 'utf8'));
 const problems = Object.entries(packages).flatMap(([path, entry]) => [
   ...(path.includes(FOLDER) && !entry.link ? installed(path, entry) : []),
   ...missing(path, entry),
+  ...(path.includes(FOLDER) ? [] : ranges(path, entry)),
 ]);
 for (const problem of problems) console.error(`${FILE}: ${problem}`);
 process.exitCode = problems.length === 0 ? 0 : 1;
@@ -32,6 +34,22 @@ function installed(path, { integrity, resolved, hasInstallScript }) {
       `${path} has an install script; review it and add the package to allowScripts in package.json`,
     );
   return found;
+}
+
+/**
+ * Finds dependencies of our own packages that are not pinned: a published package with a range would run with versions that were never
+ * tested. Our packages among them have the version `*`, which `make build` replaces.
+ * @returns {string[]} a problem for each dependency with a range
+ */
+function ranges(path, { dependencies = {}, devDependencies = {}, optionalDependencies = {} }) {
+  return Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
+    .filter(([name, version]) => !/^\d+\.\d+\.\d+(-[\w.-]+)?$/.test(version) && !isOurs(name, version))
+    .map(([name, version]) => `${path || 'package.json'} depends on ${name} ${version}; ${ADVICE}`);
+}
+
+/** @returns {boolean} whether a dependency is a package of this repository */
+function isOurs(name, version) {
+  return version === '*' && packages[FOLDER + name]?.link === true;
 }
 
 /**

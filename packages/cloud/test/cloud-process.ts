@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { nodeWorld } from '@vmwright/core';
-import { temporaryFolder } from '@vmwright/testbed';
+import { CanarySearches, canary, temporaryFolder } from '@vmwright/testbed';
 import { CloudClient } from '../src/index.ts';
 
 export const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
-export const API_KEY = 'a-key-for-tests-0123456789';
+export const API_KEY = canary('cloud-key');
 
 export interface CloudProcessOptions {
   /** Additional command line arguments. */
@@ -171,5 +171,6 @@ export class CloudProcess implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill();
+    CanarySearches.current?.text('the log of vmwright-cloud', this.log + JSON.stringify(this.audit));
   }
 }

@@ -26,3 +26,9 @@ test('without kubevirt, the manifests allow no access to DataVolumes', () => {
 test('all controllers are the default', () => {
   expect(namesIn(manifests({ namespace: 'system' }).crds)).toHaveLength(5);
 });
+
+test('every kind is in the category vmwright, so that `kubectl get vmwright` lists all objects', () => {
+  const { crds } = manifests({ namespace: 'system' });
+  for (const crd of crds)
+    expect(crd, crd.metadata.name).toMatchObject({ spec: { names: { categories: ['vmwright'] } } });
+});

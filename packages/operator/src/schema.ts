@@ -4,6 +4,9 @@ import { schema } from '@vmwright/runtime';
 
 const { integer, optional, string } = schema;
 
+/** Category of all kinds: `kubectl get vmwright` lists their objects. */
+export const CATEGORY = 'vmwright';
+
 const QUANTITY_RULE = {
   rule: 'isQuantity(self) && quantity(self).isGreaterThan(quantity("0"))',
   message: 'must be a size such as 20Gi',

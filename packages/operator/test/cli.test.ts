@@ -5,7 +5,9 @@ import { nodeWorld } from '@vmwright/runtime';
 import {
   Assets,
   type Cloud,
+  canary,
   consoleCommands,
+  credentialsIn,
   field,
   type KubeObject,
   Ssvirt,
@@ -17,7 +19,7 @@ import {
   type Vcsim,
 } from '@vmwright/testbed';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type CommandResult, pluginPath, run, vmwright } from './command-line.ts';
 import { page, ROOT } from './doc-commands.ts';
 import { type Installed, installed, SYSTEM } from './installed.ts';
@@ -25,12 +27,7 @@ import { VMS } from './with-cloud.ts';
 import { FARM, PATHS, WORK } from './with-kubevirt.ts';
 import { GROUPS, TEMPLATE } from './with-vcenter.ts';
 
-/** Secrets that must appear in no output and in no archive. */
-const CANARY = {
-  machine: 'canary-machine-7f3a',
-  vcenter: 'canary-vcenter-81bd',
-  database: 'canary-database-2c9e',
-};
+const DATABASE_PASSWORD = canary('database-password');
 const CLUSTER_ID = 'cli-test';
 
 const stack = new AsyncDisposableStack();
@@ -50,17 +47,16 @@ beforeAll(async () => {
     await startVcsim({
       inventory: { standaloneHosts: 0, vms: 2 },
       templates: [TEMPLATE],
-      password: CANARY.vcenter,
     }),
   );
   const postgres = stack.use(await startPostgres());
   stack.use(await Ssvirt.install(postgres));
   const superuser = new pg.Client({ connectionString: postgres.url });
   await superuser.connect();
-  await superuser.query(`CREATE ROLE checker LOGIN SUPERUSER PASSWORD '${CANARY.database}'`);
+  await superuser.query(`CREATE ROLE checker LOGIN SUPERUSER PASSWORD '${DATABASE_PASSWORD}'`);
   await superuser.end();
   const url = new URL(postgres.url);
-  database = Object.assign(url, { username: 'checker', password: CANARY.database }).href;
+  database = Object.assign(url, { username: 'checker', password: DATABASE_PASSWORD }).href;
   const args = ['--vm-refresh=1s', '--vm-sweep=1s', `--cluster-id=${CLUSTER_ID}`];
   env = await installed(stack, { cloud, vcsim, kubevirt: true, args });
   const { cluster } = env.controlPlane;
@@ -109,7 +105,7 @@ async function createObjects(): Promise<void> {
     spec: {
       resources: { cpu: 1, memory: '1Gi', diskSize: '2Gi' },
       vmDiskImageRef: { name: image, namespace: FARM },
-      users: [{ name: 'demo', plain_text_passwd: CANARY.machine, lock_passwd: false }],
+      users: [{ name: 'demo', plain_text_passwd: canary('machine-password'), lock_passwd: false }],
     },
   });
   await api.create(PATHS.machines, machine('web', 'base'));
@@ -327,10 +323,24 @@ test('orphans deletes only with --delete --yes, and only machines without an obj
   );
 });
 
+test('kubectl get vmwright lists the objects of all kinds', async () => {
+  await env.controlPlane.cluster.apply(await readFile(join(ROOT, 'config/samples/gpuinfo.yaml'), 'utf8'));
+  onTestFinished(async () => void (await env.kubectl('delete', 'gpu', 'gpuinfo-sample')));
+  const listed = await env.kubectl('get', 'vmwright', '-A', '-o', 'name');
+  for (const name of [
+    'vm.samplecontroller.k8s.io/web',
+    'vmgroup.vm.codeconnect.vmworld.com/lost',
+    'virtualmachine.pelotech.ot/waiting',
+    'vmdiskimage.crd.pelotech.ot/base',
+    'gpuinfo.topology.corinternal.com/gpuinfo-sample',
+  ])
+    expect(listed.split('\n')).toContain(name);
+});
+
 test('bundle writes an archive with objects, events, versions and metrics, and without secrets', async () => {
   const folder = await temporaryFolder('bundle');
   const file = join(folder, 'bundle.tar.gz');
-  const secrets = { VC_PASS: CANARY.vcenter, CLOUD_API_KEY: cloud.apiKey, DATABASE_URL: database };
+  const secrets = { VC_PASS: vcsim.password, CLOUD_API_KEY: cloud.apiKey, DATABASE_URL: database };
   const result = await call(['bundle', '-f', file, `--operator-url=${operatorUrl}`], {
     ...admin,
     ...secrets,
@@ -359,7 +369,7 @@ test('bundle writes an archive with objects, events, versions and metrics, and w
   ]);
   for (const path of files) {
     const text = await readFile(join(folder, path), 'utf8');
-    for (const secret of [...Object.values(CANARY), cloud.apiKey]) expect(text, path).not.toContain(secret);
+    expect(credentialsIn(text), path).toEqual([]);
   }
 });
 
@@ -428,5 +438,5 @@ test('the commands of docs/cli.md work, with kubectl and without, and print the 
 
 test('no command has printed a secret', () => {
   expect(printed.length).toBeGreaterThan(5_000);
-  for (const secret of [...Object.values(CANARY), cloud.apiKey]) expect(printed).not.toContain(secret);
+  expect(credentialsIn(printed)).toEqual([]);
 });

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { mkdir, symlink } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { temporaryFolder } from '@vmwright/testbed';
+import { CanarySearches, temporaryFolder } from '@vmwright/testbed';
 
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
@@ -13,11 +13,13 @@ export interface CommandResult {
 }
 
 /** Runs `vmwright` as a process without a terminal. Its environment has only these variables and a PATH. */
-export function vmwright(
+export async function vmwright(
   args: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): Promise<CommandResult> {
-  return run(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], env);
+  const result = await run(process.execPath, ['--disable-warning=ExperimentalWarning', MAIN, ...args], env);
+  CanarySearches.current?.text(`the output of vmwright ${args[0]}`, result.stdout + result.stderr);
+  return result;
 }
 
 export function run(

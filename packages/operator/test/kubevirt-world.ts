@@ -1,4 +1,4 @@
-import { ApiError, type Cluster, condition, field, type KubeObject } from '@vmwright/testbed';
+import { ApiError, type Cluster, canary, condition, field, type KubeObject } from '@vmwright/testbed';
 
 /* Objects of tests with VirtualMachines and VMDiskImages, and an audit of what exists for them. */
 
@@ -33,7 +33,7 @@ export async function createMachine(cluster: Cluster, machine: NewMachine): Prom
     spec: {
       ignoreOnDeploy,
       resources: { cpu: 1, memory: '64Mi', diskSize: '1Gi' },
-      users: [{ name: 'demo', plain_text_passwd: 'a-password', lock_passwd: false }],
+      users: [{ name: 'demo', plain_text_passwd: canary('machine-password'), lock_passwd: false }],
       vmDiskImageRef: image,
       ...(template && { vmDiskImageTemplate: template }),
     },

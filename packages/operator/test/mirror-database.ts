@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { nodeWorld } from '@vmwright/runtime';
-import { type Postgres, Ssvirt } from '@vmwright/testbed';
+import { canary, type Postgres, Ssvirt } from '@vmwright/testbed';
 import pg from 'pg';
 import { onTestFinished } from 'vitest';
 import type { Session } from '../src/mirror/database.ts';
@@ -67,7 +67,7 @@ export async function createDatabase(server: Postgres): Promise<MirrorDatabase> 
     },
     role: async (...grants) => {
       const user = `role_${randomUUID().slice(0, 8)}`;
-      const password = randomUUID();
+      const password = canary('database-role-password');
       await ssvirt.query(`CREATE ROLE ${user} LOGIN PASSWORD '${password}'`);
       for (const grant of grants) await ssvirt.query(`GRANT ${grant} TO ${user}`);
       stack.defer(async () => {

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
+import { canary, condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { conditionIn, FARM, install, PATHS, reasonOf, type WithKubevirt, WORK } from './with-kubevirt.ts';
 
@@ -371,17 +371,18 @@ describe('a problem is reported with the object and the remedy', () => {
     expect(message(await env.until('secretive', isReason('PasswordSecretMissing')))).toContain(
       'Secret work/pw',
     );
+    const password = canary('machine-password');
     await cluster().api.create(PATHS.secrets, {
       apiVersion: 'v1',
       kind: 'Secret',
       metadata: { name: 'pw' },
-      stringData: { password: 'hunter2-plain' },
+      stringData: { password },
     });
     await env.touch('secretive');
     await env.until('secretive', isReady);
     const data = field(await get(`${PATHS.secrets}/secretive-cloudinit`), 'data', 'userdata');
     expect(Buffer.from(String(data), 'base64').toString()).toMatch(/\$6\$/);
-    expect(await readFile(env.operator.log, 'utf8')).not.toContain('hunter2-plain');
+    expect(await readFile(env.operator.log, 'utf8')).not.toContain(password);
   });
 });
 

@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  canary,
   condition,
   field,
   freePort,
@@ -17,6 +18,7 @@ import { install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 const HOUR = 3_600_000;
 const stack = new AsyncDisposableStack();
 let env: WithVcenter;
+const PASSWORD = canary('vcenter-password');
 let other: Vcsim;
 let proxy: Awaited<ReturnType<Awaited<ReturnType<typeof startToxiproxy>>['proxy']>>;
 let credentials: string;
@@ -24,12 +26,13 @@ let credentials: string;
 beforeAll(async () => {
   const toxiproxy = stack.use(await startToxiproxy());
   const inventory = { standaloneHosts: 0, vms: 2 };
-  other = stack.use(await startVcsim({ inventory, templates: [TEMPLATE] }));
+  other = stack.use(await startVcsim({ inventory, templates: [TEMPLATE], password: PASSWORD }));
   proxy = await toxiproxy.proxy({ name: 'vcenter', upstream: `127.0.0.1:${await freePort()}` });
   credentials = await mkdtemp(join(tmpdir(), 'credentials-'));
-  await setPassword('vmwright');
+  await setPassword(PASSWORD);
   env = stack.use(
     await install({
+      vcsim: { password: PASSWORD },
       env: { VC_HOST: proxy.address, VC_CREDENTIALS: credentials, VC_PASS: '', VC_CA: '' },
       args: ['--insecure', '--vsphere-concurrency=1'],
     }),
@@ -162,7 +165,7 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
   expect(message(unauthorized)).toBe(
     "vCenter 'default' rejects the user name or the password; correct its credentials",
   );
-  await setPassword('vmwright');
+  await setPassword(PASSWORD);
   await env.running('outage', 1);
 });
 

@@ -2,11 +2,12 @@ import { X509Certificate } from 'node:crypto';
 import { mkdir, mkdtemp, readFile, rename, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { field, type KubeObject, startVcsim, type Vcsim } from '@vmwright/testbed';
+import { canary, field, type KubeObject, startVcsim, type Vcsim } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
-const PASSWORD = 'Tr0ub4dor&3';
+const PASSWORD = canary('vcenter-password');
+const WRONG_PASSWORD = canary('wrong-vcenter-password');
 const stack = new AsyncDisposableStack();
 let env: WithVcenter;
 let east: Vcsim;
@@ -18,7 +19,7 @@ beforeAll(async () => {
   const options = { inventory: { standaloneHosts: 0 }, templates: [TEMPLATE], password: PASSWORD };
   [east, west] = [stack.use(await startVcsim(options)), stack.use(await startVcsim(options))];
   await credentials('east', east.username, PASSWORD);
-  await credentials('west', west.username, 'wrong-password');
+  await credentials('west', west.username, WRONG_PASSWORD);
   const thumbprint = new X509Certificate(west.ca).fingerprint256;
   await writeFile(
     join(folder, 'vcenters.yaml'),
@@ -136,7 +137,7 @@ test('a rejected password is reported, a new one in its file is used, and no log
     await env.metrics(env.operator),
   ].join('\n');
   expect(output).not.toContain(PASSWORD);
-  expect(output).not.toContain('wrong-password');
+  expect(output).not.toContain(WRONG_PASSWORD);
 });
 
 test('a vCenter that is down is reported by its groups until it is back, and does not affect other vCenters', async () => {

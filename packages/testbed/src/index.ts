@@ -1,5 +1,7 @@
 export { Assets } from './assets/assets.ts';
 export { budget } from './budget.ts';
+export { canary, credentialsIn } from './canaries/canary.ts';
+export { CanarySearches } from './canaries/searches.ts';
 export { type Audited, Cloud, type CloudOptions, startCloud } from './cloud/cloud.ts';
 export { type ConsoleCommand, consoleCommands, shapeOf } from './docs/console.ts';
 export { TestbedError } from './errors.ts';

@@ -1,5 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
-import { message, NEW_STATUS, observedGeneration, time } from '../schema.ts';
+import { CATEGORY, message, NEW_STATUS, observedGeneration, time } from '../schema.ts';
 import { placement } from './placement.ts';
 
 const { array, boolean, conditions, integer, literals, map, object, optional, string } = schema;
@@ -178,6 +178,7 @@ export const GPUInfo = defineKind({
   plural: 'gpuinfoes',
   singular: 'gpuinfo',
   shortNames: ['gpu'],
+  categories: [CATEGORY],
   description:
     'GPUInfo asks for the most suitable node for a long-running job. The operator answers in the status and reserves the node and its GPUs.',
   spec,

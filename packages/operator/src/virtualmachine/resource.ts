@@ -1,5 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
-import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../schema.ts';
+import { CATEGORY, message, NEW_STATUS, objectName, observedGeneration, size, time } from '../schema.ts';
 import { imageFields, imageRules } from '../vmdiskimage/resource.ts';
 
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;
@@ -228,6 +228,7 @@ export const VirtualMachine = defineKind({
   kind: 'VirtualMachine',
   plural: 'virtualmachines',
   shortNames: ['otvm'],
+  categories: [CATEGORY],
   description: 'VirtualMachine is a machine on KubeVirt whose root disk is cloned from a VMDiskImage.',
   spec,
   status,

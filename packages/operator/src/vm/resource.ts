@@ -1,4 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
+import { CATEGORY } from '../schema.ts';
 
 const { conditions, object, optional, string, integer, literals } = schema;
 
@@ -113,6 +114,7 @@ export const VM = defineKind({
   plural: 'vms',
   // `vm` and `vms` are also short names of KubeVirt's VirtualMachine; `cvm` is unambiguous.
   shortNames: ['cvm'],
+  categories: [CATEGORY],
   annotations: { 'api-approved.kubernetes.io': 'unapproved, not a part of Kubernetes' },
   description: 'VM is a machine of the private cloud.',
   spec,

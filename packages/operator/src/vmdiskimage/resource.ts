@@ -1,5 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
-import { message, NEW_STATUS, objectName, observedGeneration, size, time } from '../schema.ts';
+import { CATEGORY, message, NEW_STATUS, objectName, observedGeneration, size, time } from '../schema.ts';
 
 const { array, boolean, conditions, integer, literals, object, optional, string } = schema;
 
@@ -231,6 +231,7 @@ export const VMDiskImage = defineKind({
   kind: 'VMDiskImage',
   plural: 'vmdiskimages',
   shortNames: ['vmdi'],
+  categories: [CATEGORY],
   description:
     'VMDiskImage is a disk image that the operator imports into the cluster and that VirtualMachines are cloned from.',
   spec,

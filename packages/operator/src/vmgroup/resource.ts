@@ -1,4 +1,5 @@
 import { defineKind, type ObjectOf, schema } from '@vmwright/runtime';
+import { CATEGORY } from '../schema.ts';
 import { FOLDER_RULES, MAX_PATH_LENGTH } from './folder-path.ts';
 
 const { array, boolean, conditions, integer, intOrString, literals, object, optional, string } = schema;
@@ -318,6 +319,7 @@ export const VmGroup = defineKind({
   kind: 'VmGroup',
   plural: 'vmgroups',
   shortNames: ['vg'],
+  categories: [CATEGORY],
   versions: VERSIONS,
 });
 export type VmGroup = ObjectOf<typeof VmGroup>;

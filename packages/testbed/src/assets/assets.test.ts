@@ -234,6 +234,7 @@ test('the catalog has the versions that the Go modules pin', () => {
     kwok: 'sigs.k8s.io/kwok',
     kubevirt: 'kubevirt.io/kubevirt',
     vcsim: 'github.com/vmware/govmomi',
+    lua: 'github.com/yuin/gopher-lua',
     toxiproxy: 'github.com/Shopify/toxiproxy/v2',
     promtool: 'github.com/prometheus/prometheus',
   };

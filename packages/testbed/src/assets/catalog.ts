@@ -13,7 +13,8 @@ export type Program =
   | 'virt-api'
   | 'vcsim'
   | 'toxiproxy-server'
-  | 'promtool';
+  | 'promtool'
+  | 'lua-health';
 
 export interface Release {
   readonly url: string;
@@ -50,6 +51,7 @@ const KWOK = '0.7.0';
 const KUBEVIRT = '1.6.0';
 const TOXIPROXY = '2.12.0';
 const GOVMOMI = '0.56.0';
+const GOPHER_LUA = '1.1.1';
 /** Version of the Go module. The release of Prometheus is called 3.<minor - 300>.<patch>. */
 const PROMETHEUS = '0.311.3';
 
@@ -121,6 +123,12 @@ export const bundles: readonly Bundle[] = [
     name: 'vcsim',
     version: GOVMOMI,
     programs: new Map([['vcsim', '.']]),
+    ldflags: '-s -w',
+  },
+  {
+    name: 'lua',
+    version: GOPHER_LUA,
+    programs: new Map([['lua-health', '.']]),
     ldflags: '-s -w',
   },
   {

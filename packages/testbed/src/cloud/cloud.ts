@@ -1,5 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { canary } from '../canaries/canary.ts';
 import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
@@ -9,6 +10,8 @@ import { RunSupervisor } from '../process/run-supervisor.ts';
 export interface CloudOptions {
   /** @default a free port */
   readonly port?: number;
+  /** @default a canary */
+  readonly apiKey?: string;
   /** Content of the config file. @default machines that boot within milliseconds */
   readonly config?: object;
   /** Lines of the file of prohibited names. */
@@ -27,8 +30,6 @@ export interface Audited {
   readonly key?: string;
 }
 
-const API_KEY = 'testbed-0123456789abcdef';
-
 const FAST_CONFIG = {
   observeEveryMs: 20,
   simulated: { bootMs: { min: 10, max: 60 }, stopMs: { min: 10, max: 60 } },
@@ -42,12 +43,13 @@ interface Files {
 /** The private cloud: our own server with simulated machines. Its data survives a kill. */
 export class Cloud implements AsyncDisposable {
   readonly url: string;
-  readonly apiKey = API_KEY;
+  readonly apiKey: string;
   readonly part: Part;
   readonly #files: Files;
 
-  constructor(url: string, part: Part, files: Files) {
+  constructor(url: string, apiKey: string, part: Part, files: Files) {
     this.url = url;
+    this.apiKey = apiKey;
     this.part = part;
     this.#files = files;
   }
@@ -56,7 +58,7 @@ export class Cloud implements AsyncDisposable {
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const json = init.body === undefined ? {} : { 'content-type': 'application/json' };
     // No keep-alive: a test may have killed the server since the last request.
-    const headers = { authorization: `Bearer ${API_KEY}`, connection: 'close', ...json };
+    const headers = { authorization: `Bearer ${this.apiKey}`, connection: 'close', ...json };
     return fetch(`${this.url}${path}`, { ...init, headers });
   }
 
@@ -83,7 +85,7 @@ export class Cloud implements AsyncDisposable {
 }
 
 export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
-  const { config = FAST_CONFIG, prohibited = [], faults = false } = options;
+  const { apiKey = canary('cloud-key'), config = FAST_CONFIG, prohibited = [], faults = false } = options;
   const dir = await RunSupervisor.shared.folder('cloud');
   const port = await portFor('the private cloud', options.port);
   const url = `http://127.0.0.1:${port}`;
@@ -98,9 +100,9 @@ export async function startCloud(options: CloudOptions = {}): Promise<Cloud> {
   const part = await Part.start({
     name: 'cloud',
     ...programOf('cloud', 'serve', ...flags),
-    env: { CLOUD_API_KEYS: API_KEY },
+    env: { CLOUD_API_KEYS: apiKey },
     dir,
     ready: () => healthy(`${url}/readyz`),
   });
-  return new Cloud(url, part, files);
+  return new Cloud(url, apiKey, part, files);
 }

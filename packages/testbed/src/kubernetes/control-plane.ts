@@ -1,6 +1,8 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
+import { AUDIT_POLICY } from '../canaries/audit-policy.ts';
+import { CanarySearches } from '../canaries/searches.ts';
 import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
 import { freePort, portFor } from '../process/ports.ts';
@@ -49,6 +51,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const assets = new Assets();
   const dir = await RunSupervisor.shared.folder('kubernetes');
   stack.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
+  const audit = await auditOf(dir);
+  stack.defer(() => audit?.search());
   const pki = new Pki(dir);
   const files = await pki.writeFiles();
   const port = await portFor('kube-apiserver', options.port);
@@ -91,6 +95,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         '--allow-privileged=true',
         '--endpoint-reconciler-type=none', // it would publish 127.0.0.1 as an endpoint of the kubernetes Service, which is invalid
         '--profiling=false',
+        ...(audit?.flags ?? []),
         ...(options.webhookClientName === undefined
           ? []
           : [
@@ -145,6 +150,21 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+/**
+ * Prepares the audit log of the API server, in a test run only.
+ * @returns the flags of the API server, and how to search in the log for credentials
+ */
+async function auditOf(dir: string) {
+  const searches = CanarySearches.current;
+  if (searches === undefined) return undefined;
+  const [policy, log] = [join(dir, 'audit-policy.json'), join(dir, 'audit.log')];
+  await writeFile(policy, JSON.stringify(AUDIT_POLICY));
+  return {
+    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`],
+    search: () => searches.file('an object that a service account wrote', log),
   };
 }
 

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
+import { CanarySearches } from '../canaries/searches.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import { healthy } from '../process/healthy.ts';
@@ -82,7 +83,9 @@ export async function startOperator(options: OperatorOptions): Promise<Part> {
 /** Runs a one-shot command of the operator with the same settings as `startOperator`. @returns its standard output */
 export async function operatorSays(options: OperatorOptions, command: 'orphans'): Promise<string> {
   const { command: program, args, env } = await operatorCommand(options, command);
-  return (await promisify(execFile)(program, args, { env })).stdout;
+  const { stdout, stderr } = await promisify(execFile)(program, args, { env });
+  CanarySearches.current?.text(`the output of vmwright ${command}`, stdout + stderr);
+  return stdout;
 }
 
 async function operatorCommand(options: OperatorOptions, command: string, ...flags: readonly string[]) {

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { canary } from '../canaries/canary.ts';
 import { TestbedError } from '../errors.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
@@ -14,6 +14,8 @@ import { supervisedCommand } from './supervised-command.ts';
 export interface PostgresOptions {
   /** @default a free port */
   readonly port?: number;
+  /** Password of the superuser. @default a canary */
+  readonly password?: string;
   /** Folder with PostgreSQL's `bin`, `lib` and `share`. @default the one that npm installed */
   readonly native?: string;
   /** Certificate and private key in PEM; the server then offers TLS. @default no TLS */
@@ -67,12 +69,12 @@ export class Postgres implements AsyncDisposable {
 }
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
-  const { port, native, tls } = options;
+  const { port, password = canary('database-password'), native, tls } = options;
   const credentials: Credentials = {
     host: '127.0.0.1',
     port: await portFor('PostgreSQL', port),
     user: 'vmwright',
-    password: randomBytes(16).toString('hex'),
+    password,
     database: 'postgres',
   };
   await using resources = new AsyncDisposableStack();

@@ -2,6 +2,7 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '@vmwright/core';
+import { CanarySearches } from '../canaries/searches.ts';
 import { TestbedError } from '../errors.ts';
 import type { Exit } from './protocol.ts';
 import { RunSupervisor, type SupervisedProcess } from './run-supervisor.ts';
@@ -24,6 +25,8 @@ export interface PartOptions {
   readonly stopGraceMs?: number;
   /** Signal for an immediate stop. @default 'SIGKILL' */
   readonly killSignal?: NodeJS.Signals;
+  /** Whether it is a program of this repository, so that neither its log nor its arguments may contain a credential. @default false */
+  readonly isOurs?: boolean;
   /** Folder for its files; the caller removes it. @default a new folder that is removed with the part */
   readonly dir?: string;
 }
@@ -55,6 +58,10 @@ export class Part implements AsyncDisposable {
     return part;
   }
 
+  get #searches(): CanarySearches | undefined {
+    return this.#options.isOurs ? CanarySearches.current : undefined;
+  }
+
   get running(): boolean {
     return this.#process !== undefined;
   }
@@ -76,6 +83,7 @@ export class Part implements AsyncDisposable {
       readyTimeoutMs = 60_000,
       killSignal = 'SIGKILL',
     } = this.#options;
+    this.#searches?.text(`the arguments of ${name}`, args.join(' '));
     const { PATH = '', NODE_COMPILE_CACHE } = process.env;
     const inherited = { PATH, ...(NODE_COMPILE_CACHE && { NODE_COMPILE_CACHE }) };
     const started = await RunSupervisor.shared
@@ -167,6 +175,7 @@ export class Part implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.kill(); // its state is discarded, so a graceful stop would only take time
+    this.#searches?.file(`the log of ${this.name}`, this.log);
     if (this.#options.dir === undefined) await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }
 }

@@ -7,8 +7,9 @@ const PROGRAMS = {
   mirror: 'operator/src/ssvirt-vm-controller.ts',
 } as const;
 
-/** Returns the command line that runs a program of this repository from source. */
+/** Returns the command line that runs a program of this repository from source, as options of a part. */
 export function programOf(name: keyof typeof PROGRAMS, ...args: readonly string[]) {
   const main = fileURLToPath(new URL(`../../../${PROGRAMS[name]}`, import.meta.url));
-  return { command: process.execPath, args: ['--disable-warning=ExperimentalWarning', main, ...args] };
+  const flags = ['--disable-warning=ExperimentalWarning'];
+  return { command: process.execPath, args: [...flags, main, ...args], isOurs: true };
 }

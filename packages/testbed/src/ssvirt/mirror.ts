@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { CanarySearches } from '../canaries/searches.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 import type { Postgres } from '../postgres/postgres.ts';
 import { healthy } from '../process/healthy.ts';
@@ -57,7 +58,9 @@ export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
 /** Runs `ssvirt-vm-controller verify` with the same settings as `startMirror`. */
 export async function verifyMirror(options: MirrorOptions): Promise<Result> {
   const { command, args } = programOf('mirror', 'verify');
-  return tryRun(command, args, { env: { ...process.env, ...(await environment(options)) } });
+  const result = await tryRun(command, args, { env: { ...process.env, ...(await environment(options)) } });
+  CanarySearches.current?.text('the output of ssvirt-vm-controller verify', result.stdout + result.stderr);
+  return result;
 }
 
 async function environment({ cluster, database, env, server }: MirrorOptions) {

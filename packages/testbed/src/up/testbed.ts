@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { Assets } from '../assets/assets.ts';
 import { bundleOf, type Program } from '../assets/catalog.ts';
 import { elapsed } from '../assets/progress.ts';
@@ -35,6 +36,7 @@ const NAMESPACE = 'vmwright-system';
  * docs/tour.md.
  */
 const CLOUD = {
+  apiKey: 'testbed-0123456789abcdef',
   config: { simulated: { bootMs: { min: 2_000, max: 5_000 }, stopMs: { min: 500, max: 2_000 } } },
   prohibited: ["root it is the superuser's", 'prod-* kept for the production network'],
   faults: true,
@@ -44,7 +46,11 @@ const CLOUD = {
  * Options of vcsim: a single vSphere cluster, so that a VmGroup need not name one, and the template that the samples
  * use.
  */
-const VCSIM = { inventory: { standaloneHosts: 0 }, templates: ['vm-operator-template'] };
+const VCSIM = {
+  password: 'vmwright',
+  inventory: { standaloneHosts: 0 },
+  templates: ['vm-operator-template'],
+};
 
 /** Nodes with GPUs, and the number of GPUs of each. */
 const GPU_NODES = { 'gpu-1': '2', 'gpu-2': '1' };
@@ -64,7 +70,9 @@ export async function startTestbed(ports: Ports, print: (line: string) => void):
   const vcsim = await starting('vcsim', () =>
     startVcsim({ ...VCSIM, port: ports.vcsim, controlPort: ports.vcsimControl }),
   );
-  const postgres = await starting('postgresql', () => startPostgres({ port: ports.postgres }));
+  const postgres = await starting('postgresql', () =>
+    startPostgres({ port: ports.postgres, password: randomBytes(16).toString('hex') }),
+  );
   const toxiproxy = await starting('toxiproxy', () => startToxiproxy({ port: ports.toxiproxy }));
   const kubeVirt = await starting('kubevirt', () => startKubeVirt(controlPlane));
   const { cluster } = controlPlane;

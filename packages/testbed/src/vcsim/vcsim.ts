@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
+import { canary } from '../canaries/canary.ts';
 import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
@@ -38,7 +39,7 @@ export interface VcsimOptions {
   readonly controlPort?: number;
   /** The only user who may log in. @default 'administrator@vsphere.local' */
   readonly username?: string;
-  /** @default 'vmwright' */
+  /** @default a canary */
   readonly password?: string;
   /** Idle timeout of sessions. @default 1_800_000, as in vCenter */
   readonly sessionTimeoutMs?: number;
@@ -84,7 +85,7 @@ export class Vcsim implements AsyncDisposable {
 export async function startVcsim(options: VcsimOptions = {}): Promise<Vcsim> {
   const {
     username = 'administrator@vsphere.local',
-    password = 'vmwright',
+    password = canary('vcenter-password'),
     inventory = {},
     templates = [],
     instanceUuid = randomUUID(),

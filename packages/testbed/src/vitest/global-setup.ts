@@ -1,4 +1,6 @@
+import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
+import { CanarySearches } from '../canaries/searches.ts';
 import { Broker } from './broker.ts';
 
 declare module 'vitest' {
@@ -8,8 +10,15 @@ declare module 'vitest' {
   }
 }
 
+const SEARCHES = fileURLToPath(new URL('../../../../.vitest/canaries', import.meta.url));
+
+/** Starts the broker of shared parts. At the end, stops the parts and fails the run if a credential appeared where none may be. */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const searches = CanarySearches.begin(SEARCHES);
   const broker = await Broker.start();
   project.provide('testbed', broker.url);
-  return () => broker[Symbol.asyncDispose]();
+  return async () => {
+    await broker[Symbol.asyncDispose]();
+    console.log(searches.report());
+  };
 }

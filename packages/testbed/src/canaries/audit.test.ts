@@ -1,0 +1,38 @@
+import { rmSync } from 'node:fs';
+import { expect, test, vi } from 'vitest';
+import { startControlPlane } from '../kubernetes/control-plane.ts';
+import { temporaryFolder } from '../process/run-supervisor.ts';
+import { canary } from './canary.ts';
+import { CanarySearches } from './searches.ts';
+
+test('what a service account writes is searched, except Secrets; what users write is not', async () => {
+  const folder = await temporaryFolder('canaries');
+  vi.stubEnv('VMWRIGHT_CANARY_SEARCHES', folder);
+  try {
+    await using controlPlane = await startControlPlane();
+    const { cluster } = controlPlane;
+    const admin = (...args: readonly string[]) => cluster.kubectl(args);
+    await admin('create', 'serviceaccount', 'writer');
+    await admin(
+      'create',
+      'clusterrolebinding',
+      'writer',
+      '--clusterrole=admin',
+      '--serviceaccount=default:writer',
+    );
+    const kubeconfig = await cluster.kubeconfigFor({ namespace: 'default', name: 'writer' });
+    const writer = (...args: readonly string[]) => cluster.kubectl(args, { kubeconfig });
+    const literal = (name: string) => `--from-literal=a=${canary(name)}`;
+    await admin('create', 'configmap', 'by-user', literal('by-a-user'));
+    await writer('create', 'secret', 'generic', 'secret', literal('in-a-secret'));
+    await writer('create', 'configmap', 'created', literal('in-a-created-object'));
+    await writer('delete', 'configmap', 'created');
+    await writer('annotate', 'configmap', 'by-user', `message=${canary('in-a-patch')}`);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+  expect(() => new CanarySearches(folder).report()).toThrow(
+    /\nan object that a service account wrote contains: in-a-created-object, in-a-patch \(see .*\)$/,
+  );
+  rmSync(folder, { recursive: true });
+});

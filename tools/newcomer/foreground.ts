@@ -1,0 +1,58 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SessionOptions } from './session.ts';
+
+/** A command that runs in the foreground of a terminal of its own until Ctrl-C. */
+export class Foreground implements AsyncDisposable {
+  readonly #process: ChildProcess;
+  readonly #exit: Promise<unknown>;
+  #output = '';
+
+  constructor(line: string, { cwd, env }: SessionOptions) {
+    // A process group of its own, as in a terminal: Ctrl-C reaches the command and its children.
+    this.#process = spawn('bash', ['--noprofile', '--norc', '-c', line], { cwd, env, detached: true });
+    this.#exit = once(this.#process, 'close');
+    // The group does not get the Ctrl-C of the terminal in which this process runs.
+    process.once('exit', () => this.#signal('SIGKILL'));
+    for (const stream of [this.#process.stdout, this.#process.stderr])
+      stream?.on('data', (chunk) => (this.#output += String(chunk)));
+  }
+
+  /** Everything that it has printed. */
+  get output(): string {
+    return this.#output;
+  }
+
+  /** Waits until a file exists. @throws Error if the command ends before, or does not create it in time */
+  async created(file: string, timeoutMs: number): Promise<void> {
+    const deadline = performance.now() + timeoutMs;
+    while (!existsSync(file)) {
+      const hasEnded = this.#process.exitCode !== null || this.#process.signalCode !== null;
+      if (hasEnded || performance.now() > deadline)
+        throw new Error(`${file} was not created:\n${this.#output}`);
+      await sleep(100);
+    }
+  }
+
+  /** Presses Ctrl-C, and waits until the command has ended. */
+  async interrupt(): Promise<void> {
+    this.#signal('SIGINT');
+    await this.#exit;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#signal('SIGKILL');
+    await this.#exit;
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    if (
+      this.#process.pid !== undefined &&
+      this.#process.exitCode === null &&
+      this.#process.signalCode === null
+    )
+      process.kill(-this.#process.pid, signal);
+  }
+}

@@ -1,0 +1,65 @@
+/**
+ * `make newcomer`: does what a new user does, and fails if something differs from the pages. Clones the repository into an empty folder, runs
+ * the quick start of README.md and docs/tour.md word for word, compares each output with the page, presses Ctrl-C and checks that nothing is
+ * left. `make test`, the other command of a newcomer, is what continuous integration runs on its own fresh clone.
+ *
+ * Uses the caches of npm and of the testbed's programs. PORTS sets other ports than those of `make up`.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { consoleCommands } from '@vmwright/testbed';
+import { clone, terminalEnvironment } from './clone.ts';
+import { Foreground } from './foreground.ts';
+import { quickStart, UP } from './quick-start.ts';
+import { Session } from './session.ts';
+import { runStep } from './step.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** Pages that continue the quick start. */
+const PAGES = ['docs/tour.md'];
+
+/** The first start builds the testbed's programs if they are not cached. */
+const UP_MS = 30 * 60_000;
+const LIMITS = { timeoutMs: 150_000, repeatMs: 60_000 };
+
+const startedAt = performance.now();
+const print = (line: string) =>
+  console.log(`${((performance.now() - startedAt) / 1_000).toFixed(0).padStart(4)} s  ${line}`);
+
+const folder = mkdtempSync(join(tmpdir(), 'vmwright-newcomer-'));
+process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+const cwd = join(folder, 'vmwright');
+const options = { cwd, env: terminalEnvironment(process.env) };
+try {
+  print('git clone');
+  clone(ROOT, cwd);
+  const read = (page: string) => readFileSync(join(cwd, page), 'utf8');
+  const steps = [
+    ...quickStart(read('README.md')).map((command) => ({ command, page: 'README.md' })),
+    ...PAGES.flatMap((page) => consoleCommands(read(page)).map((command) => ({ command, page }))),
+  ];
+  print(`$ ${UP}`);
+  await using up = new Foreground(UP, options);
+  try {
+    await up.created(join(cwd, '.vmwright/ready'), UP_MS);
+    using terminal = new Session(options);
+    for (const { command, page } of steps) {
+      if (command.line === UP) continue;
+      print(`${page}: ${command.line}`);
+      await runStep(terminal, command, LIMITS);
+    }
+  } catch (error) {
+    console.error(up.output.split('\n').slice(-40).join('\n'));
+    throw error;
+  }
+  print('Ctrl-C');
+  await up.interrupt();
+  if (existsSync(join(cwd, '.vmwright'))) throw new Error('`make up` has left .vmwright behind');
+  print(`all ${steps.length} commands print what the pages show`);
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error);
+  process.exitCode = 1;
+}

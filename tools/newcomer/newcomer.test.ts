@@ -1,0 +1,123 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { temporaryFolder } from '@vmwright/testbed';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { terminalEnvironment } from './clone.ts';
+import { Foreground } from './foreground.ts';
+import { isRepeatable, quickStart } from './quick-start.ts';
+import { Session } from './session.ts';
+import { runStep } from './step.ts';
+
+const README = fileURLToPath(new URL('../../README.md', import.meta.url));
+
+async function folder(): Promise<string> {
+  const path = await temporaryFolder('newcomer');
+  onTestFinished(() => rmSync(path, { recursive: true }));
+  return path;
+}
+
+describe('the quick start', () => {
+  test('consists of the commands of the section with `make up`', () => {
+    const page =
+      '# a\n```console\n$ no\n```\n## b\n```console\n$ make up\n```\ntext\n```console\n$ ls\nx\n```\n## c\n```console\n$ no\n```\n';
+    expect(quickStart(page)).toEqual([
+      { line: 'make up', output: [] },
+      { line: 'ls', output: ['x'] },
+    ]);
+  });
+
+  test('is in README.md, and uses the environment of `make up`', () => {
+    const lines = quickStart(readFileSync(README, 'utf8')).map(({ line }) => line);
+    expect(lines.slice(0, 2)).toEqual(['make up', '. .vmwright/env']);
+    expect(lines.length).toBeGreaterThan(2);
+  });
+
+  test('fails without `make up`', () => {
+    expect(() => quickStart('# a\n')).toThrow('README.md has no section with the console command `make up`');
+  });
+
+  test('repeats only commands that read', () => {
+    expect(['kubectl get cvm', 'psql "$URL" -c x'].map(isRepeatable)).toEqual([true, true]);
+    expect(['kubectl apply -f x', 'kubectl delete cvm web', '. .vmwright/env'].map(isRepeatable)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+  });
+});
+
+describe('a session', () => {
+  test('keeps variables and the folder, and returns output and exit code of each command', async () => {
+    const cwd = await folder();
+    using session = new Session({ cwd, env: { PATH: process.env.PATH } });
+    expect(await session.run('export A=1; mkdir x; cd x', 10_000)).toEqual({ code: 0, lines: [] });
+    expect(await session.run('echo "$A $(basename "$PWD")"; echo problem >&2; false', 10_000)).toEqual({
+      code: 1,
+      lines: ['1 x', 'problem'],
+    });
+    expect(await session.run('cat', 10_000)).toEqual({ code: 0, lines: [] });
+  });
+
+  test('fails with the output of a command that does not end', async () => {
+    using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
+    await expect(session.run('echo begun; sleep 60', 500)).rejects.toThrow(
+      /^`echo begun; sleep 60` has not ended after 0\.5 s:\nbegun\n$/,
+    );
+  });
+});
+
+describe('a step', () => {
+  const limits = { timeoutMs: 10_000, repeatMs: 5_000 };
+
+  test('passes if the output has the shape that the page shows', async () => {
+    using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
+    const line = 'echo "web   web-1 Running 00000000-6b1c-4b73-9d0d-0c2f6e8f3f5e 7 1m2s"';
+    const output = ['web    web-1   Running   5f0f5a4e-6b1c-4b73-9d0d-0c2f6e8f3f5e   42    9s'];
+    await runStep(session, { line, output }, limits);
+  });
+
+  test('fails if the output differs, or if a command without output fails', async () => {
+    using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
+    await expect(runStep(session, { line: 'echo a', output: ['b'] }, limits)).rejects.toThrow(
+      '`echo a` (exit code 0) printed\na\n\nbut the page shows\nb',
+    );
+    await expect(runStep(session, { line: 'false', output: [] }, limits)).rejects.toThrow('exit code 1');
+  });
+
+  test('repeats a command that reads until it shows what the page shows', async () => {
+    const cwd = await folder();
+    const kubectl = '#!/bin/sh\nif [ -e ready ]; then echo Running; else touch ready; echo Creating; fi\n';
+    writeFileSync(join(cwd, 'kubectl'), kubectl, { mode: 0o755 });
+    using session = new Session({ cwd, env: { PATH: `${cwd}:${process.env.PATH}` } });
+    await runStep(session, { line: 'kubectl get cvm', output: ['Running'] }, limits);
+  });
+});
+
+test('a command in the foreground ends with Ctrl-C, and its children with it', async () => {
+  const cwd = await folder();
+  await using command = new Foreground('trap "rm ready; exit" INT; touch ready; sleep 60', {
+    cwd,
+    env: { PATH: process.env.PATH },
+  });
+  await command.created(join(cwd, 'ready'), 10_000);
+  await command.interrupt();
+  expect(existsSync(join(cwd, 'ready'))).toBe(false);
+});
+
+test('a command in the foreground that fails is reported with its output', async () => {
+  const cwd = await folder();
+  await using command = new Foreground('echo no Go; exit 1', { cwd, env: { PATH: process.env.PATH } });
+  await expect(command.created(join(cwd, 'ready'), 10_000)).rejects.toThrow(/was not created:\nno Go\n$/);
+});
+
+test('the environment of a terminal has nothing of make and npm', () => {
+  const env = {
+    PATH: '/a/node_modules/.bin:/usr/bin',
+    MAKEFLAGS: 'w',
+    NODE_OPTIONS: '--x',
+    HOME: '/h',
+    PORTS: '1',
+  };
+  expect(terminalEnvironment(env)).toEqual({ PATH: '/usr/bin', HOME: '/h', PORTS: '1' });
+});

@@ -1,0 +1,27 @@
+/**
+ * `make audit`: fails if a package of the lock has a known vulnerability of the severity high or critical. Exits with code 1 then, and
+ * with code 2 if the registry cannot be asked.
+ */
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { vulnerabilitiesIn } from './audit.ts';
+
+const cwd = fileURLToPath(new URL('../../', import.meta.url));
+// A registry that does not respond should fail the target within a minute; npm's default is five minutes and three attempts.
+const limits = ['--fetch-timeout=20000', '--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
+const args = ['audit', '--json', '--package-lock-only', ...limits];
+const { stdout } = spawnSync('npm', args, { cwd, encoding: 'utf8', maxBuffer: 1 << 26 });
+try {
+  const found = vulnerabilitiesIn(stdout ?? '', 'high');
+  for (const { name, severity, range, advisories } of found)
+    console.error([`${name} ${range}: ${severity}`, ...advisories].join('\n    '));
+  if (found.length > 0) process.exitCode = 1;
+  else console.log('No package of the lock has a known vulnerability of the severity high or critical.');
+} catch (error) {
+  const reason = error instanceof Error ? error.message : String(error);
+  console.error(`npm cannot ask the registry for advisories: ${reason.trim().replaceAll(/\s+/g, ' ')}`);
+  console.error(
+    'Nothing was checked. Run `make audit` where the registry can be reached, without a mirror that has no advisories.',
+  );
+  process.exitCode = 2;
+}

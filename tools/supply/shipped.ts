@@ -1,0 +1,10 @@
+import { PACKAGES } from '../build/build.ts';
+import { readLock, type ShippedPackage, shippedPackages } from './lock.ts';
+
+/** Returns the packages that ship with this version of the repository. */
+export function shipped(): readonly ShippedPackage[] {
+  return shippedPackages(
+    readLock(),
+    PACKAGES.map((name) => `packages/${name}`),
+  );
+}
