@@ -13,7 +13,7 @@ const TROUBLESHOOTING = 'docs/troubleshooting.md';
 function markdown(text: string): string {
   return text
     .split(/(`[^`]*`)/)
-    .map((part) => (part.startsWith('`') ? part : part.replaceAll(/[*_<]/g, '\\$&')))
+    .map((part) => (part.startsWith('`') ? part : part.replaceAll(/[*<]/g, '\\$&')))
     .join('')
     .replaceAll('|', '\\|');
 }
@@ -30,7 +30,10 @@ function fields(rows: readonly FieldDoc[]): string {
 
 /** The status is written by the operator, so it has no defaults. */
 function statusFields(rows: readonly FieldDoc[]): string {
-  const cells = rows.map(({ path, type, description }) => [`\`${path}\``, type, markdown(description)]);
+  const cells = rows.map(({ path, type, description }) => [
+    ...[`\`${path}\``, type],
+    path === 'conditions' ? 'See [Conditions](#conditions).' : markdown(description),
+  ]);
   return tableOf([['field', 'type', 'description'], ...cells]);
 }
 

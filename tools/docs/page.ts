@@ -10,7 +10,9 @@ export function withSection(page: string, name: string, text: string): string {
 /** Writes a page; with `--check`, reports that it is out of date and sets the exit code instead. */
 export function update(path: string, text: string): void {
   if (readFileSync(path, 'utf8') === text) return;
-  if (process.argv[2] !== '--check') return writeFileSync(path, text);
-  console.error(`${path} is out of date; run \`make generate\` and commit the result`);
-  process.exitCode = 1;
+  if (process.argv[2] !== '--check') writeFileSync(path, text);
+  else {
+    console.error(`${path} is out of date; run \`make generate\` and commit the result`);
+    process.exitCode = 1;
+  }
 }

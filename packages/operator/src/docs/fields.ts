@@ -17,11 +17,11 @@ export interface RuleDoc {
   readonly message: string;
 }
 
-/** Maximum number of names in a path. What is deeper is the content of a Kubernetes field that its parent describes. */
-const MAX_DEPTH = 3;
+/** Fields whose content is described elsewhere: in the table of conditions, and in the spec of VMDiskImage. */
+const LEAVES: ReadonlySet<string> = new Set(['conditions', 'vmDiskImageTemplate']);
 
-/** Returns the fields of an object, each followed by its own fields. Conditions have a table of their own. */
-export function fieldsOf(object: schema.SchemaNode, parent = ''): readonly FieldDoc[] {
+/** Returns the fields of an object, each followed by its own fields. @param maxDepth maximum number of names in a path */
+export function fieldsOf(object: schema.SchemaNode, maxDepth: number, parent = ''): readonly FieldDoc[] {
   return Object.entries(object.properties ?? {}).flatMap(([name, node]) => {
     const path = parent === '' ? name : `${parent}.${name}`;
     const isRequired = object.required?.includes(name) === true && node.default === undefined;
@@ -29,8 +29,8 @@ export function fieldsOf(object: schema.SchemaNode, parent = ''): readonly Field
       node.default !== undefined ? JSON.stringify(node.default) : isRequired ? 'required' : '';
     const field = { path, type: typeOf(node), byDefault, description: node.description ?? '' };
     const inner = node.items?.properties ? node.items : node;
-    const isLeaf = name === 'conditions' || path.split('.').length === MAX_DEPTH;
-    return [field, ...(isLeaf ? [] : fieldsOf(inner, inner === node ? path : `${path}[]`))];
+    const isLeaf = LEAVES.has(name) || path.split('.').length === maxDepth;
+    return [field, ...(isLeaf ? [] : fieldsOf(inner, maxDepth, inner === node ? path : `${path}[]`))];
   });
 }
 
@@ -41,7 +41,7 @@ export function rulesOf(object: schema.SchemaNode, parent = ''): readonly RuleDo
     return message === undefined ? [] : [{ path, message }];
   });
   const fields = Object.entries(object.properties ?? {}).flatMap(([name, node]) =>
-    rulesOf(node, parent === '' ? name : `${parent}.${name}`),
+    LEAVES.has(name) ? [] : rulesOf(node, parent === '' ? name : `${parent}.${name}`),
   );
   const items = object.items === undefined ? [] : rulesOf(object.items, `${parent}[]`);
   return [...own, ...fields, ...items];

@@ -38,8 +38,9 @@ export function kindDocs(): readonly KindDoc[] {
     const { spec = {}, status = {} } = root.properties ?? {};
     return {
       kind: kind.kind,
-      spec: fieldsOf(spec),
-      status: fieldsOf(status),
+      spec: fieldsOf(spec, 3),
+      // Deeper fields of a status are parts of pods, which their parent describes.
+      status: fieldsOf(status, 2),
       rules: [...rulesOf({ ...root, properties: {} }), ...rulesOf(spec)],
       conditions: [...conditions, ...COMMON_CONDITIONS],
     };
