@@ -13,7 +13,7 @@ const rows = permissionDocs().map(({ controller, resource, verbs, isOwnNamespace
   controller === undefined ? 'all' : `\`${controller}\``,
   resource.replace(/^[^ ]+/, '`$&`'),
   verbs,
-  isOwnNamespace ? "the operator's namespace" : 'watched namespaces, or the cluster',
+  isOwnNamespace ? "the operator's namespace" : 'cluster',
 ]);
 const table = tableOf([['controller', 'resource', 'verbs', 'where'], ...rows]);
 update(PAGE, withSection(readFileSync(PAGE, 'utf8'), 'permissions', table));

@@ -2,10 +2,9 @@ import type { Candidate, Facts, JobFacts } from './candidate.ts';
 import { LedgerSpace } from './ledger-space.ts';
 import { endOf } from './maintenance.ts';
 import { Occupancy } from './occupancy.ts';
-import type { Rejection } from './rejections.ts';
 import { byAge, type Request, shapeOf } from './request.ts';
 import type { EndReason, Reservation } from './reservation.ts';
-import { Suitability, type Window, windowOf } from './suitability.ts';
+import { type Rejection, Suitability, type Window, windowOf } from './suitability.ts';
 
 /** Time after which a job that may be started again, and has no pods, has ended. */
 export const IDLE_MS = 5 * 60_000;

@@ -3,10 +3,9 @@ import type { Allocation } from './allocate.ts';
 import type { Candidate, Facts } from './candidate.ts';
 import { endOf, HOUR_MS, isFreeOfMaintenance, nextMaintenance } from './maintenance.ts';
 import type { Occupancy } from './occupancy.ts';
-import type { Rejection } from './rejections.ts';
 import { type Request, shapeOf } from './request.ts';
 import { type GPUInfoStatus, MAX_CANDIDATES } from './resource.ts';
-import { Suitability, windowOf } from './suitability.ts';
+import { type Rejection, Suitability, windowOf } from './suitability.ts';
 
 /** A node and why it does not meet a request. */
 export interface Evaluated {

@@ -2,9 +2,9 @@ import { timeOf } from '../times.ts';
 import type { Verdict } from './allocate.ts';
 import type { GPUInfoOutcome, GPUInfoReason } from './conditions.ts';
 import type { Evaluation } from './evaluation.ts';
-import type { Rejection } from './rejections.ts';
 import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
+import type { Rejection } from './suitability.ts';
 
 /* Results of a request as conditions. Messages contain absolute times only, so that they are the same on every evaluation. */
 

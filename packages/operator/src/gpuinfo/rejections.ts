@@ -93,6 +93,3 @@ export const REJECTIONS = [
     remedy: 'Lower `desAccTime`, or raise `--gpu-horizon`.',
   },
 ] as const satisfies readonly RejectionDoc[];
-
-/** Reason why a node does not meet a request: the first check that fails. */
-export type Rejection = (typeof REJECTIONS)[number]['reason'];

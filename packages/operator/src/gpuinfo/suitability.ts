@@ -2,8 +2,11 @@ import type { Candidate } from './candidate.ts';
 import { Glob } from './glob.ts';
 import { HOUR_MS, isFreeOfMaintenance, nextMaintenance } from './maintenance.ts';
 import type { Occupancy } from './occupancy.ts';
-import type { Rejection } from './rejections.ts';
+import type { REJECTIONS } from './rejections.ts';
 import type { Request } from './request.ts';
+
+/** Why a node does not meet a request: the first check that fails, in the order of the table. */
+export type Rejection = (typeof REJECTIONS)[number]['reason'];
 
 /** Time in which a job needs the node, in milliseconds since 1970. */
 export interface Window {
