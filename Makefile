@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop build pack image push release-check test test-unit soak check types lint arrows exports ambient unused locked licensed generated generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd format generate simulate mutants bench assets lock audit licences sbom newcomer clean
+.PHONY: help up restart stop build pack image push release-check test test-unit soak check types lint arrows exports ambient unused locked licensed generated generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd generated-pages format generate simulate mutants bench assets lock audit licences sbom newcomer clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -75,7 +75,7 @@ locked:
 licensed: $(INSTALLED)
 	@node tools/supply/licences-main.ts > /dev/null
 
-generated: generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd
+generated: generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd generated-pages
 
 generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
@@ -95,6 +95,11 @@ generated-settings: $(INSTALLED)
 generated-argocd: $(INSTALLED)
 	@node tools/argocd/main.ts --check
 
+generated-pages: $(INSTALLED)
+	@node tools/docs/kinds.ts --check
+	@node tools/docs/security.ts --check
+	@node tools/docs/performance.ts --check
+
 format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .
 
@@ -105,6 +110,9 @@ generate: $(INSTALLED) ## Regenerates the generated files
 	@node tools/docs/api.ts
 	@node tools/docs/configuration.ts
 	@node tools/argocd/main.ts
+	@node tools/docs/kinds.ts
+	@node tools/docs/security.ts
+	@node tools/docs/performance.ts
 
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts

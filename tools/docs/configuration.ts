@@ -2,8 +2,10 @@
  * Writes docs/configuration.md and the tables of settings in docs/mirror.md from the tables in packages/operator/src. Part of
  * `make generate`; with `--check`, fails if a page is out of date.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { mirrorSettingRows, type SettingRow, settingRows } from '@vmwright/operator';
+import { update } from './page.ts';
+import { tableOf } from './table.ts';
 
 const PAGE = 'docs/configuration.md';
 
@@ -51,15 +53,6 @@ function codes(names: string): string {
   return names.replace(/\w+/g, '`$&`');
 }
 
-function tableOf(rows: readonly (readonly string[])[]): string {
-  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  const [head = [], ...body] = rows;
-  const rule = widths.map((width) => '-'.repeat(width));
-  return [line(head), line(rule), ...body.map(line)].join('\n');
-}
-
 function configurationPage(): string {
   const groups = Map.groupBy(settingRows(), ({ group }) => group);
   const sections = [...groups].map(
@@ -85,16 +78,5 @@ function mirrorPage(page: string): string {
 }
 
 const MIRROR = 'docs/mirror.md';
-const mirror = readFileSync(MIRROR, 'utf8');
-const pages = [
-  { path: PAGE, text: configurationPage(), committed: readFileSync(PAGE, 'utf8') },
-  { path: MIRROR, text: mirrorPage(mirror), committed: mirror },
-];
-for (const { path, text, committed } of pages) {
-  if (text === committed) continue;
-  if (process.argv[2] !== '--check') writeFileSync(path, text);
-  else {
-    console.error(`${path} is out of date; run \`make generate\` and commit the result`);
-    process.exitCode = 1;
-  }
-}
+update(PAGE, configurationPage());
+update(MIRROR, mirrorPage(readFileSync(MIRROR, 'utf8')));

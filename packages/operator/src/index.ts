@@ -1,5 +1,9 @@
 /** The controllers of vmwright, and the operator that runs them. */
 
+export type { ConditionDoc } from './docs/conditions.ts';
+export type { FieldDoc, RuleDoc } from './docs/fields.ts';
+export { type KindDoc, kindDocs } from './docs/kinds.ts';
+export { type PermissionDoc, permissionDocs } from './docs/permissions.ts';
 export type {
   Blocker,
   Candidate,
@@ -12,6 +16,7 @@ export type {
 export { controlGpuInfos, type GpuInfoControllerOptions } from './gpuinfo/controller.ts';
 export type { FactsSource } from './gpuinfo/facts-source.ts';
 export { FACT_KINDS, NodeFacts, type NodeFactsOptions } from './gpuinfo/node-facts.ts';
+export { REJECTIONS } from './gpuinfo/rejections.ts';
 export { GPUInfo } from './gpuinfo/resource.ts';
 export { controlKubevirt } from './kubevirt/controllers.ts';
 export { type ManifestOptions, type Manifests, manifests } from './manifests.ts';

@@ -1,6 +1,6 @@
-import type { Outcome } from '@vmwright/runtime';
 import { timeOf } from '../times.ts';
 import type { Verdict } from './allocate.ts';
+import type { GPUInfoOutcome, GPUInfoReason } from './conditions.ts';
 import type { Evaluation } from './evaluation.ts';
 import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
@@ -9,7 +9,7 @@ import type { Rejection } from './suitability.ts';
 /* Results of a request as conditions. Messages contain absolute times only, so that they are the same on every evaluation. */
 
 /** Returns the outcome of a request that has a node. */
-export function reservedOutcome({ node, gpus, until }: Reservation): Outcome {
+export function reservedOutcome({ node, gpus, until }: Reservation): GPUInfoOutcome {
   // A node without GPUs is not exclusive: other requests may select it too.
   const what =
     gpus === 0
@@ -20,7 +20,7 @@ export function reservedOutcome({ node, gpus, until }: Reservation): Outcome {
 }
 
 /** Returns the outcome of a request whose reservation has ended. */
-export function endedOutcome({ node, ended }: Reservation): Outcome {
+export function endedOutcome({ node, ended }: Reservation): GPUInfoOutcome {
   const cause = ended?.reason === 'JobEnded' ? 'its job has ended' : 'desAccTime has passed';
   return {
     state: 'stalled',
@@ -34,7 +34,7 @@ export function pendingOutcome(
   { hours, gpus, mayReserve }: Request,
   evaluation: Evaluation,
   refusedBy: Verdict['refusedBy'],
-): Outcome {
+): GPUInfoOutcome {
   if (!mayReserve)
     return {
       state: 'progressing',
@@ -66,7 +66,7 @@ const REFUSALS: Readonly<Record<NonNullable<Verdict['refusedBy']>, string>> = {
 };
 
 interface Problem {
-  readonly reason: string;
+  readonly reason: GPUInfoReason;
   readonly problem: string;
 }
 

@@ -1,14 +1,8 @@
-import {
-  conditionOf,
-  type Outcome,
-  removeCondition,
-  setCondition,
-  withOutcome,
-  withPaused,
-} from '@vmwright/runtime';
+import { conditionOf, removeCondition, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { pauseOf } from '../annotations.ts';
 import { timeOf } from '../times.ts';
 import type { Verdict } from './allocate.ts';
+import type { GPUInfoOutcome, GPUInfoReason } from './conditions.ts';
 import { Evaluation, type EvaluationInput, hoursUntil, rejectionMessage } from './evaluation.ts';
 import { earliest, HOUR_MS, nextMaintenance } from './maintenance.ts';
 import { endedOutcome, pendingOutcome, reservedOutcome } from './outcome.ts';
@@ -198,32 +192,33 @@ function degradedMessage(
   return `Node ${node} is no longer suitable: ${cause}. The reservation stays because ${why}`;
 }
 
+interface Found {
+  readonly reason: GPUInfoReason;
+  readonly message: string;
+}
+
 /** Sets the message and the conditions. @param degraded why the reserved node is not suitable any more */
 function report(
   info: GPUInfo,
   status: GPUInfoStatus,
-  outcome: Outcome,
+  outcome: GPUInfoOutcome,
   { facts }: EvaluationInput,
   now: number,
-  degraded?: { readonly reason: string; readonly message: string },
+  degraded?: Found,
 ): GPUInfoStatus {
   const withMessage = { ...status, message: outcome.message };
   const paused = withPaused(info, withMessage, pauseOf(info), now);
   const reported = withOutcome(info, paused, outcome, now);
   let { conditions = [] } = reported;
   // A condition is set or removed once: removed and set again, it would have another transition time on every evaluation.
-  const set = (
-    type: string,
-    value: 'True' | 'False',
-    found: { readonly reason: string; readonly message: string } | undefined,
-  ) => {
+  const set = (type: string, value: 'True' | 'False', found: Found | undefined) => {
     if (found !== undefined)
       conditions = setCondition(conditions, { type, status: value, ...found, ...observed(info) }, now);
     else if (conditionOf(conditions, type)) conditions = removeCondition(conditions, type);
   };
   const { warnings, isSimulated } = facts;
-  const unavailable = { reason: 'SourceUnavailable', message: warningText(warnings) };
-  const simulated = {
+  const unavailable: Found = { reason: 'SourceUnavailable', message: warningText(warnings) };
+  const simulated: Found = {
     reason: 'GpuSource',
     message: 'GPUs and maintenance are drawn at random (--gpu-source=simulated)',
   };

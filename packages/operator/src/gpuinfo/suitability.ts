@@ -1,25 +1,12 @@
-import type { Blocker, Candidate } from './candidate.ts';
+import type { Candidate } from './candidate.ts';
 import { Glob } from './glob.ts';
 import { HOUR_MS, isFreeOfMaintenance, nextMaintenance } from './maintenance.ts';
 import type { Occupancy } from './occupancy.ts';
+import type { REJECTIONS } from './rejections.ts';
 import type { Request } from './request.ts';
 
-/**
- * Why a node does not meet a request: the first check that fails, in this order. The later the check, the closer the
- * node is to a suitable one.
- */
-export type Rejection =
-  | 'OtherLabels'
-  | 'FactsUnknown'
-  | 'NoGpu'
-  | 'HasGpu'
-  | 'OtherModel'
-  | 'TooFewGpus'
-  | Exclude<Blocker['reason'], 'FactsUnknown'>
-  | 'Reserved'
-  | 'InUse'
-  | 'TooShort'
-  | 'BeyondHorizon';
+/** Why a node does not meet a request: the first check that fails, in the order of the table. */
+export type Rejection = (typeof REJECTIONS)[number]['reason'];
 
 /** Time in which a job needs the node, in milliseconds since 1970. */
 export interface Window {

@@ -12,13 +12,14 @@ import {
   VsphereError,
 } from '@vmwright/vsphere';
 import { SettingsError } from '../settings/values.ts';
+import type { VmGroupReason } from '../vmgroup/conditions.ts';
 
 /**
  * Reason and message with which the conditions of an object report why it does not match its spec. The message is the
  * same on every retry. Without any of the flags below, the object is stalled until a person changes something.
  */
 export interface ConditionError {
-  readonly reason: string;
+  readonly reason: VmGroupReason;
   readonly message: string;
   /** Whether the state of the machines is unknown. */
   readonly isUnknown?: boolean;

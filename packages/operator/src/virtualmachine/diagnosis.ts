@@ -1,4 +1,5 @@
 import { conditionOf, keyOf } from '@vmwright/runtime';
+import type { VirtualMachineReason } from './conditions.ts';
 import type { Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
@@ -15,7 +16,11 @@ export type Symptoms = Pick<
  */
 export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | undefined {
   const { machine, instance, claim, storageClass, missingNetworks, isMultusInstalled } = symptoms;
-  const problem = (reason: string, message: string): Problem => ({ phase: 'Provisioning', reason, message });
+  const problem = (reason: VirtualMachineReason, message: string): Problem => ({
+    phase: 'Provisioning',
+    reason,
+    message,
+  });
   const [network] = missingNetworks;
   if (network !== undefined) {
     const others = missingNetworks.length > 1 ? ` (and ${missingNetworks.length - 1} more)` : '';

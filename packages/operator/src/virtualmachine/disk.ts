@@ -1,14 +1,15 @@
-import type { Condition, EventInput } from '@vmwright/runtime';
+import type { EventInput } from '@vmwright/runtime';
 import { conditionOf, keyOf } from '@vmwright/runtime';
 import type { DataVolume, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { controllerOf } from '../kubevirt/ownership.ts';
 import type { Action } from './actions.ts';
 import { bindsImmediately, shouldRun, usesVolume, volumeDraft } from './children.ts';
+import type { VirtualMachineReason } from './conditions.ts';
 import { claimLost } from './diagnosis.ts';
 import { isVolumeName, nextVolumeName } from './identity.ts';
 import type { ImagePlan } from './image.ts';
 import { currentVolumeName, type Observed } from './observe.ts';
-import type { Problem } from './problem.ts';
+import type { PlannedCondition, Problem } from './problem.ts';
 import { planResize } from './resize.ts';
 import type { VirtualMachine } from './resource.ts';
 import { chooseSnapshot, hasSnapshot } from './snapshot-choice.ts';
@@ -21,7 +22,7 @@ export interface DiskPlan {
   /** `ready`: it is cloned. `cloning`: it exists or is being created. `missing`: it cannot be created yet. */
   readonly state: 'ready' | 'cloning' | 'missing';
   /** Condition VolumeReady. */
-  readonly condition: Pick<Condition, 'status' | 'reason' | 'message'>;
+  readonly condition: PlannedCondition;
   readonly problem?: Problem | undefined;
   readonly actions: readonly Action[];
   readonly events: readonly EventInput[];
@@ -165,11 +166,11 @@ function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume): A
 
 function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPlan {
   const { status, metadata } = volume;
-  const wait = (reason: string, message: string, problem?: Problem): DiskPlan => ({
+  const wait = (reason: VirtualMachineReason, message: string, problem?: Problem): DiskPlan => ({
     ...{ state: 'cloning', condition: { status: 'False', reason, message } },
     ...{ problem, actions: [], events: [] },
   });
-  const fail = (reason: string, message: string) =>
+  const fail = (reason: VirtualMachineReason, message: string) =>
     wait(reason, message, { phase: 'Provisioning', reason, message });
   if (metadata.deletionTimestamp !== undefined)
     return fail(

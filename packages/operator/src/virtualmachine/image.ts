@@ -1,10 +1,9 @@
-import type { Condition } from '@vmwright/runtime';
 import { keyOf } from '@vmwright/runtime';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
 import { imageFromTemplate, imageRefOf, templateDifferences } from './image-ref.ts';
 import type { Observed } from './observe.ts';
-import type { Problem } from './problem.ts';
+import type { PlannedCondition, Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /** What a VirtualMachine does about its image. */
@@ -12,7 +11,7 @@ export interface ImagePlan {
   /** The image, if a disk can be cloned from it. */
   readonly usable?: VMDiskImage;
   /** Condition DiskImageReady. */
-  readonly condition: Pick<Condition, 'status' | 'reason' | 'message'>;
+  readonly condition: PlannedCondition;
   /** Why no disk can be cloned from the image. */
   readonly problem?: Problem;
   /** Message of the condition ImageDiffers. */

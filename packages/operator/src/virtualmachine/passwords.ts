@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Client, keyOf, NotFoundError, type ReconcileContext, Secret } from '@vmwright/runtime';
+import type { Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
 import { sha512Crypt } from './sha512-crypt.ts';
 import { userNamesOf } from './user-names.ts';
@@ -7,7 +8,7 @@ import { userNamesOf } from './user-names.ts';
 /** Hashes of the users' passwords, in the order of the spec, or the reason why one cannot be read. */
 export type Passwords =
   | { readonly hashes: readonly (string | undefined)[] }
-  | { readonly problem: { readonly reason: string; readonly message: string } };
+  | { readonly problem: Pick<Problem, 'reason' | 'message'> };
 
 /** Context of the reconcile that reads passwords. */
 type ReadContext = Pick<ReconcileContext<VirtualMachine>, 'signal' | 'now'> & {
@@ -81,7 +82,7 @@ export class PasswordReader {
     key: string,
     client: Pick<Client, 'get'>,
     signal: AbortSignal,
-  ): Promise<string | { readonly reason: string; readonly message: string }> {
+  ): Promise<string | Pick<Problem, 'reason' | 'message'>> {
     const where = keyOf({ namespace, name });
     try {
       const { data } = await client.get(Secret, { namespace, name }, { signal });

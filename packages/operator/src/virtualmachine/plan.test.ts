@@ -625,7 +625,10 @@ describe('the Secret', () => {
   });
 
   test('is not created without its passwords, and no machine either', () => {
-    const problem = { reason: 'PasswordSecretMissing', message: 'The Secret work/pw does not exist' };
+    const problem = {
+      reason: 'PasswordSecretMissing',
+      message: 'The Secret work/pw does not exist',
+    } as const;
     const planned = next(object, {
       image: image(),
       volumes: [volume(object, 'Pending')],

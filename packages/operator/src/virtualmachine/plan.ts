@@ -4,6 +4,7 @@ import type { Action } from './actions.ts';
 import { conflictMessage } from './addresses.ts';
 import { machineDraft, secretDraft, shouldRun } from './children.ts';
 import { cloudInitOf } from './cloud-init.ts';
+import type { VirtualMachineReason } from './conditions.ts';
 import { diagnose } from './diagnosis.ts';
 import { type DiskPlan, planDisk } from './disk.ts';
 import { differs } from './drift.ts';
@@ -69,7 +70,11 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
 /** Returns why nothing may be created for the VirtualMachine until a user changes something. */
 function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefined {
   const { addressConflict } = observed;
-  const failed = (reason: string, message: string): Problem => ({ phase: 'Failed', reason, message });
+  const failed = (reason: VirtualMachineReason, message: string): Problem => ({
+    phase: 'Failed',
+    reason,
+    message,
+  });
   const collision = collisionMessage(userNamesOf(vm));
   if (collision !== undefined) return failed('UserNamesCollide', collision);
   if (addressConflict !== undefined) return failed('AddressConflict', conflictMessage(vm, addressConflict));
@@ -135,7 +140,11 @@ function reportOf(
   }
   const cause = disk.problem ?? problem ?? diagnose(vm, observed);
   if (cause !== undefined) return cause;
-  const wait = (reason: string, message: string): Problem => ({ phase: 'Provisioning', reason, message });
+  const wait = (reason: VirtualMachineReason, message: string): Problem => ({
+    phase: 'Provisioning',
+    reason,
+    message,
+  });
   if (disk.state !== 'ready') return wait(disk.condition.reason, disk.condition.message);
   if (machine === undefined) return wait('CreatingMachine', 'The KubeVirt VirtualMachine is being created');
   if (machine.metadata.deletionTimestamp !== undefined)

@@ -1,12 +1,14 @@
-import { type Condition, conditionOf, type EventInput, keyOf, parseQuantity } from '@vmwright/runtime';
+import { conditionOf, type EventInput, keyOf, parseQuantity } from '@vmwright/runtime';
 import { requiredSpace } from '../kubevirt/overhead.ts';
 import type { Action } from './actions.ts';
+import type { VirtualMachineReason } from './conditions.ts';
 import type { Observed } from './observe.ts';
+import type { PlannedCondition } from './problem.ts';
 import { VirtualMachine } from './resource.ts';
 
 /** Growth of a root disk that is cloned. */
 interface ResizePlan {
-  readonly condition: Pick<Condition, 'status' | 'reason' | 'message'>;
+  readonly condition: PlannedCondition;
   readonly actions: readonly Action[];
   readonly events: readonly EventInput[];
 }
@@ -67,6 +69,6 @@ function isLarger(size: string, than: string | undefined): boolean {
   return (parseQuantity(size) ?? 0) > (parseQuantity(than ?? size) ?? 0);
 }
 
-function ready(reason: string, message: string): ResizePlan {
+function ready(reason: VirtualMachineReason, message: string): ResizePlan {
   return { condition: { status: 'True', reason, message }, actions: [], events: [] };
 }

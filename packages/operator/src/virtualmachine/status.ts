@@ -1,18 +1,19 @@
 import { type Condition, removeCondition, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { pauseOf } from '../annotations.ts';
 import { plainAddress } from './addresses.ts';
+import type { VirtualMachineReason } from './conditions.ts';
 import type { DiskPlan } from './disk.ts';
 import type { ImagePlan } from './image.ts';
 import { hasAddresses } from './metadata.ts';
 import type { Observed } from './observe.ts';
-import type { Problem } from './problem.ts';
+import type { PlannedCondition, Problem } from './problem.ts';
 import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
 import type { RestartRecord } from './restart.ts';
 
 /* The status of a VirtualMachine. Messages are the same on every retry, so that a retry writes nothing. */
 
 /** The state that a status reports: ready, or why it is not. */
-export type Report = Problem | { readonly phase: 'Ready'; readonly reason: string; readonly message: string };
+export type Report = Problem | (Pick<Problem, 'reason' | 'message'> & { readonly phase: 'Ready' });
 
 /** Parts from which the status of a VirtualMachine is made. */
 export interface StatusParts {
@@ -36,12 +37,12 @@ export function statusOf(
   const { image, disk, changedNames, restartRequired, restarts, report } = parts;
   const { snapshot, dataVolume } = disk ?? vm.status ?? {};
   let conditions = vm.status?.conditions;
-  const set = (type: string, condition: Pick<Condition, 'status' | 'reason' | 'message'> | undefined) => {
+  const set = (type: string, condition: PlannedCondition | undefined) => {
     if (condition !== undefined)
       conditions = setCondition(conditions, { type, ...condition, ...generationOf(vm) }, now);
   };
   /** Sets a condition that is present only while it is True. */
-  const setIf = (type: string, reason: string, message: string | undefined) => {
+  const setIf = (type: string, reason: VirtualMachineReason, message: string | undefined) => {
     if (message === undefined) conditions = removeCondition(conditions, type);
     else set(type, { status: 'True', reason, message });
   };

@@ -10,6 +10,7 @@ import {
 } from '@vmwright/cloud';
 import { BackendUnavailableError } from '@vmwright/runtime';
 import { SettingsError } from '../settings/values.ts';
+import type { VmReason } from './conditions.ts';
 
 /** Name of the private cloud in log lines and errors. */
 export const BACKEND = 'cloud';
@@ -19,13 +20,7 @@ export const BACKEND = 'cloud';
  * that a retry writes nothing. Users of the cluster read it, so it names no setting, file or address of the operator.
  */
 export interface ConditionError {
-  readonly reason:
-    | 'CloudUnreachable'
-    | 'CloudFailing'
-    | 'CloudBusy'
-    | 'CloudUnauthorized'
-    | 'CloudUnexpectedAnswer'
-    | 'CloudRefused';
+  readonly reason: Extract<VmReason, `Cloud${string}`>;
   readonly message: string;
   /** Whether the cloud did not serve the request, so that the state of the machine is unknown. False: it rejected the request. */
   readonly isOutage: boolean;

@@ -1,13 +1,7 @@
 import type { Server } from '@vmwright/cloud';
-import {
-  conditionOf,
-  exponentialMs,
-  type Outcome,
-  setCondition,
-  withOutcome,
-  withPaused,
-} from '@vmwright/runtime';
+import { conditionOf, exponentialMs, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { mayRecreate, pauseOf, RECREATE } from '../annotations.ts';
+import type { VmOutcome } from './conditions.ts';
 import type { ConditionError } from './errors.ts';
 import { isOwnedBy, UID_LABEL } from './identity.ts';
 import type { NameRejection } from './observe.ts';
@@ -123,7 +117,7 @@ export function errorStatus(vm: VM, error: ConditionError, now: number): VMStatu
   // Failed only without a machine: a rejected request says nothing about the state of an existing one.
   const isRejected = !isOutage && !hasVmId(before);
   const opStatus = isDeleting ? 'Deleting' : isRejected ? 'Failed' : 'Unknown';
-  const outcome: Outcome = {
+  const outcome: VmOutcome = {
     state: isTransient ? 'progressing' : 'stalled',
     reason,
     message: isDeleting ? `Waiting to delete the machine. ${message}` : message,
@@ -138,7 +132,7 @@ export function deletingStatus(
   vm: VM,
   now: number,
   message: string,
-  state: Outcome['state'] = 'progressing',
+  state: VmOutcome['state'] = 'progressing',
 ): VMStatus {
   const status = { ...without(vm.status), opStatus: 'Deleting' } as const;
   return withReady(vm, now, status, { state, reason: 'Deleting', message });
@@ -244,11 +238,11 @@ function without(status: VMStatus | undefined, condition?: string): VMStatus {
 }
 
 /** Sets Ready after an answer of the cloud. */
-function answered(vm: VM, now: number, status: VMStatus, outcome: Outcome): VMStatus {
+function answered(vm: VM, now: number, status: VMStatus, outcome: VmOutcome): VMStatus {
   return withCloudAvailable(vm, withReady(vm, now, status, outcome), undefined, now);
 }
 
-function withReady(vm: VM, now: number, status: VMStatus, outcome: Outcome): VMStatus {
+function withReady(vm: VM, now: number, status: VMStatus, outcome: VmOutcome): VMStatus {
   const paused = withPaused(vm, { ...status, msg: outcome.message }, pauseOf(vm), now);
   return withOutcome(vm, paused, outcome, now);
 }

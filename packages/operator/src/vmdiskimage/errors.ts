@@ -1,4 +1,5 @@
 import { BadRequestError, ForbiddenError, InvalidError, keyOf, messageOf } from '@vmwright/runtime';
+import type { VMDiskImageReason } from './conditions.ts';
 import { dataVolumeName } from './identity.ts';
 import { NO_URL, type VMDiskImage } from './resource.ts';
 
@@ -17,7 +18,7 @@ export const FAILURE_REASONS = [
   'ClaimLost',
   'SnapshotFailed',
   'SnapshotRejected',
-] as const;
+] as const satisfies readonly VMDiskImageReason[];
 
 export type FailureReason = (typeof FAILURE_REASONS)[number];
 

@@ -8,6 +8,7 @@ import {
 } from '@vmwright/runtime';
 import { pauseOf, RETRY, retryRequestOf } from '../annotations.ts';
 import { timeOf } from '../times.ts';
+import type { VMDiskImageOutcome, VMDiskImageReason } from './conditions.ts';
 import { type Failure, safeUrl } from './errors.ts';
 import { dataVolumeName, sourceDigest } from './identity.ts';
 import type { Observed } from './observe.ts';
@@ -118,7 +119,7 @@ export function started(image: Reported, number: number, isImported: boolean, no
 /** Returns an image whose attempt continues. @param blocker what blocks it, if it makes no progress */
 export function syncing(image: Reported, blocker: string | undefined, now: number): Reported {
   const { spec, status } = image;
-  const step: Outcome =
+  const step: VMDiskImageOutcome =
     status.progress === 100
       ? { state: 'progressing', reason: 'Snapshotting', message: 'Taking a snapshot of the imported disk' }
       : {
@@ -150,7 +151,11 @@ export function failed(image: Reported, failure: Failure, now: number): Reported
     ...handledRetry(image),
   };
   const state = failure.isTerminal ? 'stalled' : 'progressing';
-  const outcome: Outcome = { state, reason: failure.reason, message: `${failure.message}. ${remedy}` };
+  const outcome: VMDiskImageOutcome = {
+    state,
+    reason: failure.reason,
+    message: `${failure.message}. ${remedy}`,
+  };
   return report({ ...image, status: counted }, outcome, now);
 }
 
@@ -160,7 +165,7 @@ export function stillFailed(image: Reported, now: number): Reported {
   const before = conditionOf(conditions, 'Ready');
   if (before === undefined) return image;
   const { reason, message } = before;
-  return report(image, { state: phase === 'Failed' ? 'stalled' : 'progressing', reason, message }, now);
+  return withReport(image, { state: phase === 'Failed' ? 'stalled' : 'progressing', reason, message }, now);
 }
 
 /** Returns an image that VMs can be cloned from. */
@@ -184,14 +189,28 @@ export function ready(image: Reported, { snapshots, users }: Observed, now: numb
 }
 
 /** Returns an image whose children are being deleted, or whose deletion is held. */
-export function deleting(image: VMDiskImage, outcome: Omit<Outcome, 'reason'>, now: number): Reported {
+export function deleting(
+  image: VMDiskImage,
+  outcome: Omit<VMDiskImageOutcome, 'reason'>,
+  now: number,
+): Reported {
   const { pruneAt: _1, unreferencedSince: _2, ...before } = image.status ?? {};
   const conditions = removeCondition(before.conditions, DELETION_BLOCKED);
   return report({ ...image, status: { ...before, conditions } }, { ...outcome, reason: 'Deleting' }, now);
 }
 
-/** Sets Ready, Reconciling, Stalled, Paused and the message. Removes Progressing unless it is given. */
+/** Reports an outcome with a reason of the table of conditions. */
 function report(
+  image: Reported,
+  outcome: VMDiskImageOutcome,
+  now: number,
+  progressing?: Omit<NewCondition, 'type'>,
+): Reported {
+  return withReport(image, outcome, now, progressing);
+}
+
+/** Sets Ready, Reconciling, Stalled, Paused and the message. Removes Progressing unless it is given. */
+function withReport(
   image: Reported,
   outcome: Outcome,
   now: number,
@@ -207,7 +226,7 @@ function report(
 interface NewCondition {
   readonly type: string;
   readonly status: 'True' | 'False';
-  readonly reason: string;
+  readonly reason: VMDiskImageReason;
   readonly message: string;
 }
 

@@ -2,7 +2,7 @@ import { collectingLogger, Fence } from '@vmwright/runtime';
 import { type ChangeOptions, FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
 import { ReportedError } from '../vcenter/errors.ts';
-import { OperationCancelledError, ResizeRejectedError } from './errors.ts';
+import { type EventCause, OperationCancelledError, ResizeRejectedError } from './errors.ts';
 import type { Operation } from './group-in-flight.ts';
 import { InFlight } from './in-flight.ts';
 import type { VmGroup } from './resource.ts';
@@ -407,12 +407,12 @@ test('vCenter tasks that the status lists are adopted once', () => {
 });
 
 describe('errors', () => {
-  const full = { reason: 'VcenterRefused', message: 'no space' };
-  const moved = { reason: 'Moved', message: 'x was moved' };
+  const full = { reason: 'VcenterRefused', message: 'no space' } as const;
+  const moved = { reason: 'Moved', message: 'x was moved' } as const;
 
   test('are reported once per cause, and again after the cause disappeared', () => {
     const { state } = start();
-    const unreported = (...errors: { reason: string; message: string }[]) =>
+    const unreported = (...errors: readonly EventCause[]) =>
       state.unreported(errors).map(({ reason }) => reason);
     expect(unreported(full, full)).toEqual(['VcenterRefused']);
     expect(unreported(full)).toEqual([]);
@@ -424,7 +424,7 @@ describe('errors', () => {
   });
 
   test('about an operation that waits for another one are not reported', () => {
-    const busy = { reason: 'VcenterBusy', message: 'wait', isProgressing: true };
+    const busy = { reason: 'VcenterBusy', message: 'wait', isProgressing: true } as const;
     expect(start().state.unreported([busy])).toEqual([]);
   });
 });

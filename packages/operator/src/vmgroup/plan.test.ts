@@ -107,7 +107,7 @@ describe('scaling out', () => {
   });
 
   test('while clones back off, no machine is cloned and other actions proceed', () => {
-    const error = { reason: 'NoPermission', message: 'no' };
+    const error = { reason: 'NoPermission', message: 'no' } as const;
     const machines = [machine(0, { power: 'poweredOff' })];
     const backingOff = observed(machines, { areClonesBackingOff: true, errors: [error] });
     const { status, actions } = plan(group({}, { replicas }), backingOff, NOW);

@@ -35,7 +35,7 @@ describe('a group that waits for a permit', () => {
   });
 
   test('reports a failure instead, if there is one', () => {
-    const errors = [{ reason: 'NotFound', message: 'no such template' }];
+    const errors = [{ reason: 'NotFound', message: 'no such template' }] as const;
     const { status, waitingStatus } = plan(group(), { ...EMPTY, errors }, NOW);
     expect(waitingStatus).toEqual(status);
     expect(status.lastMessage).toBe('no such template');
@@ -57,7 +57,7 @@ describe('the condition VCenterAvailable', () => {
   });
 
   test('is False during an outage, with the reason of the outage', () => {
-    const outage = { reason: 'VcenterUnauthorized', message: 'wrong password', isUnknown: true };
+    const outage = { reason: 'VcenterUnauthorized', message: 'wrong password', isUnknown: true } as const;
     expect(conditionsOf(failedStatus(group(available), outage, NOW))).toMatchObject({
       Ready: 'Unknown VcenterUnauthorized',
       VCenterAvailable: 'False VcenterUnauthorized',
@@ -65,23 +65,28 @@ describe('the condition VCenterAvailable', () => {
   });
 
   test('is Unknown while the operator connects', () => {
-    const connecting = { reason: 'Connecting', message: 'wait', isUnknown: true, isProgressing: true };
+    const connecting = {
+      reason: 'Connecting',
+      message: 'wait',
+      isUnknown: true,
+      isProgressing: true,
+    } as const;
     expect(conditionsOf(failedStatus(group(), connecting, NOW))).toMatchObject({
       VCenterAvailable: 'Unknown Connecting',
     });
   });
 
   test('is removed when another error replaces an outage', () => {
-    const outage = { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true };
+    const outage = { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true } as const;
     const down = failedStatus(group(available), outage, NOW);
-    const error = { reason: 'NotFound', message: 'no such datacenter' };
+    const error = { reason: 'NotFound', message: 'no such datacenter' } as const;
     const after = conditionsOf(failedStatus(group(down), error, NOW));
     expect(after).toMatchObject({ Ready: 'False NotFound' });
     expect(after).not.toHaveProperty('VCenterAvailable');
   });
 
   test('is removed by an error that ends the reconcile before vCenter is observed', () => {
-    const error = { reason: 'PlacementChanged', message: 'moved' };
+    const error = { reason: 'PlacementChanged', message: 'moved' } as const;
     const after = conditionsOf(failedStatus(group(available), error, NOW));
     expect(after).toMatchObject({ Ready: 'False PlacementChanged' });
     expect(after).not.toHaveProperty('VCenterAvailable');
@@ -90,7 +95,7 @@ describe('the condition VCenterAvailable', () => {
   test('is True, and Ready is known, when an operation failed in an outage that has ended', () => {
     const errors = [
       { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true, retryable: true },
-    ];
+    ] as const;
     const { status } = plan(group(available), { ...EMPTY, errors }, NOW);
     expect(conditionsOf(status)).toMatchObject({
       Ready: 'False VcenterUnreachable',

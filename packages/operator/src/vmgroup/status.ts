@@ -1,13 +1,7 @@
-import {
-  type Condition,
-  type Outcome,
-  removeCondition,
-  setCondition,
-  withOutcome,
-  withPaused,
-} from '@vmwright/runtime';
+import { type Condition, removeCondition, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { isPaused, pauseOf } from '../annotations.ts';
 import type { ConditionError } from '../vcenter/errors.ts';
+import type { VmGroupOutcome } from './conditions.ts';
 import { takenOverError } from './errors.ts';
 import type { Replica, VmGroup, VmGroupStatus } from './resource.ts';
 import {
@@ -78,7 +72,7 @@ export function observedStatus(
   };
   const counted = { ...group, status };
   const availability = observed.isUnplaced ? 'unknown' : 'available';
-  const report = (phase: Phase, outcome: Outcome) =>
+  const report = (phase: Phase, outcome: VmGroupOutcome) =>
     withVcenterAvailable(counted, reported(counted, now, phase, outcome), availability, now);
   if (isDone) return always(report('RUNNING', { state: 'ready', reason: 'Running', message: DONE }));
   // The machines are observed, so an operation that failed in an outage does not make their state unknown.
@@ -123,7 +117,7 @@ function outcomeOf({
   isUnknown = false,
   isProgressing,
   retryable,
-}: ConditionError): [Phase, Outcome] {
+}: ConditionError): [Phase, VmGroupOutcome] {
   const state = isProgressing || retryable ? 'progressing' : 'stalled';
   return [isProgressing ? 'PENDING' : 'ERROR', { state, reason, message, isUnknown }];
 }
@@ -174,7 +168,7 @@ export function withVcenterAvailable(
   return { ...status, conditions: setCondition(conditions, condition, now) };
 }
 
-function reported(group: VmGroup, now: number, phase: Phase, outcome: Outcome): VmGroupStatus {
+function reported(group: VmGroup, now: number, phase: Phase, outcome: VmGroupOutcome): VmGroupStatus {
   const isHalted = isPaused(group) && group.metadata.deletionTimestamp === undefined;
   const message = isHalted ? `paused; ${outcome.message}` : outcome.message;
   const status = withOutcome(

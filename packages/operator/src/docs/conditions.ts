@@ -1,0 +1,47 @@
+import type { Outcome } from '@vmwright/runtime';
+
+/* Tables of the conditions of each kind: the source of the reasons in the code and of the documentation. */
+
+/** A row of a kind's table of conditions. Texts are Markdown; links are relative to the page of the kind. */
+export interface ConditionDoc {
+  readonly type: string;
+  readonly status: 'True' | 'False' | 'Unknown' | 'False, Unknown' | 'True, False';
+  /** Reasons that mean the same. Empty: the condition has the reason of `Ready`. */
+  readonly reasons: readonly string[];
+  readonly meaning: string;
+  /** What the user can do. */
+  readonly remedy: string;
+}
+
+/** Reasons of a table, as the type of the reasons that the code may report. */
+export type ReasonOf<T extends readonly ConditionDoc[]> = T[number]['reasons'][number];
+
+/** Outcome of a reconcile with one of these reasons. */
+export type OutcomeWith<Reason extends string> = Outcome & { readonly reason: Reason };
+
+/** Conditions that every kind has. */
+export const COMMON_CONDITIONS: readonly ConditionDoc[] = [
+  {
+    type: 'Reconciling',
+    status: 'True',
+    reasons: [],
+    meaning:
+      'The operator works on the object, or waits for something that ends by itself. Absent otherwise.',
+    remedy: 'Wait.',
+  },
+  {
+    type: 'Stalled',
+    status: 'True',
+    reasons: [],
+    meaning: 'A person has to change something. Absent otherwise.',
+    remedy: 'As for `Ready` with this reason.',
+  },
+  {
+    type: 'Paused',
+    status: 'True',
+    reasons: ['Annotation'],
+    meaning:
+      'The annotation `vmwright.dev/paused` is set: the operator observes and changes nothing. Absent otherwise.',
+    remedy: 'Remove the annotation to resume.',
+  },
+];

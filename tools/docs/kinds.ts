@@ -1,0 +1,91 @@
+/**
+ * Writes the reference in the page of each kind (spec, status, conditions) and the list of reasons in docs/troubleshooting.md
+ * from the schemas and tables in packages/operator/src. Part of `make generate`; with `--check`, fails if a page is out of date.
+ */
+import { readFileSync } from 'node:fs';
+import { type ConditionDoc, type FieldDoc, type KindDoc, kindDocs, REJECTIONS } from '@vmwright/operator';
+import { update, withSection } from './page.ts';
+import { tableOf } from './table.ts';
+
+const TROUBLESHOOTING = 'docs/troubleshooting.md';
+
+/** Text of a schema as Markdown. `*` outside of code would begin emphasis, and `|` would end a cell. */
+function markdown(text: string): string {
+  return text
+    .split(/(`[^`]*`)/)
+    .map((part) => (part.startsWith('`') ? part : part.replaceAll(/[*<]/g, '\\$&')))
+    .join('')
+    .replaceAll('|', '\\|');
+}
+
+function fields(rows: readonly FieldDoc[]): string {
+  const cells = rows.map(({ path, type, byDefault, description }) => [
+    `\`${path}\``,
+    type,
+    byDefault === '' || byDefault === 'required' ? byDefault : `\`${byDefault}\``,
+    markdown(description),
+  ]);
+  return tableOf([['field', 'type', 'default', 'description'], ...cells]);
+}
+
+/** The status is written by the operator, so it has no defaults. */
+function statusFields(rows: readonly FieldDoc[]): string {
+  const cells = rows.map(({ path, type, description }) => [
+    ...[`\`${path}\``, type],
+    path === 'conditions' ? 'See [Conditions](#conditions).' : markdown(description),
+  ]);
+  return tableOf([['field', 'type', 'description'], ...cells]);
+}
+
+function rules({ rules: all }: KindDoc): string {
+  const lines = all.map(({ path, message }) =>
+    path === '' ? `- ${markdown(message)}` : `- \`${path}\`: ${markdown(message)}`,
+  );
+  return `The API server rejects an object that violates one of these rules:\n\n${lines.join('\n')}`;
+}
+
+function reasonsOf({ reasons }: ConditionDoc): string {
+  return reasons.length === 0 ? 'as `Ready`' : reasons.map((reason) => `\`${reason}\``).join(', ');
+}
+
+function conditions({ conditions: rows }: KindDoc): string {
+  const cells = rows.map((row) => [
+    ...[`\`${row.type}\``, row.status, reasonsOf(row)],
+    ...[row.meaning, row.remedy],
+  ]);
+  return tableOf([['type', 'status', 'reason', 'meaning', 'what to do'], ...cells]);
+}
+
+function rejections(): string {
+  const cells = REJECTIONS.map(({ reason, meaning, remedy }) => [`\`${reason}\``, meaning, remedy]);
+  return tableOf([['reason', 'meaning', 'what to do'], ...cells]);
+}
+
+/** Returns all reasons in alphabetical order, each with the conditions of all kinds that have it. */
+function reasons(kinds: readonly KindDoc[]): string {
+  const rows = kinds.flatMap(({ kind, conditions: all }) => {
+    const page = `${kind.toLowerCase()}.md`;
+    return all
+      .filter(({ type }) => type !== 'Paused')
+      .flatMap(({ type, status, reasons: named, meaning, remedy }) =>
+        named.map((reason) => [
+          ...[`\`${reason}\``, `[${kind}](${page}#conditions)`, `\`${type}\` ${status}`],
+          ...[meaning, remedy].map((text) => text.replaceAll('](#', `](${page}#`)),
+        ]),
+      );
+  });
+  const sorted = rows.toSorted(([a = ''], [b = '']) => (a < b ? -1 : a > b ? 1 : 0));
+  return tableOf([['reason', 'kind', 'condition', 'meaning', 'what to do'], ...sorted]);
+}
+
+const kinds = kindDocs();
+for (const doc of kinds) {
+  const path = `docs/${doc.kind.toLowerCase()}.md`;
+  let page = readFileSync(path, 'utf8');
+  page = withSection(page, 'spec', `${fields(doc.spec)}${doc.rules.length > 0 ? `\n\n${rules(doc)}` : ''}`);
+  page = withSection(page, 'status', statusFields(doc.status));
+  page = withSection(page, 'conditions', conditions(doc));
+  if (doc.kind === 'GPUInfo') page = withSection(page, 'rejections', rejections());
+  update(path, page);
+}
+update(TROUBLESHOOTING, withSection(readFileSync(TROUBLESHOOTING, 'utf8'), 'reasons', reasons(kinds)));
