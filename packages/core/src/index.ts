@@ -25,6 +25,7 @@ export { Family, type FamilyOptions, MetricError, type MetricType, type Series }
 export { type ProcessMetricsOptions, processMetrics } from './metrics/process-metrics.ts';
 export { exponentialBuckets, type HistogramOptions, Registry } from './metrics/registry.ts';
 export { Counter, Gauge, Histogram } from './metrics/series.ts';
+export type { ActiveSpan, SpanAttributes, TracedCall, Tracer } from './trace/tracer.ts';
 export { nodeWorld } from './world/node/node-world.ts';
 export { stopSignal } from './world/node/stop-signal.ts';
 export { type HttpProxy, ProxyError, proxyFrom } from './world/proxy.ts';

@@ -2,15 +2,16 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CloudClient } from '@vmwright/cloud';
-import { exponentialBuckets, type Registry, type World } from '@vmwright/runtime';
+import { exponentialBuckets, type Registry, type Tracer, type World } from '@vmwright/runtime';
 import type { CloudSettings } from './settings/cloud.ts';
 import { SettingsError } from './settings/values.ts';
 
-/** Returns a client of the private cloud that records metrics. @throws SettingsError */
+/** Returns a client of the private cloud that records metrics and, with a tracer, spans. @throws SettingsError */
 export async function connectCloud(
   world: World,
   { url, apiKey, ca, timeoutMs }: CloudSettings,
   registry: Registry,
+  tracer?: Tracer,
 ): Promise<CloudClient> {
   // The files of the key and the certificates are read here, so that an error ends the program at its start. They are
   // read again for each use, because they may be replaced.
@@ -45,6 +46,12 @@ export async function connectCloud(
       answered: (method, route, code, durationMs) => {
         requests.with({ method, route, code }).inc();
         duration.with({ method, route }).observe(durationMs / 1000);
+        tracer?.call({
+          name: `cloud ${method} ${route}`,
+          durationMs,
+          isError: !(Number(code) < 400), // also without a response
+          attributes: { 'http.request.method': method, 'url.template': route, 'cloud.code': code },
+        });
       },
     },
   });

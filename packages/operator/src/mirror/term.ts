@@ -281,7 +281,13 @@ export class Term {
       const session = await this.#link.session(signal).catch(() => undefined);
       for (const key of keys) this.#inFlight.add(key);
       const isMirrored =
-        session !== undefined && (await this.#withSession(session, () => this.#mirror(session, keys)));
+        session !== undefined &&
+        (await this.#withSession(session, () => {
+          const mirror = () => this.#mirror(session, keys);
+          return (
+            this.#options.tracer?.span('mirror batch', { 'mirror.vms': keys.length }, mirror) ?? mirror()
+          );
+        }));
       for (const key of keys) {
         this.#inFlight.delete(key);
         if (!isMirrored) this.#queue.add(key);

@@ -7,6 +7,7 @@ import {
   type Registry,
   schema,
   type TlsOptions,
+  type Tracer,
   type World,
 } from '@vmwright/runtime';
 import { isOutage, VcenterClient, type VcenterObserver } from '@vmwright/vsphere';
@@ -43,20 +44,21 @@ const FILE = object({
   ),
 });
 
-/** Creates the connections to all configured vCenters, with metrics of their calls. @throws SettingsError */
+/** Creates the connections to all configured vCenters, with metrics and, with a tracer, spans of their calls. @throws SettingsError */
 export async function connectVcenters(
   world: World,
   log: Logger,
   settings: VsphereSettings,
   registry: Registry,
   enqueue: (key: string) => void,
+  tracer?: Tracer,
 ): Promise<VCenterPool> {
   const { vcenter, file, placement, concurrency, timeoutMs } = settings;
   const all = [...(vcenter ? [vcenter] : []), ...(file === undefined ? [] : await vcentersIn(file))];
   const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index);
   if (twice !== undefined)
     throw new SettingsError(`two vCenters are named '${twice.name}'; give each its own name`);
-  const observe = observing(registry, log);
+  const observe = observing(registry, log, tracer);
   const vcenters: VCenter[] = [];
   for (const each of all) {
     const { name, server, namespaces } = each;
@@ -144,7 +146,11 @@ async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Pro
   }
 }
 
-function observing(registry: Registry, log: Logger): (vcenter: string) => VcenterObserver {
+function observing(
+  registry: Registry,
+  log: Logger,
+  tracer: Tracer | undefined,
+): (vcenter: string) => VcenterObserver {
   const requests = registry.counter({
     name: 'vmwright_vsphere_requests_total',
     help: 'Calls to vCenter by method and result.',
@@ -160,6 +166,12 @@ function observing(registry: Registry, log: Logger): (vcenter: string) => Vcente
     onCall: (method, code, durationMs) => {
       requests.with({ vcenter, method, code }).inc();
       duration.with({ vcenter, method }).observe(durationMs / 1000);
+      tracer?.call({
+        name: `vCenter ${method}`,
+        durationMs,
+        isError: code !== 'ok',
+        attributes: { 'rpc.method': method, 'vcenter.name': vcenter, 'vcenter.code': code },
+      });
     },
     onError: (error) => {
       // Outages are logged at debug level here, because `VcenterHealth` logs each outage once.

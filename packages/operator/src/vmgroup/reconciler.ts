@@ -5,6 +5,7 @@ import {
   type ReconcileContext,
   type Result,
   requeueAfter,
+  type Tracer,
   unlessAborted,
   type World,
 } from '@vmwright/runtime';
@@ -39,6 +40,8 @@ const AT_ONCE_MS = 1;
 export interface VmGroupReconcilerOptions {
   readonly world: World;
   readonly log: Logger;
+  /** Records operations as spans. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   readonly vcenters: VCenterPool;
   /** Called with the key of a group when one of its operations has ended. */
   readonly enqueue: (key: string) => void;

@@ -1,4 +1,4 @@
-import type { World } from '@vmwright/core';
+import type { Logger, World } from '@vmwright/core';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { JobContext } from '../manager/job.ts';
@@ -27,6 +27,8 @@ export interface CollectorOptions<T> {
    * not, they are reported and never deleted.
    */
   readonly deletesExternal: (object: KubeObject) => boolean;
+  /** Logs that a resource was deleted. @default a warning with its id and description */
+  readonly onCollected?: (item: T, log: Logger) => void;
   /** Tells the user how to list all orphans; appended to the log line about new ones. @default nothing */
   readonly hint?: string;
 }
@@ -129,24 +131,30 @@ class Collector<T> {
   }
 
   async #collect(item: T, isOrphan: (item: T) => boolean, context: JobContext): Promise<void> {
-    const { kind, external } = this.#options;
+    const { kind, external, onCollected = (newest) => this.#log(newest, context) } = this.#options;
     const { signal, log, assertLeader } = context;
     const id = external.idOf(item);
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
-      const isRemoved = await removeOrphan({
+      const removed = await removeOrphan({
         ...{ item, external, signal, assertLeader },
         isRemovable: (newest) => isOrphan(newest) && isCollectable(newest, external, this.#deletions),
-        onRemove: (newest) =>
-          log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`),
       });
-      if (isRemoved) this.#metrics.collected.inc();
+      if (removed === undefined) return;
+      onCollected(removed, log);
+      this.#metrics.collected.inc();
     } catch (error) {
       signal.throwIfAborted();
       assertLeader(); // ends the run when this process no longer leads
       // An orphan that cannot be deleted does not block the others.
       log.error({ id, error: String(error) }, `Deleting an orphan of a ${kind.kind} failed, retrying`);
     }
+  }
+
+  #log(item: T, { log }: JobContext): void {
+    const { kind, external } = this.#options;
+    const what = external.describe(item);
+    log.warn({ id: external.idOf(item) }, `Deleted ${what}, which has outlived its ${kind.kind}`);
   }
 
   #logForbidden(forbidden: readonly string[], { log }: JobContext): void {

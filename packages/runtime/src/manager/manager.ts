@@ -7,6 +7,7 @@ import {
   messageOf,
   processMetrics,
   Registry,
+  type Tracer,
   type World,
   wait,
 } from '@vmwright/core';
@@ -15,6 +16,7 @@ import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
 import { ignoreNotFound } from '../client/ignore.ts';
 import type { RequestObserver } from '../client/requests.ts';
+import { tracedRequests } from '../client/traced-requests.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
 import type { WorkEnvironment } from '../controller/work.ts';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
@@ -89,6 +91,8 @@ export interface CommonOptions {
    * @default all namespaces
    */
   readonly namespaces?: readonly string[];
+  /** Records a span for each reconcile and job, with the requests to the API server that it makes. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/loglevel`. @default no server */
   readonly status?: StatusOptions;
   /** Webhook server; required by `admit` and `convert`. @default no server */
@@ -169,7 +173,7 @@ export class Manager {
     this.#log = log;
     const warned = new Set<string>();
     const observer: RequestObserver = {
-      ...this.#metrics.requests(access.server.origin),
+      ...tracedRequests(this.#metrics.requests(access.server.origin), options.tracer),
       warned: (text) => {
         if (warned.has(text) || warned.size >= MAX_WARNINGS) return;
         warned.add(text);
@@ -293,6 +297,7 @@ export class Manager {
       client: this.client,
       caches: this.caches,
       log: this.#log,
+      tracer: this.#options.tracer,
       fence: (key) => this.#election?.fence ?? this.#sharding?.fence(key) ?? this.#soleReplica,
       sinceVersion: () => this.#election?.sinceVersion ?? 0,
       hasFreshCaches: () => this.#election?.wasReleased ?? false,
