@@ -140,6 +140,7 @@ export {
   type Item,
   LOW,
   NORMAL,
+  type QueuedKey,
   type QueueObserver,
   type RetryOptions,
   WorkQueue,

@@ -61,6 +61,7 @@ export class Mirror {
       isConnected: this.#term?.isConnected ?? false,
       lastComparisonSeconds: (this.#term?.lastComparisonAt ?? 0) / 1_000,
     }));
+    manager.showOperations('vm-status', () => this.#term?.inFlight ?? []);
     this.#vms.subscribe((event) => this.#term?.onChange(event));
     manager.add({
       name: 'vm-status',

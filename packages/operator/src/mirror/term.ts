@@ -120,6 +120,15 @@ export class Term {
     return 0;
   }
 
+  /** VMs with a change that is not committed, for debugging. */
+  get inFlight(): readonly object[] {
+    const now = this.#options.world.monotonic();
+    return [...this.#changedAt].map(([key, at]) => ({
+      ...{ object: key, forMs: Math.round(now - at), isInBatch: this.#inFlight.has(key) },
+      failures: this.#queue.failures(key),
+    }));
+  }
+
   get duplicateRows(): number {
     return this.#vmRows.duplicates;
   }

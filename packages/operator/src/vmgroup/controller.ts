@@ -69,6 +69,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   });
   const reconciler = new VmGroupReconciler({ ...options, enqueue: (key) => events.enqueue(key) });
   groups.subscribe((event) => reconciler.groupChanged(event));
+  manager.showOperations('vmgroup', () => reconciler.operations());
   manager.control({
     for: VmGroup,
     predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status

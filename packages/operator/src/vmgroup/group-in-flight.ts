@@ -49,6 +49,9 @@ export interface GroupInFlightOptions {
 }
 
 interface Running extends Operating {
+  readonly machine: string;
+  /** When the operation started, on the monotonic clock. */
+  readonly startedAt: number;
   /** Closes when the operation ends or is cancelled, or when its leadership term ends. */
   readonly fence: Fence;
   task: string | undefined;
@@ -147,6 +150,16 @@ export class GroupInFlight {
     return this.#running;
   }
 
+  /** Returns the operations in flight, for debugging. */
+  list(): readonly object[] {
+    const { world, key } = this.#options;
+    const now = world.monotonic();
+    return [...this.#running].map(([slot, { type, machine, task, startedAt, succeededAt }]) => ({
+      ...{ object: key, slot, operation: type, machine, task, forMs: Math.round(now - startedAt) },
+      isWaitingForInventory: succeededAt !== undefined,
+    }));
+  }
+
   /** Whether vCenter has finished all operations, but the inventory does not show all results yet. */
   get isWaitingForInventory(): boolean {
     if (!this.isBusy) return false;
@@ -227,7 +240,10 @@ export class GroupInFlight {
     const { world, key, enqueue, term, tracer } = this.#options;
     const { type, machine, attempt, isVisible, provesGone } = operation;
     const fence = term.nested();
-    const running: Running = { type, isVisible, fence, task: undefined, succeededAt: undefined };
+    const running: Running = {
+      ...{ type, machine, isVisible, fence },
+      ...{ startedAt: world.monotonic(), task: undefined, succeededAt: undefined },
+    };
     const log = new OperationLog(this.#options, {
       ...operation,
       object: { kind: VmGroup.kind, metadata: this.#metadata },

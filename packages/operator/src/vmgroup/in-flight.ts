@@ -48,6 +48,11 @@ export class InFlight {
     return this.#groups.get(key);
   }
 
+  /** Returns the operations of all groups, for debugging. */
+  list(): readonly object[] {
+    return [...this.#groups.values()].flatMap((group) => group.list());
+  }
+
   /** Cancels the operations of a group and drops its state. */
   drop(key: string): void {
     this.#groups.get(key)?.cancel();

@@ -74,6 +74,11 @@ export class VmGroupReconciler {
     this.#inFlight.clear();
   }
 
+  /** Returns the operations in flight, for debugging. */
+  operations(): readonly object[] {
+    return this.#inFlight.list();
+  }
+
   /** Cancels the operations of a group that was deleted or re-created: the old object is not reconciled again. */
   groupChanged(event: CacheEvent<VmGroup>): void {
     const state = this.#inFlight.find(event.key);
