@@ -18,6 +18,8 @@ import type { TracingSettings } from '../settings/tracing.ts';
 import { ReportingExporter } from './reporting-exporter.ts';
 import type { TracedProgram, Tracing } from './tracing.ts';
 
+/** Time for which spans are collected before they are sent. */
+const COLLECT_MS = 1_000;
 /** Time to send the last spans. A collector that does not answer must not delay the end of the program. */
 const FLUSH_MS = 2_000;
 
@@ -38,7 +40,10 @@ export function openTracing({ ratio }: TracingSettings, program: TracedProgram):
     sampler: new ParentBasedSampler({ root: new TraceIdRatioBasedSampler(ratio) }),
     idGenerator: { generateTraceId: hex, generateSpanId: () => hex().slice(0, 16) },
     spanProcessors: [
-      new BatchSpanProcessor({ exporter: new ReportingExporter(new OTLPTraceExporter(), log) }),
+      new BatchSpanProcessor({
+        exporter: new ReportingExporter(new OTLPTraceExporter(), log),
+        scheduledDelayMillis: COLLECT_MS,
+      }),
     ],
   });
   return {
