@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop build pack image test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api generated-settings format generate simulate mutants bench assets lock clean
+.PHONY: help up restart stop build pack image test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api generated-settings generated-metrics format generate simulate mutants bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -66,7 +66,7 @@ unused: $(INSTALLED)
 locked:
 	@node tools/lock/check.mjs
 
-generated: generated-manifests generated-vim25 generated-config generated-api generated-settings
+generated: generated-manifests generated-vim25 generated-config generated-api generated-settings generated-metrics
 
 generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
@@ -83,6 +83,9 @@ generated-api: $(INSTALLED)
 generated-settings: $(INSTALLED)
 	@node tools/docs/configuration.ts --check
 
+generated-metrics: $(INSTALLED)
+	@node tools/docs/metrics.ts --check
+
 format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .
 
@@ -92,6 +95,7 @@ generate: $(INSTALLED) ## Regenerates the generated files
 	@node tools/config/main.ts
 	@node tools/docs/api.ts
 	@node tools/docs/configuration.ts
+	@node tools/docs/metrics.ts
 
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts

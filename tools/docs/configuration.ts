@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { mirrorSettingRows, type SettingRow, settingRows } from '@vmwright/operator';
+import { tableOf } from './table.ts';
 
 const PAGE = 'docs/configuration.md';
 
@@ -49,15 +50,6 @@ function cells({ flag, variable = '', byDefault, isConstant, description }: Sett
 /** Formats names that are separated by commas as code. */
 function codes(names: string): string {
   return names.replace(/\w+/g, '`$&`');
-}
-
-function tableOf(rows: readonly (readonly string[])[]): string {
-  const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (row: readonly string[]) =>
-    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
-  const [head = [], ...body] = rows;
-  const rule = widths.map((width) => '-'.repeat(width));
-  return [line(head), line(rule), ...body.map(line)].join('\n');
 }
 
 function configurationPage(): string {

@@ -24,17 +24,7 @@ export async function connectCloud(
     }
   const key = typeof apiKey === 'string' ? apiKey : () => readKey(apiKey.file);
   if (typeof key === 'function') key();
-  const requests = registry.counter({
-    name: 'vmwright_cloud_requests_total',
-    help: 'Requests to the private cloud.',
-    labels: ['method', 'route', 'code'],
-  });
-  const duration = registry.histogram({
-    name: 'vmwright_cloud_request_duration_seconds',
-    help: 'Duration of requests to the private cloud.',
-    labels: ['method', 'route'],
-    buckets: exponentialBuckets(0.001, 2, 15),
-  });
+  const record = cloudMetrics(registry);
   return new CloudClient({
     world,
     url,
@@ -44,8 +34,7 @@ export async function connectCloud(
     ...(ca !== undefined && { tls: async () => ({ ca: await readFile(ca, 'utf8') }) }),
     observer: {
       answered: (method, route, code, durationMs) => {
-        requests.with({ method, route, code }).inc();
-        duration.with({ method, route }).observe(durationMs / 1000);
+        record(method, route, code, durationMs);
         tracer?.call({
           name: `cloud ${method} ${route}`,
           durationMs,
@@ -55,6 +44,27 @@ export async function connectCloud(
       },
     },
   });
+}
+
+/** Declares the metrics of requests to the cloud. @returns a function that records one */
+export function cloudMetrics(
+  registry: Registry,
+): (method: string, route: string, code: string, durationMs: number) => void {
+  const requests = registry.counter({
+    name: 'vmwright_cloud_requests_total',
+    help: 'Requests to the private cloud; code is <error> without a response.',
+    labels: ['method', 'route', 'code'],
+  });
+  const duration = registry.histogram({
+    name: 'vmwright_cloud_request_duration_seconds',
+    help: 'Duration of requests to the private cloud.',
+    labels: ['method', 'route'],
+    buckets: exponentialBuckets(0.001, 2, 15),
+  });
+  return (method, route, code, durationMs) => {
+    requests.with({ method, route, code }).inc();
+    duration.with({ method, route }).observe(durationMs / 1000);
+  };
 }
 
 /** Reads the API key. @throws SettingsError if the file is unreadable or holds no key */

@@ -1,5 +1,6 @@
 /** The controllers of vmwright, and the operator that runs them. */
 
+export { declaredMetrics, type MetricSection } from './declared-metrics.ts';
 export type {
   Blocker,
   Candidate,

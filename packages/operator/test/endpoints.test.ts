@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { fileURLToPath } from 'node:url';
+import { declaredMetrics } from '@vmwright/operator';
 import { field, freePort } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Collector, startCollector } from './collector.ts';
@@ -49,6 +50,9 @@ test('the metrics contain objects by phase, certificate expiry and build', async
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'other');
   await expect.poll(phases).toEqual(['0', '1', '0', '0', '0', '0']);
   const text = await metrics();
+  const declared = declaredMetrics().flatMap((section) => section.metrics.map(({ name }) => name));
+  const exposed = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
+  expect(exposed.filter((name) => !declared.includes(name ?? ''))).toEqual([]);
   // The VmGroup controller does not run.
   expect(text).not.toContain('kind="VmGroup"');
   expect(

@@ -151,21 +151,10 @@ function observing(
   log: Logger,
   tracer: Tracer | undefined,
 ): (vcenter: string) => VcenterObserver {
-  const requests = registry.counter({
-    name: 'vmwright_vsphere_requests_total',
-    help: 'Calls to vCenter by method and result.',
-    labels: ['vcenter', 'method', 'code'],
-  });
-  const duration = registry.histogram({
-    name: 'vmwright_vsphere_request_duration_seconds',
-    help: 'Duration of calls to vCenter.',
-    labels: ['vcenter', 'method'],
-    buckets: exponentialBuckets(0.001, 2, 18),
-  });
+  const record = vcenterMetrics(registry);
   return (vcenter) => ({
     onCall: (method, code, durationMs) => {
-      requests.with({ vcenter, method, code }).inc();
-      duration.with({ vcenter, method }).observe(durationMs / 1000);
+      record(vcenter, method, code, durationMs);
       tracer?.call({
         name: `vCenter ${method}`,
         durationMs,
@@ -179,4 +168,25 @@ function observing(
       log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');
     },
   });
+}
+
+/** Declares the metrics of calls to vCenters. @returns a function that records one */
+export function vcenterMetrics(
+  registry: Registry,
+): (vcenter: string, method: string, code: string, durationMs: number) => void {
+  const requests = registry.counter({
+    name: 'vmwright_vsphere_requests_total',
+    help: 'Calls to vCenter by method and result: ok, the name of the fault, the HTTP status, or <error>.',
+    labels: ['vcenter', 'method', 'code'],
+  });
+  const duration = registry.histogram({
+    name: 'vmwright_vsphere_request_duration_seconds',
+    help: 'Duration of calls to vCenter.',
+    labels: ['vcenter', 'method'],
+    buckets: exponentialBuckets(0.001, 2, 18),
+  });
+  return (vcenter, method, code, durationMs) => {
+    requests.with({ vcenter, method, code }).inc();
+    duration.with({ vcenter, method }).observe(durationMs / 1000);
+  };
 }

@@ -1,4 +1,4 @@
-import type { Logger, World } from '@vmwright/core';
+import type { Logger, Registry, World } from '@vmwright/core';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { JobContext } from '../manager/job.ts';
@@ -50,20 +50,7 @@ export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>
   const { name, metricPrefix, kind, world, everyMs, deletesExternal } = options;
   const cache = manager.caches.get<KubeObject>(kind);
   const deletions = new WitnessedDeletions({ cache, world, deletesExternal });
-  const metrics = {
-    orphans: manager.registry
-      .gauge({
-        name: `${metricPrefix}_orphans`,
-        help: `External resources that belong to no ${kind.kind}, as last listed.`,
-      })
-      .with({}),
-    collected: manager.registry
-      .counter({
-        name: `${metricPrefix}_swept_total`,
-        help: `External resources that were created after their ${kind.kind} was deleted, and were deleted by garbage collection.`,
-      })
-      .with({}),
-  };
+  const metrics = collectorMetrics(manager.registry, metricPrefix, kind);
   const collector = new Collector(options, deletions, metrics);
   manager.job({
     name,
@@ -71,6 +58,24 @@ export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>
     reads: [kind],
     run: (context) => collector.run(context),
   });
+}
+
+/** Declares the metrics of garbage collection. @param prefix prefix of their names */
+export function collectorMetrics(registry: Registry, prefix: string, { kind }: Kind): CollectorMetrics {
+  return {
+    orphans: registry
+      .gauge({
+        name: `${prefix}_orphans`,
+        help: `External resources that belong to no ${kind}, as last listed.`,
+      })
+      .with({}),
+    collected: registry
+      .counter({
+        name: `${prefix}_swept_total`,
+        help: `External resources that were created after their ${kind} was deleted, and were deleted by garbage collection.`,
+      })
+      .with({}),
+  };
 }
 
 /** Whether an external resource without an owner may be deleted. */
@@ -83,7 +88,8 @@ export function isCollectable<T>(
   return outlivedOwner?.(item) === true || deletions.has(ownerOf(item)?.uid ?? '');
 }
 
-interface CollectorMetrics {
+/** Receives the results of garbage collection, for metrics. */
+export interface CollectorMetrics {
   readonly orphans: { set(value: number): void };
   readonly collected: { inc(): void };
 }

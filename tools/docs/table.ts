@@ -1,0 +1,9 @@
+/** Returns a Markdown table with aligned columns. @param rows the first one is the head */
+export function tableOf(rows: readonly (readonly string[])[]): string {
+  const [head = [], ...body] = rows;
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (row: readonly string[]) =>
+    `| ${row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`;
+  const rule = widths.map((width) => '-'.repeat(width));
+  return [line(head), line(rule), ...body.map(line)].join('\n');
+}
