@@ -22,8 +22,9 @@ export function auditOrphan<T>(
   item: T,
   act: Pick<AuditedAct, 'act' | 'reason'>,
 ): void {
-  const { uid = '', namespace = '', name = '' } = external.ownerOf(item) ?? {};
-  audit(log, { kind, metadata: { namespace, name, uid } }, { ...act, ...external.auditOf(item) });
+  const { uid = '', namespace = '', name } = external.ownerOf(item) ?? {};
+  const metadata = { namespace, name: name || '-', uid }; // some backends do not store the name
+  audit(log, { kind, metadata }, { ...act, ...external.auditOf(item) });
 }
 
 /** Returns the option of garbage collection that audits deletions. */

@@ -15,7 +15,10 @@ test.each([
   [{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' }, 0.25],
   [{ OTEL_TRACES_SAMPLER: 'traceidratio' }, 1],
 ])('the variables %o set the sampled share', (variables, ratio) => {
-  expect(parseTracingSettings({ OTEL_EXPORTER_OTLP_ENDPOINT, ...variables })).toEqual({ ratio });
+  expect(parseTracingSettings({ OTEL_EXPORTER_OTLP_ENDPOINT, ...variables })).toEqual({
+    endpoint: OTEL_EXPORTER_OTLP_ENDPOINT,
+    ratio,
+  });
 });
 
 test.each([

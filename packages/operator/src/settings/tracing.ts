@@ -2,6 +2,8 @@ import { type Environment, invalidSetting, parseUrl } from './values.ts';
 
 /** Settings of tracing. The OpenTelemetry SDK reads its other variables itself: headers, certificates, compression, resource. */
 export interface TracingSettings {
+  /** URL of the collector. The SDK reads it from the environment too. */
+  readonly endpoint: string;
   /** Share of the traces that are recorded, from 0 to 1. */
   readonly ratio: number;
 }
@@ -12,15 +14,19 @@ const ARGUMENT = 'OTEL_TRACES_SAMPLER_ARG';
 /** Returns the settings of tracing; undefined if it is off. @throws SettingsError */
 export function parseTracingSettings(environment: Environment): TracingSettings | undefined {
   const name = 'OTEL_EXPORTER_OTLP_ENDPOINT';
-  if (parseUrl(name, environment[name]) === undefined) return undefined;
+  const endpoint = parseUrl(name, environment[name]);
+  return endpoint === undefined ? undefined : { endpoint, ratio: ratioOf(environment) };
+}
+
+function ratioOf(environment: Environment): number {
   const sampler = environment[SAMPLER] || 'parentbased_always_on';
   switch (sampler.replace(/^parentbased_/, '')) {
     case 'always_on':
-      return { ratio: 1 };
+      return 1;
     case 'always_off':
-      return { ratio: 0 };
+      return 0;
     case 'traceidratio':
-      return { ratio: parseRatio(environment[ARGUMENT] || '1') };
+      return parseRatio(environment[ARGUMENT] || '1');
     default:
       throw invalidSetting(
         SAMPLER,

@@ -24,7 +24,7 @@ const COLLECT_MS = 1_000;
 const FLUSH_MS = 2_000;
 
 /** Starts tracing. The exporter and the resource read the variables of OpenTelemetry: headers, certificates, attributes. */
-export function openTracing({ ratio }: TracingSettings, program: TracedProgram): Tracing {
+export function openTracing({ endpoint, ratio }: TracingSettings, program: TracedProgram): Tracing {
   const { world, log, name, version } = program;
   const hex = () => world.uuid().replaceAll('-', '');
   const provider = new TracerProvider({
@@ -46,6 +46,7 @@ export function openTracing({ ratio }: TracingSettings, program: TracedProgram):
       }),
     ],
   });
+  log.info({ endpoint, ratio }, 'Sending traces to a collector');
   return {
     tracer: openTelemetryTracer(provider.getTracer(name, version), world),
     [Symbol.asyncDispose]: async () => {
