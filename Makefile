@@ -99,6 +99,7 @@ generated-pages: $(INSTALLED)
 	@node tools/docs/kinds.ts --check
 	@node tools/docs/security.ts --check
 	@node tools/docs/performance.ts --check
+	@node tools/docs/metrics.ts --check
 
 format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .
@@ -113,6 +114,7 @@ generate: $(INSTALLED) ## Regenerates the generated files
 	@node tools/docs/kinds.ts
 	@node tools/docs/security.ts
 	@node tools/docs/performance.ts
+	@node tools/docs/metrics.ts
 
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts

@@ -2,6 +2,7 @@ import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type Cluster, field, freePort, temporaryFolder } from '@vmwright/testbed';
@@ -103,7 +104,8 @@ describe('each packed package', () => {
 
   test('with programs contains the licences of the packages in the bundles', () => {
     const notices = readFileSync(join(folder, 'operator/dist/bin/NOTICES.txt'), 'utf8');
-    for (const name of ['undici', 'pg', 'yaml']) expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'));
+    for (const name of ['undici', 'pg', 'yaml', '@opentelemetry/sdk-trace'])
+      expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'));
     expect(notices).toContain('Permission is hereby granted, free of charge');
   });
 });
@@ -180,6 +182,29 @@ describe('in an empty TypeScript project', () => {
     const files = globSync('config/{crd,rbac,webhook,network-policy}/*.yaml', { cwd: ROOT });
     const committed = files.map((file) => readFileSync(join(ROOT, file), 'utf8'));
     expect(documentsIn(printed)).toEqual(committed.flatMap(documentsIn).toSorted());
+  });
+
+  test('a program loads the OpenTelemetry SDK from its bundle if a collector is set', async ({ cluster }) => {
+    const program = spawn(join(path, 'node_modules/.bin/ssvirt-vm-controller'), [], {
+      cwd: path,
+      env: {
+        ...environment(),
+        KUBECONFIG: cluster.kubeconfig,
+        CONTROLLER_ENABLED: 'false',
+        CONTROLLER_METRICS_ADDR: '127.0.0.1:0',
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:9',
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    onTestFinished(() => void program.kill('SIGKILL'));
+    const exited = once(program, 'exit');
+    const lines: string[] = [];
+    for await (const line of createInterface(program.stderr)) {
+      lines.push(line);
+      if (line.includes('waiting for the signal to stop')) program.kill('SIGTERM');
+    }
+    expect(await exited).toEqual([0, null]);
+    expect(lines.join('\n')).toContain('Sending traces to a collector');
   });
 
   test('vmwright-cloud serves until SIGTERM', async () => {

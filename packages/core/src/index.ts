@@ -21,10 +21,18 @@ export {
 export { isSecretName } from './log/plain.ts';
 export { textLine } from './log/text-line.ts';
 export { STANDARD_ERROR, STANDARD_OUTPUT, writeAll } from './log/write-all.ts';
-export { Family, type FamilyOptions, MetricError, type MetricType, type Series } from './metrics/family.ts';
+export {
+  Family,
+  type FamilyOptions,
+  type MetricDescription,
+  MetricError,
+  type MetricType,
+  type Series,
+} from './metrics/family.ts';
 export { type ProcessMetricsOptions, processMetrics } from './metrics/process-metrics.ts';
 export { exponentialBuckets, type HistogramOptions, Registry } from './metrics/registry.ts';
 export { Counter, Gauge, Histogram } from './metrics/series.ts';
+export type { ActiveSpan, SpanAttributes, TracedCall, Tracer } from './trace/tracer.ts';
 export { nodeWorld } from './world/node/node-world.ts';
 export { stopSignal } from './world/node/stop-signal.ts';
 export { type HttpProxy, ProxyError, proxyFrom } from './world/proxy.ts';

@@ -2,15 +2,16 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CloudClient } from '@vmwright/cloud';
-import { exponentialBuckets, type Registry, type World } from '@vmwright/runtime';
+import { exponentialBuckets, type Registry, type Tracer, type World } from '@vmwright/runtime';
 import type { CloudSettings } from './settings/cloud.ts';
 import { SettingsError } from './settings/values.ts';
 
-/** Returns a client of the private cloud that records metrics. @throws SettingsError */
+/** Returns a client of the private cloud that records metrics and, with a tracer, spans. @throws SettingsError */
 export async function connectCloud(
   world: World,
   { url, apiKey, ca, timeoutMs }: CloudSettings,
   registry: Registry,
+  tracer?: Tracer,
 ): Promise<CloudClient> {
   // The files of the key and the certificates are read here, so that an error ends the program at its start. They are
   // read again for each use, because they may be replaced.
@@ -23,17 +24,7 @@ export async function connectCloud(
     }
   const key = typeof apiKey === 'string' ? apiKey : () => readKey(apiKey.file);
   if (typeof key === 'function') key();
-  const requests = registry.counter({
-    name: 'vmwright_cloud_requests_total',
-    help: 'Requests to the private cloud.',
-    labels: ['method', 'route', 'code'],
-  });
-  const duration = registry.histogram({
-    name: 'vmwright_cloud_request_duration_seconds',
-    help: 'Duration of requests to the private cloud.',
-    labels: ['method', 'route'],
-    buckets: exponentialBuckets(0.001, 2, 15),
-  });
+  const record = cloudMetrics(registry);
   return new CloudClient({
     world,
     url,
@@ -43,11 +34,37 @@ export async function connectCloud(
     ...(ca !== undefined && { tls: async () => ({ ca: await readFile(ca, 'utf8') }) }),
     observer: {
       answered: (method, route, code, durationMs) => {
-        requests.with({ method, route, code }).inc();
-        duration.with({ method, route }).observe(durationMs / 1000);
+        record(method, route, code, durationMs);
+        tracer?.call({
+          name: `cloud ${method} ${route}`,
+          durationMs,
+          isError: !(Number(code) < 400), // also without a response
+          attributes: { 'http.request.method': method, 'url.template': route, 'cloud.code': code },
+        });
       },
     },
   });
+}
+
+/** Declares the metrics of requests to the cloud. @returns a function that records one */
+export function cloudMetrics(
+  registry: Registry,
+): (method: string, route: string, code: string, durationMs: number) => void {
+  const requests = registry.counter({
+    name: 'vmwright_cloud_requests_total',
+    help: 'Requests to the private cloud; code is <error> without a response.',
+    labels: ['method', 'route', 'code'],
+  });
+  const duration = registry.histogram({
+    name: 'vmwright_cloud_request_duration_seconds',
+    help: 'Duration of requests to the private cloud.',
+    labels: ['method', 'route'],
+    buckets: exponentialBuckets(0.001, 2, 15),
+  });
+  return (method, route, code, durationMs) => {
+    requests.with({ method, route, code }).inc();
+    duration.with({ method, route }).observe(durationMs / 1000);
+  };
 }
 
 /** Reads the API key. @throws SettingsError if the file is unreadable or holds no key */

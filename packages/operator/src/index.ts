@@ -1,5 +1,6 @@
 /** The controllers of vmwright, and the operator that runs them. */
 
+export { declaredMetrics, type MetricSection } from './declared-metrics.ts';
 export type { ConditionDoc } from './docs/conditions.ts';
 export type { FieldDoc, RuleDoc } from './docs/fields.ts';
 export { type KindDoc, kindDocs } from './docs/kinds.ts';

@@ -25,6 +25,9 @@ const IMAGE_PHASES: Readonly<Record<ImagePhase, true>> = {
 };
 const GPUINFO_PHASES: Readonly<Record<GpuInfoPhase, true>> = { Reserved: true, Pending: true, Ended: true };
 
+/** Name of the gauge of objects. */
+export const OBJECTS = 'vmwright_objects';
+
 /** Declares `vmwright_build_info`. @param revision commit that the program was built from */
 export function buildMetrics(registry: Registry, revision: string): void {
   registry
@@ -43,7 +46,7 @@ export function objectMetrics(
   caches: Caches,
   kinds: Readonly<Record<'vm' | 'vmgroup' | 'kubevirt' | 'gpuinfo', boolean>>,
 ): void {
-  const metrics = new ObjectMetrics(registry, 'vmwright_objects');
+  const metrics = new ObjectMetrics(registry, OBJECTS);
   if (kinds.vm)
     metrics.count(caches.get(VM), {
       phases: Object.keys(VM_PHASES),

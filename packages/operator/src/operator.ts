@@ -17,6 +17,7 @@ import { controlKubevirt } from './kubevirt/controllers.ts';
 import { buildMetrics, objectMetrics } from './metrics.ts';
 import type { AddressSettings } from './settings/endpoints.ts';
 import type { Settings } from './settings/settings.ts';
+import { startTracing } from './tracing/tracing.ts';
 import { connectVcenters } from './vcenter/connect.ts';
 import { openComputeFacts } from './vcenter/pooled-compute-facts.ts';
 import { VERSION } from './version.ts';
@@ -46,12 +47,15 @@ export async function runOperator(
     level: logLevel,
     ...(logFormat === 'text' && { format: textLine }),
   });
+  await using tracing = await startTracing(given.tracing, { world, log, name: NAME, version: VERSION });
+  const tracer = tracing?.tracer;
   let settings = given;
   const manager = new Manager({
     world,
     access,
     name: NAME,
     log,
+    tracer,
     ...(namespaces && { namespaces }),
     ...(election && { election: { name: NAME, namespace, ...election } }),
     status: {
@@ -91,7 +95,7 @@ export async function runOperator(
   else {
     const { url, refreshMs, sweepMs, timeoutMs, unknownAfterMs, concurrency } = settings.cloud;
     if (url.startsWith('http:')) log.warn({ url }, 'The API key is sent to the cloud unencrypted; use https');
-    const cloud = backends.use(await connectCloud(world, settings.cloud, manager.registry));
+    const cloud = backends.use(await connectCloud(world, settings.cloud, manager.registry, tracer));
     manager.admit(VM, admitVms(cloud, cluster, log));
     controlVms(manager, { ...common, cloud, refreshMs, timeoutMs, unknownAfterMs, concurrency });
     collectVmGarbage(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });
@@ -101,10 +105,10 @@ export async function runOperator(
   const events = new Channel();
   const enqueue = (key: string) => events.enqueue(key);
   const vcenters =
-    vsphere && backends.use(await connectVcenters(world, log, vsphere, manager.registry, enqueue));
+    vsphere && backends.use(await connectVcenters(world, log, vsphere, manager.registry, enqueue, tracer));
   if (settings.vsphere !== undefined && vcenters !== undefined) {
     const { sweepMs } = settings.vsphere;
-    controlVmGroups(manager, { ...common, vcenters, events, concurrency: VMGROUP_WORKERS });
+    controlVmGroups(manager, { ...common, tracer, vcenters, events, concurrency: VMGROUP_WORKERS });
     collectVmGroupGarbage(manager, { ...common, vcenters, everyMs: sweepMs, graceMs: sweepMs });
   }
   if (settings.kubevirt !== undefined) controlKubevirt(manager, { world, namespace, ...settings.kubevirt });

@@ -1,4 +1,3 @@
-import type { ExternalResources } from '@vmwright/runtime';
 import {
   type Access,
   Client,
@@ -12,6 +11,7 @@ import {
 import { ageText } from './age.ts';
 import { connectCloud } from './cloud.ts';
 import { clusterIdOf, NAME } from './declarations.ts';
+import { type AuditedResources, auditOrphan } from './garbage.ts';
 import type { Settings } from './settings/settings.ts';
 import { table } from './table.ts';
 import { connectVcenters } from './vcenter/connect.ts';
@@ -60,7 +60,7 @@ export async function withOrphans(
   const cluster = settings.cluster ?? (await clusterIdOf(client));
   const registry = new Registry();
   const all: Orphan[] = [];
-  const add = async <T>(kind: Kind, external: ExternalResources<T>, graceMs: number) => {
+  const add = async <T>(kind: Kind, external: AuditedResources<T>, graceMs: number) => {
     const { namespaces } = settings;
     const { orphans, forbidden, isOrphan } = await findOrphans({
       client,
@@ -78,12 +78,16 @@ export async function withOrphans(
       all.push({
         ...rowOf(kind, external, item),
         keptBecause: keptBecause(item, external, graceMs, world.now()),
-        remove: () =>
-          removeOrphan({
+        remove: async () => {
+          const removed = await removeOrphan({
             ...{ item, external, signal },
             isRemovable: (newest) => isOrphan(newest) && external.isHeld?.(newest) !== true,
             assertLeader: () => signal.throwIfAborted(),
-          }),
+          });
+          if (removed === undefined) return false;
+          auditOrphan(log, kind, external, removed, { act: 'delete', reason: 'vmwright orphans --delete' });
+          return true;
+        },
       });
   };
   if (settings.cloud !== undefined) {
@@ -100,7 +104,7 @@ export async function withOrphans(
   await use(all);
 }
 
-function rowOf<T>(kind: Kind, external: ExternalResources<T>, item: T): OrphanRow {
+function rowOf<T>(kind: Kind, external: AuditedResources<T>, item: T): OrphanRow {
   const { uid = '', namespace = '', name = '' } = external.ownerOf(item) ?? {};
   return {
     ...{ kind: kind.kind, id: external.idOf(item), what: external.describe(item) },
@@ -110,7 +114,7 @@ function rowOf<T>(kind: Kind, external: ExternalResources<T>, item: T): OrphanRo
 
 function keptBecause<T>(
   item: T,
-  { isHeld, createdAt }: Pick<ExternalResources<T>, 'isHeld' | 'createdAt'>,
+  { isHeld, createdAt }: Pick<AuditedResources<T>, 'isHeld' | 'createdAt'>,
   graceMs: number,
   now: number,
 ): string | undefined {

@@ -315,7 +315,11 @@ test('orphans deletes only with --delete --yes, and only machines without an obj
   expect(await names()).toEqual(['foreign', 'old', 'web']);
   const deleted = await call(['orphans', '--delete', '--yes', '-o', 'json', ...SETTINGS], operator);
   expect(JSON.parse(deleted.stdout)).toMatchObject([{ id, isDeleted: true }]);
-  expect(deleted.stderr).toContain(`deleted server 'old' (${id})`);
+  const uid = labels['vmwright.dev/uid'];
+  expect(JSON.parse(deleted.stderr)).toMatchObject({
+    ...{ audit: 'delete', kind: 'VM', object: 'default/old', uid, machine: id, machineName: 'old' },
+    reason: 'vmwright orphans --delete',
+  });
   await expect.poll(names).toEqual(['foreign', 'web']);
   await client.delete(foreign.id);
   expect((await call(['orphans', '--yes', ...SETTINGS], operator)).stderr).toContain(

@@ -2,19 +2,30 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { request } from 'node:https';
 import { fileURLToPath } from 'node:url';
+import { declaredMetrics } from '@vmwright/operator';
 import { field, freePort } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Collector, startCollector } from './collector.ts';
 import { SYSTEM } from './installed.ts';
+import { auditLines } from './log-lines.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 let env: WithCloud;
 let port: number;
+let collector: Collector;
 
 beforeAll(async () => {
   port = await freePort();
-  env = await install({ args: [`--metrics-bind-address=127.0.0.1:${port}`, '--vm-refresh=1s'] });
+  collector = await startCollector();
+  env = await install({
+    args: [`--metrics-bind-address=127.0.0.1:${port}`, '--vm-refresh=1s'],
+    env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
+  });
 }, 180_000);
-afterAll(() => env[Symbol.asyncDispose]());
+afterAll(async () => {
+  await env?.[Symbol.asyncDispose]();
+  await collector?.[Symbol.asyncDispose]();
+});
 
 const value = (text: string, series: string) =>
   text
@@ -39,6 +50,9 @@ test('the metrics contain objects by phase, certificate expiry and build', async
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'other');
   await expect.poll(phases).toEqual(['0', '1', '0', '0', '0', '0']);
   const text = await metrics();
+  const declared = declaredMetrics().flatMap((section) => section.metrics.map(({ name }) => name));
+  const exposed = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
+  expect(exposed.filter((name) => !declared.includes(name ?? ''))).toEqual([]);
   // The VmGroup controller does not run.
   expect(text).not.toContain('kind="VmGroup"');
   expect(
@@ -51,6 +65,65 @@ test('the metrics contain objects by phase, certificate expiry and build', async
     const series = `vmwright_webhook_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`;
     expect(Number(value(text, series))).toBeGreaterThan(Date.now() / 1000 + 86_400);
   }
+});
+
+test('a create and a delete of a machine leave exactly one audit line each', async () => {
+  const vm = await env.vm('audited', 'vmaudited');
+  const running = await env.until('audited', (each) => field(each, 'status', 'opStatus') === 'Running');
+  await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'audited');
+  const { uid } = vm.metadata;
+  const line = {
+    ...{ level: 'info', kind: 'VM', object: 'default/audited', uid, generation: expect.any(Number) },
+    ...{ resource: 'Server', machine: field(running, 'status', 'vmId'), machineName: 'vmaudited' },
+  };
+  expect(await auditLines(env.operator, 'default/audited')).toMatchObject([
+    { ...line, audit: 'create', msg: 'Creating machine', reason: 'the VM has no machine' },
+    { ...line, audit: 'delete', msg: 'Deleting machine', reason: 'the VM is being deleted' },
+  ]);
+});
+
+test('a collector receives a span for a reconcile, with its requests to the API server and the cloud', async () => {
+  const vm = await env.vm('traced', 'vmtraced');
+  await env.until('traced', (each) => field(each, 'status', 'opStatus') === 'Running');
+  const created = () => {
+    const call = collector.spans.find(
+      ({ name, traceId }) => name === 'cloud POST /servers' && reconcileOf(traceId) !== undefined,
+    );
+    return call && reconcileOf(call.traceId);
+  };
+  const reconcileOf = (traceId: string) =>
+    collector.spans.find(
+      (span) => span.traceId === traceId && span.attributes['k8s.object.uid'] === vm.metadata.uid,
+    );
+  await expect.poll(created, { timeout: 15_000 }).toMatchObject({
+    name: 'reconcile vm',
+    parent: '',
+    attributes: {
+      ...{ 'k8s.resource': 'vms.samplecontroller.k8s.io', 'k8s.namespace.name': 'default' },
+      ...{ 'k8s.object.name': 'traced' },
+    },
+  });
+  const reconcile = created();
+  const calls = collector.spans.filter(({ parent }) => parent === reconcile?.id);
+  expect(calls.map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['cloud GET /check/{name}', 'cloud POST /servers', 'kube-apiserver PATCH']),
+  );
+  const write = calls.find(({ name }) => name === 'kube-apiserver PATCH');
+  expect(write?.attributes).toMatchObject({
+    'url.path': expect.stringContaining('/namespaces/default/vms/traced'),
+    'http.response.status_code': 200,
+  });
+  for (const { durationMs } of calls) expect(durationMs).toBeLessThanOrEqual(reconcile?.durationMs ?? 0);
+  expect([...collector.services]).toEqual(['vmwright']);
+});
+
+test('the debug endpoints of a local port show the queues and the operations in flight', async () => {
+  const statusPort = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(
+    await readFile(env.operator.log, 'utf8'),
+  )?.[1];
+  const get = async (path: string) => (await fetch(`http://127.0.0.1:${statusPort}${path}`)).json();
+  expect(await get('/debug/queues')).toEqual({ vm: expect.any(Array), 'vm-deletion-status': [] });
+  expect(await get('/debug/operations')).toEqual({});
 });
 
 test('metrics over HTTPS need a token with the shipped metrics-reader role', async () => {

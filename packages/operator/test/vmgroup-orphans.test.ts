@@ -28,7 +28,13 @@ test('vmwright orphans --delete --yes deletes machines without a group, and keep
   expect(stdout).toMatch(
     new RegExp(`default/${held.id} .* a user moved it or turned it into a template$`, 'm'),
   );
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("deleted machine '") });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^\{.*\}$/m) });
+  const lines = stderr.split('\n').flatMap((line) => (line.includes('"audit"') ? [JSON.parse(line)] : []));
+  const about = { audit: 'delete', kind: 'VmGroup', reason: 'vmwright orphans --delete' };
+  expect(lines).toMatchObject([
+    { ...about, resource: 'VirtualMachine', object: 'default/web' },
+    { ...about, resource: 'Folder', object: 'default/-', machineName: 'default-web' },
+  ]);
   expect(stderr).not.toContain(held.id);
   expect((await env.machines()).map(({ id }) => id)).toEqual([held.id]);
   const after = await vmwright(['orphans', '-o', 'json', ...ARGS], variables);

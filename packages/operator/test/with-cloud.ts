@@ -21,12 +21,17 @@ export interface WithCloud extends Installed, AsyncDisposable {
 }
 
 export async function install(
-  options: { readonly cloud?: CloudOptions; readonly args?: readonly string[] } = {},
+  options: {
+    readonly cloud?: CloudOptions;
+    readonly args?: readonly string[];
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
 ): Promise<WithCloud> {
   await using stack = new AsyncDisposableStack();
   const cloud = stack.use(await startCloud(options.cloud));
   const client = stack.use(new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: cloud.apiKey }));
-  const base = await installed(stack, { cloud, ...(options.args && { args: options.args }) });
+  const { cloud: _, ...rest } = options;
+  const base = await installed(stack, { ...rest, cloud });
   const { cluster } = base.controlPlane;
   const owned = stack.move();
   return {

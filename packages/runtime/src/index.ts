@@ -58,7 +58,12 @@ export {
   EventRecorder,
   type EventRecorderOptions,
 } from './events/recorder.ts';
-export { type CollectorOptions, collectGarbage } from './gc/collector.ts';
+export {
+  type CollectorMetrics,
+  type CollectorOptions,
+  collectGarbage,
+  collectorMetrics,
+} from './gc/collector.ts';
 export type { ExternalResources, Owner } from './gc/external-resources.ts';
 export { type FindOrphansOptions, type FoundOrphans, findOrphans } from './gc/orphans.ts';
 export { type RemoveOrphanOptions, removeOrphan } from './gc/remove-orphan.ts';
@@ -140,6 +145,7 @@ export {
   type Item,
   LOW,
   NORMAL,
+  type QueuedKey,
   type QueueObserver,
   type RetryOptions,
   WorkQueue,

@@ -30,6 +30,7 @@ export {
   ensurePoweredOff,
   ensurePoweredOn,
   ignoreFaults,
+  type MachineChange,
 } from './machines/ensure.ts';
 export type { Machines, ShutDownOptions, TaskRef } from './machines/machines.ts';
 export type { CloneOptions, MachineConfig } from './machines/specs.ts';

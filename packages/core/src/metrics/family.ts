@@ -12,6 +12,14 @@ export interface Series {
   lines(name: string, labels: string): string;
 }
 
+/** Description of a metric, for documentation. */
+export interface MetricDescription {
+  readonly name: string;
+  readonly type: MetricType;
+  readonly help: string;
+  readonly labels: readonly string[];
+}
+
 /** Thrown when a metric is declared with an invalid name, label or bucket, or twice. */
 export class MetricError extends Error {
   readonly code = 'METRIC';
@@ -57,6 +65,10 @@ export class Family<S extends Series, L extends string> {
   /** Returns the series with these labels. Hot paths should keep the result: the lookup costs more than an update. */
   with(labels: Readonly<Record<L, string>>): S {
     return this.#seriesOf(this.#labels.map((label) => `${label}="${escapeValue(labels[label])}"`).join(','));
+  }
+
+  describe(): MetricDescription {
+    return { name: this.name, type: this.#type, help: this.#help, labels: this.#labels };
   }
 
   text(): string {

@@ -1,4 +1,4 @@
-import { Family, type FamilyOptions, MetricError } from './family.ts';
+import { Family, type FamilyOptions, type MetricDescription, MetricError } from './family.ts';
 import { Counter, Gauge, Histogram } from './series.ts';
 
 export interface HistogramOptions<L extends string> extends FamilyOptions<L> {
@@ -23,7 +23,7 @@ export class Registry {
   /** Content type of `text()`. */
   static readonly contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
-  readonly #families = new Map<string, { text(): string }>();
+  readonly #families = new Map<string, { text(): string; describe(): MetricDescription }>();
   readonly #beforeText: (() => void)[] = [];
 
   counter<const L extends string = never>(options: FamilyOptions<L>): Family<Counter, L> {
@@ -57,7 +57,12 @@ export class Registry {
     return text;
   }
 
-  #add<F extends { readonly name: string; text(): string }>(family: F): F {
+  /** Describes all metrics in the order of their declaration, also those without a series. */
+  describe(): readonly MetricDescription[] {
+    return [...this.#families.values()].map((family) => family.describe());
+  }
+
+  #add<F extends { readonly name: string; text(): string; describe(): MetricDescription }>(family: F): F {
     if (this.#families.has(family.name)) throw new MetricError(`metric ${family.name} is already registered`);
     this.#families.set(family.name, family);
     return family;

@@ -41,12 +41,10 @@ async function removeAll(deletable: readonly Orphan[]): Promise<readonly string[
   const removed: string[] = [];
   for (const { id, what, remove } of deletable)
     try {
-      if (await remove()) removed.push(id);
-      console.error(
-        removed.includes(id)
-          ? `deleted ${what} (${id})`
-          : `kept ${what} (${id}): it is gone already, has an owner again, or a user took it over`,
-      );
+      if (await remove())
+        removed.push(id); // which logs an audit line
+      else
+        console.error(`kept ${what} (${id}): it is gone already, has an owner again, or a user took it over`);
     } catch (error) {
       process.exitCode = 1;
       console.error(`vmwright: deleting ${what} (${id}) failed: ${messageOf(error)}; repeat the command`);

@@ -27,6 +27,7 @@ export function isOwnedBy(child: KubeObject, { metadata: { uid } }: KubeObject):
 /**
  * Removes the owner reference from a child, so that the garbage collector does not delete it with its owner.
  * @param more further changes of its metadata
+ * @returns whether the child exists
  */
 export async function disown(
   kind: Kind,
@@ -34,9 +35,9 @@ export async function disown(
   owner: KubeObject,
   client: Pick<Client, 'mergePatch'>,
   more: object = {},
-): Promise<void> {
+): Promise<boolean> {
   const { resourceVersion, ownerReferences = [] } = child.metadata;
   const others = ownerReferences.filter(({ uid }) => uid !== owner.metadata.uid);
   const metadata = { ...more, resourceVersion, ownerReferences: others };
-  await ignoreNotFound(client.mergePatch(kind, child.metadata, { metadata }));
+  return (await ignoreNotFound(client.mergePatch(kind, child.metadata, { metadata }))) !== undefined;
 }

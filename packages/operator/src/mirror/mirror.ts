@@ -1,4 +1,4 @@
-import type { BackoffOptions, Logger, Manager, ObjectCache, World } from '@vmwright/runtime';
+import type { BackoffOptions, Logger, Manager, ObjectCache, Tracer, World } from '@vmwright/runtime';
 import type { Database } from './database.ts';
 import { type DeadLetter, DeadLetters } from './dead-letters.ts';
 import type { StatusMapping } from './mapping.ts';
@@ -12,6 +12,8 @@ import { indexByVapp, VAPP_INDEX } from './vm-rows.ts';
 export interface MirrorOptions extends PlanOptions {
   readonly world: World;
   readonly log: Logger;
+  /** Records batches as spans. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   readonly database: Database;
   readonly mapping: StatusMapping;
   /** Maximum number of batches in flight. */
@@ -59,6 +61,7 @@ export class Mirror {
       isConnected: this.#term?.isConnected ?? false,
       lastComparisonSeconds: (this.#term?.lastComparisonAt ?? 0) / 1_000,
     }));
+    manager.showOperations('vm-status', () => this.#term?.inFlight ?? []);
     this.#vms.subscribe((event) => this.#term?.onChange(event));
     manager.add({
       name: 'vm-status',

@@ -10,9 +10,12 @@ import {
   type Replicas,
   type World,
 } from '@vmwright/runtime';
+import { startTracing } from '../tracing/tracing.ts';
+import { VERSION } from '../version.ts';
 import { Mirror } from './mirror.ts';
 import { PostgresDatabase } from './postgres/database.ts';
 import type { MirrorSettings } from './settings.ts';
+import { tracedDatabase } from './traced-database.ts';
 
 /** Name of the program, its Lease and its service account. */
 export const NAME = 'ssvirt-vm-controller';
@@ -32,9 +35,11 @@ export async function runMirror(
 ): Promise<void> {
   const { namespaces, namespace, replicas, metrics, isEnabled } = settings;
   const log = jsonLogger({ clock: world, level: settings.logLevel });
+  await using tracing = await startTracing(settings.tracing, { world, log, name: NAME, version: VERSION });
+  const tracer = tracing?.tracer;
   let mirror: Mirror | undefined;
   const options: CommonOptions = {
-    ...{ world, access, log, name: NAME },
+    ...{ world, access, log, tracer, name: NAME },
     eventGroup: 'core',
     ...(namespaces && { namespaces }),
     status: {
@@ -55,12 +60,13 @@ export async function runMirror(
   const manager = new Manager({ ...options, ...(isEnabled && replicasOf(replicas, lease)) });
   if (isEnabled) {
     const { mapping, workers, baseMs, maxMs, resyncMs, settlingMs, statusEvents, database } = settings;
+    const postgres = new PostgresDatabase({ ...database, clock: world, identity: hostname() });
     mirror = new Mirror(manager, {
-      ...{ world, log, namespaces, mapping, workers, resyncMs, settlingMs, statusEvents },
+      ...{ world, log, tracer, namespaces, mapping, workers, resyncMs, settlingMs, statusEvents },
       claimMs: CLAIM_MS,
       backoff: { baseMs, maxMs },
       takesOver: replicas !== 'single',
-      database: new PostgresDatabase({ ...database, clock: world, identity: hostname() }),
+      database: tracer === undefined ? postgres : tracedDatabase(postgres, tracer, world),
     });
   } else log.info({}, 'The controller is disabled by CONTROLLER_ENABLED; waiting for the signal to stop');
   await manager.run(signal);

@@ -3,6 +3,7 @@ import { LEVELS, type Level } from '@vmwright/runtime';
 import { didYouMean } from '../settings/did-you-mean.ts';
 import { parseDuration } from '../settings/duration.ts';
 import type { AddressSettings } from '../settings/endpoints.ts';
+import { parseTracingSettings, type TracingSettings } from '../settings/tracing.ts';
 import {
   type Environment,
   invalidSetting,
@@ -37,6 +38,8 @@ export interface MirrorSettings {
   readonly settlingMs: number;
   readonly statusEvents: boolean;
   readonly logLevel: Level;
+  /** Settings of tracing; undefined if it is off. */
+  readonly tracing: TracingSettings | undefined;
   readonly database: DatabaseSettings;
 }
 
@@ -98,6 +101,7 @@ export function mirrorSettings(
     settlingMs: parseTime(...named(texts.settlingTime), 0),
     statusEvents: oneOf(texts.statusEvents, ['on', 'off']) === 'on',
     logLevel: oneOf(texts.logLevel, LEVELS),
+    tracing: parseTracingSettings(environment),
     database: databaseSettings(path, file, environment, fence, isEnabled || command === 'verify'),
   };
 }

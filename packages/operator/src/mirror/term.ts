@@ -120,6 +120,15 @@ export class Term {
     return 0;
   }
 
+  /** VMs with a change that is not committed, for debugging. */
+  get inFlight(): readonly object[] {
+    const now = this.#options.world.monotonic();
+    return [...this.#changedAt].map(([key, at]) => ({
+      ...{ object: key, forMs: Math.round(now - at), isInBatch: this.#inFlight.has(key) },
+      failures: this.#queue.failures(key),
+    }));
+  }
+
   get duplicateRows(): number {
     return this.#vmRows.duplicates;
   }
@@ -281,7 +290,13 @@ export class Term {
       const session = await this.#link.session(signal).catch(() => undefined);
       for (const key of keys) this.#inFlight.add(key);
       const isMirrored =
-        session !== undefined && (await this.#withSession(session, () => this.#mirror(session, keys)));
+        session !== undefined &&
+        (await this.#withSession(session, () => {
+          const mirror = () => this.#mirror(session, keys);
+          return (
+            this.#options.tracer?.span('mirror batch', { 'mirror.vms': keys.length }, mirror) ?? mirror()
+          );
+        }));
       for (const key of keys) {
         this.#inFlight.delete(key);
         if (!isMirrored) this.#queue.add(key);

@@ -16,6 +16,7 @@ import { type Flag, type Flags, parseFlags } from './flags.ts';
 import { type GpuInfoSettings, parseGpuInfoSettings } from './gpuinfo.ts';
 import { type KubevirtSettings, parseKubevirtSettings } from './kubevirt.ts';
 import { aliasOf, type ConfigFile, configFileOf, type Sources, sourcesOf } from './sources.ts';
+import { parseTracingSettings, type TracingSettings } from './tracing.ts';
 import {
   type Environment,
   invalidSetting,
@@ -42,6 +43,8 @@ export interface Settings {
   readonly logLevel: Level;
   /** Format of the log; undefined: text on a terminal, else JSON. */
   readonly logFormat: LogFormat | undefined;
+  /** Settings of tracing; undefined if it is off. */
+  readonly tracing: TracingSettings | undefined;
   /** Controllers that `--controllers` names. It is an error if one of them cannot run. */
   readonly named: ReadonlySet<ControllerName>;
   /** Controllers that do not run, because they are excluded or their settings are missing. */
@@ -89,6 +92,7 @@ export function settingsOf(flags: Flags, environment: Environment, config?: Conf
     revision: environment.VMWRIGHT_REVISION || 'unknown',
     logLevel: parseLevel(name('log-level'), text('log-level')),
     logFormat: parseLogFormat(name('log-format'), text('log-format')),
+    tracing: parseTracingSettings(environment),
     ...controllerSettings(sources),
   };
 }

@@ -5,6 +5,7 @@ export const GROUPS = [
   'General',
   'Leader election',
   'Endpoints',
+  'Traces',
   'VM',
   'VmGroup',
   'VirtualMachine and VMDiskImage',
@@ -331,6 +332,29 @@ export const VARIABLES: readonly VariableDescription[] = [
     group: 'General',
     description:
       'Proxies for the API server, the cloud and vCenter; see [Connections](runtime.md#connections).',
+  },
+  {
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    group: 'Traces',
+    description:
+      'URL of an OpenTelemetry collector (OTLP over HTTP), such as `http://collector:4318`. Without it, [tracing](endpoints.md#traces) is off.',
+  },
+  {
+    variable: 'OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG',
+    group: 'Traces',
+    description:
+      '`always_on`, the default, `always_off`, or `traceidratio` with the share of the traces to record, such as `0.1`.',
+  },
+  {
+    variable: 'OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES',
+    group: 'Traces',
+    description: 'Name of the service and further attributes of all spans.',
+  },
+  {
+    variable: 'OTEL_EXPORTER_OTLP_HEADERS',
+    group: 'Traces',
+    description: 'Headers of the requests to the collector, such as its token, from a Secret.',
+    isSecret: true,
   },
   {
     variable: 'CLOUD_API_KEY',

@@ -7,6 +7,7 @@ import {
   type Registry,
   schema,
   type TlsOptions,
+  type Tracer,
   type World,
 } from '@vmwright/runtime';
 import { isOutage, VcenterClient, type VcenterObserver } from '@vmwright/vsphere';
@@ -43,20 +44,21 @@ const FILE = object({
   ),
 });
 
-/** Creates the connections to all configured vCenters, with metrics of their calls. @throws SettingsError */
+/** Creates the connections to all configured vCenters, with metrics and, with a tracer, spans of their calls. @throws SettingsError */
 export async function connectVcenters(
   world: World,
   log: Logger,
   settings: VsphereSettings,
   registry: Registry,
   enqueue: (key: string) => void,
+  tracer?: Tracer,
 ): Promise<VCenterPool> {
   const { vcenter, file, placement, concurrency, timeoutMs } = settings;
   const all = [...(vcenter ? [vcenter] : []), ...(file === undefined ? [] : await vcentersIn(file))];
   const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index);
   if (twice !== undefined)
     throw new SettingsError(`two vCenters are named '${twice.name}'; give each its own name`);
-  const observe = observing(registry, log);
+  const observe = observing(registry, log, tracer);
   const vcenters: VCenter[] = [];
   for (const each of all) {
     const { name, server, namespaces } = each;
@@ -144,10 +146,37 @@ async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Pro
   }
 }
 
-function observing(registry: Registry, log: Logger): (vcenter: string) => VcenterObserver {
+function observing(
+  registry: Registry,
+  log: Logger,
+  tracer: Tracer | undefined,
+): (vcenter: string) => VcenterObserver {
+  const record = vcenterMetrics(registry);
+  return (vcenter) => ({
+    onCall: (method, code, durationMs) => {
+      record(vcenter, method, code, durationMs);
+      tracer?.call({
+        name: `vCenter ${method}`,
+        durationMs,
+        isError: code !== 'ok',
+        attributes: { 'rpc.method': method, 'vcenter.name': vcenter, 'vcenter.code': code },
+      });
+    },
+    onError: (error) => {
+      // Outages are logged at debug level here, because `VcenterHealth` logs each outage once.
+      const level = isOutage(error) ? 'debug' : 'warn';
+      log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');
+    },
+  });
+}
+
+/** Declares the metrics of calls to vCenters. @returns a function that records one */
+export function vcenterMetrics(
+  registry: Registry,
+): (vcenter: string, method: string, code: string, durationMs: number) => void {
   const requests = registry.counter({
     name: 'vmwright_vsphere_requests_total',
-    help: 'Calls to vCenter by method and result.',
+    help: 'Calls to vCenter by method and result: ok, the name of the fault, the HTTP status, or <error>.',
     labels: ['vcenter', 'method', 'code'],
   });
   const duration = registry.histogram({
@@ -156,15 +185,8 @@ function observing(registry: Registry, log: Logger): (vcenter: string) => Vcente
     labels: ['vcenter', 'method'],
     buckets: exponentialBuckets(0.001, 2, 18),
   });
-  return (vcenter) => ({
-    onCall: (method, code, durationMs) => {
-      requests.with({ vcenter, method, code }).inc();
-      duration.with({ vcenter, method }).observe(durationMs / 1000);
-    },
-    onError: (error) => {
-      // Outages are logged at debug level here, because `VcenterHealth` logs each outage once.
-      const level = isOutage(error) ? 'debug' : 'warn';
-      log[level]({ vcenter, error: String(error) }, 'Inventory watch failed, retrying');
-    },
-  });
+  return (vcenter, method, code, durationMs) => {
+    requests.with({ vcenter, method, code }).inc();
+    duration.with({ vcenter, method }).observe(durationMs / 1000);
+  };
 }

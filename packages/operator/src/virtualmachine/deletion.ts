@@ -9,12 +9,13 @@ import {
   Secret,
 } from '@vmwright/runtime';
 import { pauseOf } from '../annotations.ts';
+import { auditChild } from '../kubevirt/audit.ts';
 import { cascadingPolicyOf } from '../kubevirt/deletion.ts';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { controllerOf, disown, isOwnedBy } from '../kubevirt/ownership.ts';
 import { remove } from './execute.ts';
 import { childSelector, isInstanceOf, NO_CHILD_LABELS, secretName } from './identity.ts';
-import type { VirtualMachine } from './resource.ts';
+import { VirtualMachine } from './resource.ts';
 import { deletingStatus } from './status.ts';
 
 /** Requeue interval while children are deleted, as a safety net: their removal enqueues the VirtualMachine at once. */
@@ -45,16 +46,19 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
   }
   if (policy === 'Orphan') {
     for (const child of [...(await machineOf(vm, context)), ...(await dataOf(vm, context))])
-      await disown(child.kind, child.object, vm, context.client, {
-        uid: child.object.metadata.uid,
-        labels: NO_CHILD_LABELS,
-      });
+      if (
+        await disown(child.kind, child.object, vm, context.client, {
+          uid: child.object.metadata.uid,
+          labels: NO_CHILD_LABELS,
+        })
+      )
+        auditDeletion('orphan', child, vm, context);
     return undefined;
   }
   const remaining =
-    (await deleteAll(await machineOf(vm, context), context)) ??
+    (await deleteAll(await machineOf(vm, context), vm, context)) ??
     (await deleteInstance(vm, context)) ??
-    (await deleteAll(await dataOf(vm, context), context)) ??
+    (await deleteAll(await dataOf(vm, context), vm, context)) ??
     claimOf(vm, context);
   if (remaining === undefined) return undefined;
   await setStatus(
@@ -65,15 +69,34 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
 };
 
 /** Requests the deletion of children. @returns the first one, if there is any */
-async function deleteAll(children: readonly Child[], { client }: Context): Promise<string | undefined> {
-  for (const { kind, object } of children) {
+async function deleteAll(
+  children: readonly Child[],
+  vm: VirtualMachine,
+  context: Context,
+): Promise<string | undefined> {
+  for (const child of children) {
+    const { kind, object } = child;
     const { uid, resourceVersion, deletionTimestamp } = object.metadata;
     // The version is a precondition, because the garbage collector may have removed the owner reference since (`--cascade=orphan`).
-    if (deletionTimestamp === undefined)
-      await remove(client, kind, object.metadata, { uid, resourceVersion });
+    if (
+      deletionTimestamp === undefined &&
+      (await remove(context.client, kind, object.metadata, { uid, resourceVersion }))
+    )
+      auditDeletion('delete', child, vm, context);
   }
   const [first] = children;
   return first && describe(first);
+}
+
+/** Logs an act on a child, unless it is the Secret, which is no part of a machine. */
+function auditDeletion(
+  act: 'delete' | 'orphan',
+  { kind, object: child }: Child,
+  vm: VirtualMachine,
+  { log }: Context,
+): void {
+  if (kind === Secret) return;
+  auditChild(log, VirtualMachine, vm, { act, kind, child, reason: 'the VirtualMachine is being deleted' });
 }
 
 async function machineOf(vm: VirtualMachine, { client }: Context): Promise<readonly Child[]> {
@@ -101,7 +124,7 @@ async function deleteInstance(vm: VirtualMachine, context: Context): Promise<str
   const instance = await ignoreNotFound(context.client.get(KubevirtInstance, vm.metadata));
   if (instance === undefined || !isInstanceOf(instance, vm)) return undefined;
   const child = { kind: KubevirtInstance, object: instance };
-  if (isAbandoned(instance)) return deleteAll([child], context);
+  if (isAbandoned(instance)) return deleteAll([child], vm, context);
   const machine = await ignoreNotFound(context.client.get(KubevirtMachine, vm.metadata));
   // A machine that was taken from the VirtualMachine (`--cascade=orphan`) keeps its instance.
   const isForeign = machine !== undefined && isOwnedBy(instance, machine) && !isOwnedBy(machine, vm);

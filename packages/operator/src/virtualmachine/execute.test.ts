@@ -1,4 +1,4 @@
-import { AlreadyExistsError } from '@vmwright/runtime';
+import { AlreadyExistsError, silentLogger } from '@vmwright/runtime';
 import { expect, test } from 'vitest';
 import { execute } from './execute.ts';
 
@@ -17,5 +17,5 @@ test('an image that another VirtualMachine created at the same time is accepted 
   const image = { metadata: { namespace: 'work', name: 'base' }, spec };
   const event = { type: 'Normal', reason: 'ImageCreated', note: '' } as const;
   const client = { create, apply: unused, mergePatch: unused, delete: unused };
-  expect(await execute({ type: 'createImage', image, event }, vm, client)).toBeUndefined();
+  expect(await execute({ type: 'createImage', image, event }, vm, client, silentLogger)).toBeUndefined();
 });

@@ -9,15 +9,19 @@ import {
   type Kind,
   type KubeObject,
   keyOf,
+  type Logger,
+  NotFoundError,
   type ObjectRef,
   Secret,
 } from '@vmwright/runtime';
+import type { AuditedAct } from '../audit.ts';
+import { auditChild } from '../kubevirt/audit.ts';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
 import { NameConflictError } from './errors.ts';
-import type { VirtualMachine } from './resource.ts';
+import { VirtualMachine } from './resource.ts';
 
 /**
  * Checks that an object which an action creates does not belong to another owner. Must precede the first action, so that
@@ -42,9 +46,10 @@ export async function execute(
   action: Action,
   vm: VirtualMachine,
   client: Writer,
+  log: Logger,
 ): Promise<EventInput | undefined> {
   if (action.type !== 'createImage') {
-    await change(action, vm, client);
+    await change(action, vm, client, log);
     return undefined;
   }
   // Another VirtualMachine may create the same image at the same time.
@@ -56,43 +61,71 @@ async function change(
   action: Exclude<Action, { type: 'createImage' }>,
   vm: VirtualMachine,
   client: Writer,
+  log: Logger,
 ): Promise<void> {
   const { namespace, name } = vm.metadata;
+  const acted = (act: AuditedAct['act'], kind: Kind, child: KubeObject, reason: string) =>
+    auditChild(log, VirtualMachine, vm, { act, kind, child, reason });
   switch (action.type) {
     case 'applySecret':
       return void (await client.apply(Secret, action.secret));
-    case 'createVolume':
-      return void (await ignoreAlreadyExists(client.create(DataVolume, action.volume)));
-    case 'applyMachine':
-      return void (await client.apply(KubevirtMachine, action.machine));
-    case 'deleteVolume':
-      return remove(client, DataVolume, { namespace, name: action.name }, action);
+    case 'createVolume': {
+      const volume = await ignoreAlreadyExists(client.create(DataVolume, action.volume));
+      if (volume !== undefined) acted('create', DataVolume, volume, 'the machine has no root disk');
+      return;
+    }
+    case 'applyMachine': {
+      const machine = await client.apply(KubevirtMachine, action.machine);
+      if (action.isNew) acted('create', KubevirtMachine, machine, 'the VirtualMachine has no machine');
+      else acted('reconfigure', KubevirtMachine, machine, 'the machine differs from the spec');
+      return;
+    }
+    case 'deleteVolume': {
+      const ref = { namespace, name: action.name };
+      if (await remove(client, DataVolume, ref, action))
+        acted('delete', DataVolume, childOf(ref, action.uid), 'the clone of the disk has failed');
+      return;
+    }
     case 'resizeClaim': {
       const patch = {
         metadata: { uid: action.uid },
         spec: { resources: { requests: { storage: action.size } } },
       };
-      return void (await client.mergePatch(PersistentVolumeClaim, { namespace, name: action.name }, patch));
+      const ref = { namespace, name: action.name };
+      const claim = await client.mergePatch(PersistentVolumeClaim, ref, patch);
+      return acted('reconfigure', PersistentVolumeClaim, claim, 'the disk is smaller than the spec');
     }
-    case 'restart':
-      return remove(client, KubevirtInstance, { namespace, name }, { uid: action.uid });
+    case 'restart': {
+      const ref = { namespace, name };
+      if (await remove(client, KubevirtInstance, ref, { uid: action.uid }))
+        acted('restart', KubevirtInstance, childOf(ref, action.uid), 'a change needs a restart');
+      return;
+    }
   }
+}
+
+function childOf({ namespace = '', name }: ObjectRef, uid = ''): KubeObject {
+  return { metadata: { namespace, name, uid } };
 }
 
 /**
  * Deletes the object with this UID, and with this resource version if one is given. Does nothing if it is gone, has changed, or
  * was replaced by another one of the same name.
+ * @returns whether the API server accepted the deletion
  */
 export async function remove(
   client: Pick<Client, 'delete'>,
   kind: Kind,
   ref: ObjectRef,
   { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
-): Promise<void> {
+): Promise<boolean> {
   try {
-    await ignoreNotFound(client.delete(kind, ref, { uid, resourceVersion }));
+    await client.delete(kind, ref, { uid, resourceVersion });
+    return true;
   } catch (error) {
-    if (!(error instanceof ConflictError)) throw error; // Conflict: another UID or version
+    const isOther = error instanceof NotFoundError || error instanceof ConflictError; // Conflict: another UID or version
+    if (!isOther) throw error;
+    return false;
   }
 }
 

@@ -1,6 +1,6 @@
 import type { CloudClient, Server } from '@vmwright/cloud';
-import { collectGarbage, type ExternalResources, type Manager } from '@vmwright/runtime';
-import { GARBAGE, type GarbageOptions } from '../garbage.ts';
+import { collectGarbage, type Manager } from '@vmwright/runtime';
+import { type AuditedResources, GARBAGE, type GarbageOptions, onCollected } from '../garbage.ts';
 import { ignoreNotFound, toReconcileError } from './errors.ts';
 import { clusterLabels, nameOf, namespaceOf, ownerUid } from './identity.ts';
 import { VM } from './resource.ts';
@@ -13,16 +13,17 @@ export interface VmGarbageOptions extends GarbageOptions {
 
 /** Deletes servers that were created after their VM was deleted, and reports other servers without a VM. */
 export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options }: VmGarbageOptions): void {
+  const external = cloudServers(cloud, cluster);
   collectGarbage(manager, {
     ...options,
     ...GARBAGE,
-    ...{ name: 'vm-gc', metricPrefix: 'vmwright_vm', kind: VM },
-    external: cloudServers(cloud, cluster),
+    ...{ name: 'vm-gc', metricPrefix: 'vmwright_vm', kind: VM, external },
+    onCollected: onCollected(VM, external),
   });
 }
 
 /** Returns access to the servers that carry this cluster's ownership labels. */
-export function cloudServers(cloud: CloudClient, cluster: string): ExternalResources<Server> {
+export function cloudServers(cloud: CloudClient, cluster: string): AuditedResources<Server> {
   return {
     list: async (signal) => {
       const servers: Server[] = [];
@@ -35,6 +36,7 @@ export function cloudServers(cloud: CloudClient, cluster: string): ExternalResou
       return servers;
     },
     idOf: ({ id }) => id,
+    auditOf: ({ id, name }) => ({ resource: 'Server', machine: id, machineName: name }),
     describe: ({ name }) => `server '${name}'`,
     createdAt: ({ createdAt }) => new Date(createdAt),
     ownerOf: (server) => {

@@ -9,6 +9,7 @@ import {
   requeueAfter,
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
+import { type Act, audit } from '../audit.ts';
 import { type ConditionError, ignoreNotFound, toCondition, toReconcileError } from './errors.ts';
 import { NO_OWNERSHIP_LABELS } from './identity.ts';
 import { findOwned, type Observed, observeAnswer, remainingServers } from './observe.ts';
@@ -64,7 +65,7 @@ export class VmReconciler {
           return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
         }
         for (const action of actions)
-          observed = await this.#execute(action, vm, observed, cloud, { event: context.event, signal });
+          observed = await this.#execute(action, vm, observed, cloud, context, signal);
       }
     });
 
@@ -80,9 +81,13 @@ export class VmReconciler {
     }
     return this.#withCloud(vm, context, async (cloud) => {
       const servers = await remainingServers(cloud, vm, policy === 'Orphan');
-      for (const { id } of servers) {
+      for (const server of servers) {
+        const { id, state } = server;
         if (policy === 'Orphan') await ignoreNotFound(cloud.relabel(id, NO_OWNERSHIP_LABELS));
         else await ignoreNotFound(cloud.delete(id)); // repeated by every reconcile: the cloud may have lost the last request
+        const act = policy === 'Orphan' ? 'orphan' : 'delete';
+        if (act === 'orphan' || state !== 'deleting')
+          auditServer(context, vm, act, server, 'the VM is being deleted');
       }
       if (servers.length > 0 && policy !== 'Orphan') {
         const [cause = 'The cloud is deleting the machine'] = servers.flatMap(({ message }) => message ?? []);
@@ -102,7 +107,8 @@ export class VmReconciler {
     vm: VM,
     observed: Observed,
     cloud: CloudClient,
-    { event, signal }: Pick<ReconcileContext<VM>, 'event' | 'signal'>,
+    context: Pick<ReconcileContext<VM>, 'event' | 'log'>,
+    signal: AbortSignal,
   ): Promise<Observed> {
     const { inventory, onChanging } = this.#options;
     const { cluster } = observed;
@@ -115,18 +121,23 @@ export class VmReconciler {
         return this.#remember(await observeAnswer(cloud, cluster, vm, () => cloud.check(action.name)));
       case 'relabel': {
         const server = await ignoreNotFound(cloud.relabel(action.id, action.labels));
+        if (server !== undefined)
+          auditServer(context, vm, 'reconfigure', server, 'its ownership labels differ');
         return this.#remember({ cluster, server: server ?? { gone: action.id }, isRelabelled: true });
       }
       case 'create': {
         const send = () => cloud.create(action.server, action.key);
         const created = this.#remember(await observeAnswer(cloud, cluster, vm, send));
         if (created.server === undefined || 'gone' in created.server) return created;
-        event(vm, { type: 'Normal', reason: 'Created', note: `Created machine ${created.server.id}` });
+        const note = `Created machine ${created.server.id}`;
+        context.event(vm, { type: 'Normal', reason: 'Created', note });
+        auditServer(context, vm, 'create', created.server, 'the VM has no machine');
         onChanging();
         return created;
       }
       case 'delete':
         await ignoreNotFound(cloud.delete(action.id));
+        auditServer(context, vm, 'delete', action, 'it has failed and is replaced');
         onChanging();
         return { ...observed, isDeleted: true };
     }
@@ -171,6 +182,17 @@ export class VmReconciler {
     // A rejection has isOutage false, but it is an outage if the cloud rejects every list request.
     return error && { ...error, isOutage: true };
   }
+}
+
+function auditServer(
+  { log }: Pick<ReconcileContext<VM>, 'log'>,
+  { metadata, spec }: VM,
+  act: Act,
+  { id: machine }: { readonly id: string },
+  reason: string,
+): void {
+  const machineName = spec.vmname;
+  audit(log, { kind: VM.kind, metadata }, { act, resource: 'Server', machine, machineName, reason });
 }
 
 /**

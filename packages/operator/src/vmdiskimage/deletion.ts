@@ -2,6 +2,8 @@ import {
   type Caches,
   type Client,
   ignoreNotFound,
+  type Kind,
+  type KubeObject,
   keyOf,
   type Reconcile,
   type ReconcileContext,
@@ -9,6 +11,7 @@ import {
   requeueAfter,
 } from '@vmwright/runtime';
 import { pauseOf } from '../annotations.ts';
+import { auditChild } from '../kubevirt/audit.ts';
 import { cascadingPolicyOf, isNamespaceTerminating } from '../kubevirt/deletion.ts';
 import { DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import { controllerOf, disown } from '../kubevirt/ownership.ts';
@@ -27,6 +30,9 @@ const HELD_MS = 10 * 60_000;
 const REFERENCED_MS = 60_000;
 /** Requeue interval while children remain, as a safety net: their deletion enqueues the image. */
 const REMAINING_MS = 10_000;
+
+/** Reason of acts on the children of a deleted image, for the audit log. */
+const DELETED = 'the image is being deleted';
 
 /** Finalizer with which the garbage collector deletes children before their owner, whether or not the owner is in use. */
 const FOREGROUND = 'foregroundDeletion';
@@ -131,7 +137,8 @@ export class ImageFinalizer {
       return [...snapshots.map(snapshotChild), ...volumes.map(volumeChild)];
     };
     for (const child of children())
-      if (child.metadata.deletionTimestamp === undefined) await deleteChild(child, client, caches);
+      if (child.metadata.deletionTimestamp === undefined)
+        await deleteChild(child, image, DELETED, context, caches);
     const claims = claimsOf(image, caches).map(claimText);
     const cached = [...children().map(nameOf), ...claims];
     const remaining = cached.length > 0 ? cached : await unseenClaim(image, client);
@@ -148,7 +155,7 @@ export class ImageFinalizer {
    * Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. They are listed
    * from etcd: a child that a late watch has not delivered yet would be deleted with the image.
    */
-  async #orphan(image: VMDiskImage, { client, signal }: ReconcileContext<VMDiskImage>): Promise<Result> {
+  async #orphan(image: VMDiskImage, { client, signal, log }: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { caches, slots } = this.#options;
     const refreshed = [caches.get(DataVolume).refresh(signal), caches.get(VolumeSnapshot).refresh(signal)];
     const unlistable = (await Promise.all(refreshed)).flat();
@@ -158,8 +165,12 @@ export class ImageFinalizer {
         `the children of the image cannot be listed in the namespace ${own}, so it is not removed`,
       );
     const { volumes, snapshots } = childrenOf(image, caches);
-    for (const volume of volumes) await disown(DataVolume, volume, image, client);
-    for (const snapshot of snapshots) await disown(VolumeSnapshot, snapshot, image, client);
+    const orphan = async (kind: Kind, child: KubeObject) => {
+      if (await disown(kind, child, image, client))
+        auditChild(log, VMDiskImage, image, { act: 'orphan', kind, child, reason: DELETED });
+    };
+    for (const volume of volumes) await orphan(DataVolume, volume);
+    for (const snapshot of snapshots) await orphan(VolumeSnapshot, snapshot);
     await slots.release(image.metadata.uid ?? '', client);
     return undefined;
   }

@@ -1,12 +1,12 @@
 import {
   AlreadyExistsError,
   type Caches,
-  type Client,
   ignoreNotFound,
   type KubeObject,
   NotFoundError,
   type ReconcileContext,
 } from '@vmwright/runtime';
+import { auditChild } from '../kubevirt/audit.ts';
 import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { Child } from './cleanup.ts';
 import { rejectionOf } from './errors.ts';
@@ -16,6 +16,13 @@ import type { Action } from './plan.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
 import type { SyncSlots } from './sync-slots.ts';
+
+const CREATE_VOLUME = { act: 'create', kind: DataVolume, reason: 'the image is not imported' } as const;
+const CREATE_SNAPSHOT = {
+  act: 'create',
+  kind: VolumeSnapshot,
+  reason: 'the image has no snapshot to clone',
+} as const;
 
 export interface ExecutorOptions {
   readonly caches: Caches;
@@ -35,7 +42,7 @@ export class Executor {
   }
 
   async execute(action: Action, image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const { client } = context;
+    const { client, log } = context;
     const { caches, slots } = this.#options;
     const { uid = '' } = image.metadata;
     switch (action.type) {
@@ -45,11 +52,15 @@ export class Executor {
         await slots.release(uid, client);
         return { slot: 'none' };
       case 'createVolume':
-        return created(image, 'DataVolumeRejected', client.create(DataVolume, action.volume));
+        return created(image, 'DataVolumeRejected', client.create(DataVolume, action.volume), (child) =>
+          auditChild(log, VMDiskImage, image, { ...CREATE_VOLUME, child }),
+        );
       case 'createSnapshot':
-        return created(image, 'SnapshotRejected', client.create(VolumeSnapshot, action.snapshot));
+        return created(image, 'SnapshotRejected', client.create(VolumeSnapshot, action.snapshot), (child) =>
+          auditChild(log, VMDiskImage, image, { ...CREATE_SNAPSHOT, child }),
+        );
       case 'delete':
-        await deleteChild(action.child, client, caches);
+        await deleteChild(action.child, image, 'it belongs to an attempt that has ended', context, caches);
         return {};
       case 'prune':
         return this.#prune(image, context);
@@ -62,7 +73,7 @@ export class Executor {
    */
   async #prune(
     image: VMDiskImage,
-    { client, event, signal }: ReconcileContext<VMDiskImage>,
+    { client, event, signal, log }: ReconcileContext<VMDiskImage>,
   ): Promise<Result> {
     const { caches, metrics } = this.#options;
     const unlistable = await refreshUsers(caches, signal);
@@ -70,6 +81,8 @@ export class Executor {
     if (countReferences(usersOf(image, caches)).count > 0) return {};
     const { uid, resourceVersion } = image.metadata;
     await ignoreNotFound(client.delete(VMDiskImage, image.metadata, { uid, resourceVersion }));
+    const reason = 'no object refers to the image';
+    auditChild(log, VMDiskImage, image, { act: 'collect', kind: VMDiskImage, child: image, reason });
     const since = image.status?.unreferencedSince;
     const note = `Deleted the image, because no object has referred to it since ${since}`;
     event(image, { type: 'Normal', reason: 'Pruned', note });
@@ -84,14 +97,18 @@ export class Executor {
  * @throws ConflictError if the child has changed since it was cached
  */
 export async function deleteChild(
-  { childKind, metadata }: Child,
-  client: Pick<Client, 'delete'>,
+  child: Child,
+  image: VMDiskImage,
+  reason: string,
+  { client, log }: Pick<ReconcileContext<VMDiskImage>, 'client' | 'log'>,
   caches: Caches,
 ): Promise<void> {
+  const { childKind, metadata } = child;
   const kind = childKind === 'DataVolume' ? DataVolume : VolumeSnapshot;
   const { uid, resourceVersion } = metadata;
   try {
     await client.delete(kind, metadata, { uid, resourceVersion, propagation: 'Background' });
+    auditChild(log, VMDiskImage, image, { act: 'delete', kind, child, reason });
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     caches.get<DataVolume | VolumeSnapshot>(kind).onDelete(metadata, uid ?? '');
@@ -103,9 +120,10 @@ async function created(
   image: VMDiskImage,
   reason: 'DataVolumeRejected' | 'SnapshotRejected',
   creation: Promise<KubeObject>,
+  onCreated: (child: KubeObject) => void,
 ): Promise<Result> {
   try {
-    await creation;
+    onCreated(await creation);
     return {};
   } catch (error) {
     // Created by an earlier reconcile, or by the previous leader; the watch has not delivered it yet.

@@ -8,6 +8,7 @@ import {
   type Manager,
   Poller,
   statusChanged,
+  type Tracer,
   type World,
 } from '@vmwright/runtime';
 import { Liveness } from '../vcenter/liveness.ts';
@@ -28,6 +29,8 @@ const MAX_BACKOFF_MS = 60_000;
 export interface VmGroupControllerOptions {
   readonly world: World;
   readonly log: Logger;
+  /** Records operations as spans. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   readonly vcenters: VCenterPool;
   /** Channel into which vCenter watches, task limits and finished operations enqueue the keys of groups. */
   readonly events: Channel;
@@ -66,6 +69,7 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
   });
   const reconciler = new VmGroupReconciler({ ...options, enqueue: (key) => events.enqueue(key) });
   groups.subscribe((event) => reconciler.groupChanged(event));
+  manager.showOperations('vmgroup', () => reconciler.operations());
   manager.control({
     for: VmGroup,
     predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status

@@ -1,5 +1,5 @@
 import { collectGarbage, type Logger, type Manager } from '@vmwright/runtime';
-import { GARBAGE, type GarbageOptions } from '../garbage.ts';
+import { GARBAGE, type GarbageOptions, onCollected } from '../garbage.ts';
 import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
 import { VmGroup } from './resource.ts';
 import { vcenterResources } from './vcenter-resources.ts';
@@ -19,10 +19,11 @@ export function collectVmGroupGarbage(
   manager: Manager,
   { vcenters, cluster, log, ...options }: VmGroupGarbageOptions,
 ): void {
+  const external = vcenterResources(vcenters, { cluster, namespaces: options.namespaces }, log);
   collectGarbage(manager, {
     ...options,
     ...GARBAGE,
-    ...{ name: 'vmgroup-gc', metricPrefix: 'vmwright_vmgroup', kind: VmGroup },
-    external: vcenterResources(vcenters, { cluster, namespaces: options.namespaces }, log),
+    ...{ name: 'vmgroup-gc', metricPrefix: 'vmwright_vmgroup', kind: VmGroup, external },
+    onCollected: onCollected(VmGroup, external),
   });
 }

@@ -1,11 +1,20 @@
-import type { Fence, Logger, Permit, World } from '@vmwright/runtime';
+import type { Fence, KubeObject, Logger, Permit, Tracer, World } from '@vmwright/runtime';
 import type { ChangeOptions, Ref } from '@vmwright/vsphere';
+import type { Act } from '../audit.ts';
 import { ReportedError } from '../vcenter/errors.ts';
+import { instanceUuid } from '../vcenter/ownership.ts';
 import { Backoffs, type BackoffTarget } from './backoffs.ts';
 import { type EventCause, OperationCancelledError, ResizeRejectedError } from './errors.ts';
 import { OperationLog } from './operation-log.ts';
-import type { Replica, VmGroup } from './resource.ts';
+import { type Replica, VmGroup } from './resource.ts';
 import type { ActionType, Operating } from './slots.ts';
+
+/**
+ * Called when vCenter has accepted an act.
+ * @param task the vCenter task; undefined if there is none, as for the shutdown of a guest
+ * @param act undefined for a task that another process, or an earlier term, started
+ */
+export type OnAct = (task: Ref<'Task'> | undefined, act: Act | undefined) => void;
 
 /** An operation on the machine of a slot, from the first request to the end of its last vCenter task. */
 export interface Operation {
@@ -14,12 +23,14 @@ export interface Operation {
   readonly machine: string;
   /** Description of the operation for messages, such as "powering on machine x". */
   readonly attempt: string;
+  /** Why the operation is needed, for the audit log. */
+  readonly reason: string;
   /**
    * Runs the operation to its end.
-   * @param onTask called with each vCenter task as it starts
+   * @param onAct called with each act as vCenter accepts it
    * @param scope signal and fence of the operation, to be passed to every call
    */
-  readonly run: (onTask: (task: Ref<'Task'>) => void, scope: ChangeOptions) => Promise<void>;
+  readonly run: (onAct: OnAct, scope: ChangeOptions) => Promise<void>;
   /** Returns whether the inventory shows the result. */
   readonly isVisible: () => boolean;
   /** Returns, after success, whether the operation proved that vCenter has no machine of the slot. @default false */
@@ -29,6 +40,8 @@ export interface Operation {
 export interface GroupInFlightOptions {
   readonly world: Pick<World, 'monotonic' | 'random' | 'after'>;
   readonly log: Logger;
+  /** Records operations as spans. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   readonly enqueue: (key: string) => void;
   readonly key: string;
   readonly group: VmGroup;
@@ -36,6 +49,9 @@ export interface GroupInFlightOptions {
 }
 
 interface Running extends Operating {
+  readonly machine: string;
+  /** When the operation started, on the monotonic clock. */
+  readonly startedAt: number;
   /** Closes when the operation ends or is cancelled, or when its leadership term ends. */
   readonly fence: Fence;
   task: string | undefined;
@@ -71,11 +87,11 @@ const CLAIM_VISIBLE_WITHIN_MS = 10_000;
 export class GroupInFlight {
   readonly backoffs: Backoffs;
   readonly #options: Omit<GroupInFlightOptions, 'group'>;
-  readonly #uid: string | undefined;
   readonly #running = new Map<number, Running>();
   /** Slots without a machine anywhere in vCenter. */
   readonly #gone = new Set<number>();
-  #generation: number | undefined;
+  /** Metadata of the group as last reconciled. */
+  #metadata: KubeObject['metadata'];
   #size: string;
   #template: { readonly name: string; readonly id: string } | undefined;
   #claim: { readonly folder: Ref<'Folder'>; readonly at: number } | undefined;
@@ -84,8 +100,7 @@ export class GroupInFlight {
 
   constructor({ group, ...options }: GroupInFlightOptions) {
     this.#options = options;
-    this.#uid = group.metadata.uid;
-    this.#generation = group.metadata.generation;
+    this.#metadata = group.metadata;
     this.#size = sizeOf(group);
     this.backoffs = new Backoffs(options.world);
   }
@@ -97,7 +112,7 @@ export class GroupInFlight {
 
   /** Returns whether this is the state of the same object (UID), instead of an earlier object with the same name. */
   isOfObject({ metadata }: VmGroup): boolean {
-    return this.#uid === metadata.uid;
+    return this.#metadata.uid === metadata.uid;
   }
 
   /** Whether any operation is in flight. */
@@ -107,10 +122,10 @@ export class GroupInFlight {
 
   /** Resets the back-offs when the spec has changed. A rejected size is retried only when the size has changed. */
   specObserved(group: VmGroup): void {
-    const { generation } = group.metadata;
-    if (this.#generation === generation) return;
+    const isSameSpec = this.#metadata.generation === group.metadata.generation;
+    this.#metadata = group.metadata;
+    if (isSameSpec) return;
     const isSameSize = this.#size === sizeOf(group);
-    this.#generation = generation;
     this.#size = sizeOf(group);
     this.backoffs.resetAll(isSameSize ? 'size' : undefined);
   }
@@ -133,6 +148,16 @@ export class GroupInFlight {
       if (succeededAt !== undefined && (isVisible() || now - succeededAt > VISIBLE_WITHIN_MS))
         this.#running.delete(slot);
     return this.#running;
+  }
+
+  /** Returns the operations in flight, for debugging. */
+  list(): readonly object[] {
+    const { world, key } = this.#options;
+    const now = world.monotonic();
+    return [...this.#running].map(([slot, { type, machine, task, startedAt, succeededAt }]) => ({
+      ...{ object: key, slot, operation: type, machine, task, forMs: Math.round(now - startedAt) },
+      isWaitingForInventory: succeededAt !== undefined,
+    }));
   }
 
   /** Whether vCenter has finished all operations, but the inventory does not show all results yet. */
@@ -212,17 +237,25 @@ export class GroupInFlight {
    * @returns a promise that resolves when vCenter has started a task, or when the operation has ended
    */
   start(slot: number, operation: Operation, permit: Permit): Promise<void> {
-    const { world, key, enqueue, term } = this.#options;
-    const { type, attempt, run, isVisible, provesGone } = operation;
+    const { world, key, enqueue, term, tracer } = this.#options;
+    const { type, machine, attempt, isVisible, provesGone } = operation;
     const fence = term.nested();
-    const running: Running = { type, isVisible, fence, task: undefined, succeededAt: undefined };
-    const log = new OperationLog(this.#options, key, operation);
+    const running: Running = {
+      ...{ type, machine, isVisible, fence },
+      ...{ startedAt: world.monotonic(), task: undefined, succeededAt: undefined },
+    };
+    const log = new OperationLog(this.#options, {
+      ...operation,
+      object: { kind: VmGroup.kind, metadata: this.#metadata },
+      machineId: instanceUuid(this.#metadata.uid ?? '', slot),
+    });
     this.#running.set(slot, running);
     this.#gone.delete(slot);
     const started = Promise.withResolvers<void>();
-    const onTask = (task: Ref<'Task'>) => {
+    const onAct: OnAct = (task, act) => {
+      log.acted(task?.value, act);
+      if (task === undefined) return;
       running.task = task.value;
-      log.started(task.value);
       started.resolve();
     };
     const permitTimer = world.after(PERMIT_MS, () => permit.release());
@@ -241,7 +274,10 @@ export class GroupInFlight {
     for (const target of targets.all) this.backoffs.setRetrying(target, true);
     // The result of a cancelled operation is ignored, because it says nothing about vCenter or the machine.
     const counts = () => fence.isOpen && this.#running.get(slot) === running;
-    run(onTask, { signal: fence.signal, assertLeader: () => fence.assertOpen() }).then(
+    const scope = { signal: fence.signal, assertLeader: () => fence.assertOpen() };
+    // A span of its own: the operation outlives the reconcile that starts it.
+    const run = () => operation.run(onAct, scope);
+    (tracer?.span(`vmgroup ${type}`, { 'k8s.object.name': key, 'machine.name': machine }, run) ?? run()).then(
       () => {
         running.succeededAt = world.monotonic();
         log.succeeded();

@@ -2,6 +2,7 @@ import { collectingLogger, Fence } from '@vmwright/runtime';
 import { type ChangeOptions, FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
 import { ReportedError } from '../vcenter/errors.ts';
+import { instanceUuid } from '../vcenter/ownership.ts';
 import { type EventCause, OperationCancelledError, ResizeRejectedError } from './errors.ts';
 import type { Operation } from './group-in-flight.ts';
 import { InFlight } from './in-flight.ts';
@@ -56,8 +57,9 @@ function pending(type: Operation['type'] = 'clone') {
     type,
     machine: 'web-0',
     attempt: 'trying',
-    run: (onTask) => {
-      onTask(TASK);
+    reason: 'a test',
+    run: (onAct) => {
+      onAct(TASK, type === 'remove' ? 'delete' : 'create');
       return promise;
     },
     isVisible: () => inventory.isVisible,
@@ -264,7 +266,7 @@ describe('an operation', () => {
     expect([...inFlight.of(KEY, group(), term).gone([])]).toEqual([]);
   });
 
-  test('is logged with its vCenter task, and a failure with the time until the retry', async () => {
+  test('leaves an audit line with its vCenter task, and a failure with the time until the retry', async () => {
     const { state, enqueued, permit, lines, world } = start();
     const failing = pending();
     await state.start(0, failing.operation, permit);
@@ -275,13 +277,15 @@ describe('an operation', () => {
     await state.start(0, operation, permit);
     resolve();
     await expect.poll(() => enqueued).toHaveLength(2);
-    const fields = { vmgroup: KEY, machine: 'web-0', task: 'task-1' };
+    const machine = instanceUuid('u-1', 0);
+    const fields = { kind: 'VmGroup', object: KEY, machine, machineName: 'web-0', task: 'task-1' };
+    const audited = { ...fields, uid: 'u-1', generation: 1, resource: 'VirtualMachine', reason: 'a test' };
     const failed = { error: 'no space left', tookMs: 1_500, retryInMs: 1_000 };
     expect(lines).toMatchObject([
-      { level: 'info', msg: 'Cloning machine', ...fields },
-      { level: 'warn', msg: 'Cloning a machine failed', ...fields, ...failed },
-      { level: 'info', msg: 'Removing machine', ...fields },
-      { level: 'info', msg: 'Removed machine', ...fields },
+      { level: 'info', msg: 'Creating machine', audit: 'create', ...audited },
+      { level: 'warn', msg: 'Cloning a machine failed', operation: 'clone', ...fields, ...failed },
+      { level: 'info', msg: 'Deleting machine', audit: 'delete', ...audited },
+      { level: 'debug', msg: 'Operation succeeded', operation: 'remove', ...fields },
     ]);
   });
 
@@ -289,9 +293,9 @@ describe('an operation', () => {
     const { state, enqueued, permit, term } = start();
     const { operation, resolve } = pending();
     let scope: ChangeOptions = {};
-    const run: Operation['run'] = (onTask, given) => {
+    const run: Operation['run'] = (onAct, given) => {
       scope = given;
-      return operation.run(onTask, given);
+      return operation.run(onAct, given);
     };
     await state.start(0, { ...operation, run }, permit);
     resolve();
@@ -315,9 +319,9 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
     const scopes: ChangeOptions[] = [];
     const operation: Operation = {
       ...pending('remove').operation,
-      run: (onTask, scope) => {
+      run: (onAct, scope) => {
         scopes.push(scope);
-        onTask(TASK);
+        onAct(TASK, 'delete');
         return new Promise((_resolve, reject) => {
           scope.signal?.addEventListener('abort', () => reject(scope.signal?.reason), { once: true });
         });

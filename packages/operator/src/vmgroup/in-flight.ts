@@ -1,10 +1,12 @@
-import type { Fence, Logger, World } from '@vmwright/runtime';
+import type { Fence, Logger, Tracer, World } from '@vmwright/runtime';
 import { GroupInFlight } from './group-in-flight.ts';
 import type { VmGroup } from './resource.ts';
 
 export interface InFlightOptions {
   readonly world: Pick<World, 'monotonic' | 'random' | 'after'>;
   readonly log: Logger;
+  /** Records operations as spans. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   /** Called with the key of a group when one of its operations has ended. */
   readonly enqueue: (key: string) => void;
 }
@@ -44,6 +46,11 @@ export class InFlight {
   /** Returns the state of a group that was reconciled in this term. */
   find(key: string): GroupInFlight | undefined {
     return this.#groups.get(key);
+  }
+
+  /** Returns the operations of all groups, for debugging. */
+  list(): readonly object[] {
+    return [...this.#groups.values()].flatMap((group) => group.list());
   }
 
   /** Cancels the operations of a group and drops its state. */

@@ -1,4 +1,5 @@
-import { type Logger, messageOf, type World } from '@vmwright/runtime';
+import { keyOf, type Logger, messageOf, type World } from '@vmwright/runtime';
+import { type Act, type AuditedObject, audit } from '../audit.ts';
 import { ReportedError } from '../vcenter/errors.ts';
 import type { ActionType } from './slots.ts';
 
@@ -7,59 +8,67 @@ export interface OperationLogOptions {
   readonly log: Logger;
 }
 
-/** Log lines of each operation: when vCenter started a task for it, when it succeeded, and when it failed. */
-const LINES: Readonly<Record<ActionType, readonly [started: string, succeeded: string, failed: string]>> = {
-  clone: ['Cloning machine', 'Cloned machine', 'Cloning a machine failed'],
-  powerOn: ['Powering on machine', 'Powered on machine', 'Powering on a machine failed'],
-  reconfigure: ['Reconfiguring machine', 'Reconfigured machine', 'Reconfiguring a machine failed'],
-  shutDown: ['Powering off machine', 'Asked guest to shut down', 'Shutting down a guest failed'],
-  resize: ['Resizing machine', 'Resized machine', 'Resizing a machine failed'],
-  remove: ['Removing machine', 'Removed machine', 'Removing a machine failed'],
-  lookUp: ['Looking up machine', 'Looked up machine', 'Looking up a machine failed'],
+/** The operation that is logged. */
+export interface LoggedOperation {
+  readonly type: ActionType;
+  readonly object: AuditedObject;
+  /** Instance UUID of the machine, which is known before the machine exists. */
+  readonly machineId: string;
+  /** Name of the machine. */
+  readonly machine: string;
+  readonly reason: string;
+}
+
+/** Messages of a failed operation. */
+const FAILED: Readonly<Record<ActionType, string>> = {
+  clone: 'Cloning a machine failed',
+  powerOn: 'Powering on a machine failed',
+  reconfigure: 'Reconfiguring a machine failed',
+  shutDown: 'Shutting down a guest failed',
+  resize: 'Resizing a machine failed',
+  remove: 'Removing a machine failed',
+  lookUp: 'Looking up a machine failed',
 };
 
-/** Logs one operation with its latest vCenter task. */
+/** Logs one operation: an audit line for each act that vCenter accepts, and its end. */
 export class OperationLog {
   readonly #log: Logger;
   readonly #world: Pick<World, 'monotonic'>;
-  readonly #lines: readonly [started: string, succeeded: string, failed: string];
-  readonly #fields: Readonly<Record<string, string>>;
-  /** `debug` for lookups, which change nothing. */
-  readonly #level: 'info' | 'debug';
+  readonly #operation: LoggedOperation;
   readonly #startedAt: number;
   #task: string | undefined;
 
-  constructor(
-    { world, log }: OperationLogOptions,
-    vmgroup: string,
-    { type, machine }: { readonly type: ActionType; readonly machine: string },
-  ) {
+  constructor({ world, log }: OperationLogOptions, operation: LoggedOperation) {
     this.#log = log;
     this.#world = world;
-    this.#lines = LINES[type];
-    this.#level = type === 'lookUp' ? 'debug' : 'info';
-    this.#fields = { vmgroup, machine };
+    this.#operation = operation;
     this.#startedAt = world.monotonic();
   }
 
-  started(task: string): void {
-    if (this.#task === undefined) this.#log[this.#level]({ ...this.#fields, task }, this.#lines[0]);
-    this.#task = task;
+  /** @param act undefined for a task that an earlier process started, which has logged it */
+  acted(task: string | undefined, act: Act | undefined): void {
+    this.#task = task ?? this.#task;
+    if (act === undefined) return;
+    const { object, machineId: machine, machine: machineName, reason } = this.#operation;
+    audit(this.#log, object, { act, resource: 'VirtualMachine', machine, machineName, reason, task });
   }
 
   succeeded(): void {
-    this.#log[this.#level](this.#ended(), this.#lines[1]);
+    this.#log.debug(this.#ended(), 'Operation succeeded');
   }
 
   /** @param retryInMs time until the retry; a changed spec leads to an earlier one */
   failed(error: unknown, retryInMs: number): void {
     const isProgressing = error instanceof ReportedError && error.condition.isProgressing === true;
     const fields = { ...this.#ended(), error: messageOf(error), retryInMs: Math.round(retryInMs) };
-    this.#log[isProgressing ? 'debug' : 'warn'](fields, this.#lines[2]);
+    this.#log[isProgressing ? 'debug' : 'warn'](fields, FAILED[this.#operation.type]);
   }
 
   #ended(): Readonly<Record<string, unknown>> {
+    const { type, object, machineId, machine: machineName } = this.#operation;
+    const { kind, metadata } = object;
     const tookMs = Math.round(this.#world.monotonic() - this.#startedAt);
-    return { ...this.#fields, ...(this.#task !== undefined && { task: this.#task }), tookMs };
+    const named = { kind, object: keyOf(metadata), machine: machineId, machineName };
+    return { operation: type, ...named, task: this.#task, tookMs };
   }
 }

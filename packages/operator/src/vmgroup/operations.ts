@@ -1,5 +1,6 @@
 import {
   type ChangeOptions,
+  type EnsureOptions,
   ensureDestroyed,
   ensurePoweredOff,
   ensurePoweredOn,
@@ -7,15 +8,17 @@ import {
   faultOf,
   ignoreFaults,
   isRef,
+  type MachineChange,
   type Ref,
   type TaskRef,
 } from '@vmwright/vsphere';
+import type { Act } from '../audit.ts';
 import { ReportedError } from '../vcenter/errors.ts';
 import { knownOwnershipOf, ownershipLabels } from '../vcenter/ownership.ts';
 import type { VCenter } from '../vcenter/vcenter.ts';
 import type { CloneDestination } from './clone-targets.ts';
 import { MovedError, ResizeRejectedError, TurnedIntoTemplateError } from './errors.ts';
-import type { Operation } from './group-in-flight.ts';
+import type { OnAct, Operation } from './group-in-flight.ts';
 import { folderName } from './identity.ts';
 import { isInFolder, machineRef } from './machines.ts';
 import { MB_IN_GIB } from './memory.ts';
@@ -38,8 +41,8 @@ export interface OperationContext extends Location {
 interface Running extends OperationContext {
   /** Signal and fence of the operation, passed to every call. */
   readonly scope: ChangeOptions;
-  /** Called with each vCenter task as it starts. */
-  readonly onTask: (task: TaskRef) => void;
+  /** Called with each act as vCenter accepts it. */
+  readonly onAct: OnAct;
 }
 
 /** Returns the operation that executes an action. */
@@ -54,18 +57,20 @@ export function operationFor(action: Action, context: OperationContext): Operati
     const { 'config.hardware.numCPU': cpus, 'config.hardware.memoryMB': memoryMb } = listed() ?? {};
     return listed() === undefined || (cpus === group.spec.cpu && memoryMb === group.spec.memory * MB_IN_GIB);
   };
-  const running = (onTask: Running['onTask'], scope: ChangeOptions): Running => ({
-    ...context,
-    onTask,
-    scope,
-  });
+  const running = (onAct: OnAct, scope: ChangeOptions): Running => ({ ...context, onAct, scope });
+  const isDeleted = group.metadata.deletionTimestamp !== undefined;
+  const removalReason = isDeleted
+    ? 'the VmGroup is being deleted'
+    : 'the group needs it no longer, or replaces it';
+  const sizeReason = 'its cpu or memory differs from the spec';
   switch (action.type) {
     case 'clone':
       return {
         type: 'clone',
         machine: action.name,
         attempt: cloneAttempt(group),
-        run: (onTask, scope) => clone(action, running(onTask, scope)),
+        reason: 'a replica has no machine',
+        run: (onAct, scope) => clone(action, running(onAct, scope)),
         // The inventory shows the clone before it is powered on, and powering it on is part of the operation.
         isVisible: () => power() === 'poweredOn',
       };
@@ -74,8 +79,9 @@ export function operationFor(action: Action, context: OperationContext): Operati
         type: 'powerOn',
         machine: name,
         attempt: `powering on machine ${name}`,
-        run: (onTask, scope) =>
-          ensurePoweredOn(context.vcenter.client, machineRef(action.id), { ...scope, onTask }),
+        reason: 'it is powered off',
+        run: (onAct, scope) =>
+          ensurePoweredOn(context.vcenter.client, machineRef(action.id), ensuring({ onAct, scope })),
         isVisible: () => power() === 'poweredOn',
       };
     case 'reconfigure':
@@ -83,7 +89,8 @@ export function operationFor(action: Action, context: OperationContext): Operati
         type: 'reconfigure',
         machine: name,
         attempt: `changing cpu and memory of machine ${name}`,
-        run: (onTask, scope) => reconfigure(machineRef(action.id), running(onTask, scope)),
+        reason: sizeReason,
+        run: (onAct, scope) => reconfigure(machineRef(action.id), running(onAct, scope)),
         isVisible: isSized,
       };
     case 'shutDown':
@@ -91,7 +98,8 @@ export function operationFor(action: Action, context: OperationContext): Operati
         type: 'shutDown',
         machine: name,
         attempt: `shutting down machine ${name}`,
-        run: (onTask, scope) => shutDown(machineRef(action.id), running(onTask, scope)),
+        reason: removalReason,
+        run: (onAct, scope) => shutDown(machineRef(action.id), running(onAct, scope)),
         isVisible: () => true,
       };
     case 'resize':
@@ -99,7 +107,8 @@ export function operationFor(action: Action, context: OperationContext): Operati
         type: 'resize',
         machine: name,
         attempt: `changing cpu and memory of machine ${name}`,
-        run: (onTask, scope) => resize(machineRef(action.id), action.isOn, running(onTask, scope)),
+        reason: sizeReason,
+        run: (onAct, scope) => resize(machineRef(action.id), action.isOn, running(onAct, scope)),
         isVisible: () => isSized() && power() !== 'poweredOff',
       };
     case 'remove': {
@@ -108,8 +117,9 @@ export function operationFor(action: Action, context: OperationContext): Operati
         type: 'remove',
         machine: name,
         attempt: `removing machine ${name}`,
-        run: async (onTask, scope) => {
-          isDestroyed = await remove(machineRef(action.id), action.isOn, running(onTask, scope));
+        reason: removalReason,
+        run: async (onAct, scope) => {
+          isDestroyed = await remove(machineRef(action.id), action.isOn, running(onAct, scope));
         },
         isVisible: () => listed() === undefined,
         provesGone: () => isDestroyed,
@@ -121,14 +131,26 @@ export function operationFor(action: Action, context: OperationContext): Operati
         type: 'lookUp',
         machine: name,
         attempt: `looking up machine ${name}`,
-        run: async (onTask, scope) => {
-          isGone = await confirmGone(action, running(onTask, scope));
+        reason: 'the inventory does not show it',
+        run: async (onAct, scope) => {
+          isGone = await confirmGone(action, running(onAct, scope));
         },
         isVisible: () => true,
         provesGone: () => isGone,
       };
     }
   }
+}
+
+const ACTS: Readonly<Record<MachineChange, Act>> = {
+  powerOn: 'powerOn',
+  powerOff: 'powerOff',
+  destroy: 'delete',
+};
+
+/** Returns the options of an `ensure` function that reports its acts. */
+function ensuring({ onAct, scope }: Pick<Running, 'onAct' | 'scope'>): EnsureOptions {
+  return { ...scope, onTask: (task, change) => onAct(task, ACTS[change]) };
 }
 
 /** Describes clones for messages, with the same text for all machines of a group. */
@@ -142,9 +164,10 @@ export function followTask(type: ActionType, machine: string, task: string, { cl
     type,
     machine,
     attempt: `following vCenter task ${task}`,
-    run: async (onTask, { signal }) => {
+    reason: 'an earlier process started the task',
+    run: async (onAct, { signal }) => {
       const ref: TaskRef = { type: 'Task', value: task };
-      onTask(ref);
+      onAct(ref, undefined);
       // The result is ignored, because the next reconcile observes the machine itself.
       await client.tasks.follow(ref, { signal }).catch(() => undefined);
     },
@@ -156,7 +179,7 @@ async function clone(
   { name, slot, instanceUuid, isRetry }: Action & { readonly type: 'clone' },
   running: Running,
 ): Promise<void> {
-  const { vcenter, group, destination, evictTarget, onTask, scope } = running;
+  const { vcenter, group, destination, evictTarget, onAct, scope } = running;
   if (destination === undefined) throw new Error('a clone needs a destination');
   const { client } = vcenter;
   const { cpu: cpus, memory } = group.spec;
@@ -172,7 +195,7 @@ async function clone(
       },
       scope,
     );
-    onTask(task);
+    onAct(task, 'create');
     await client.tasks.follow(task, scope);
   } catch (error) {
     const duplicate = faultOf(error, 'DuplicateName')?.object;
@@ -237,14 +260,14 @@ async function adoptMachine(
   destination: CloneDestination,
   running: Running,
 ): Promise<void> {
-  const { vcenter, watched, group, onTask, scope } = running;
+  const { vcenter, watched, group, onAct, scope } = running;
   const { machines, tasks } = vcenter.client;
   const { uid = '' } = group.metadata;
   if (watched.machinesOf(uid).some(({ ref }) => ref.value === vm.value)) return;
   const { parent, name } = await vcenter.client.read(vm, ['parent', 'name'], scope);
   if (parent?.value !== destination.folder.value) throw new MovedError(name ?? vm.value);
   const task = await machines.reconfigure(vm, { extraConfig: labelsOf(slot, destination, running) }, scope);
-  onTask(task);
+  onAct(task, 'reconfigure');
   await tasks.follow(task, scope);
 }
 
@@ -283,31 +306,32 @@ const GUEST_CANNOT_SHUT_DOWN: readonly FaultError['code'][] = [
 /** Asks the guest to shut down, or powers the machine off if the guest cannot shut down. */
 async function shutDown(
   vm: Ref<'VirtualMachine'>,
-  { vcenter: { client }, onTask, scope }: Running,
+  { vcenter: { client }, onAct, scope }: Running,
 ): Promise<void> {
   try {
     await client.machines.shutdownGuest(vm, scope);
+    onAct(undefined, 'powerOff');
   } catch (error) {
     if (!(error instanceof FaultError && GUEST_CANNOT_SHUT_DOWN.includes(error.code))) throw error;
-    await ensurePoweredOff(client, vm, { ...scope, onTask });
+    await ensurePoweredOff(client, vm, ensuring({ onAct, scope }));
   }
 }
 
 async function reconfigure(
   vm: Ref<'VirtualMachine'>,
-  { vcenter, group, onTask, scope }: Running,
+  { vcenter, group, onAct, scope }: Running,
 ): Promise<void> {
   const { cpu: cpus, memory } = group.spec;
   const { machines, tasks } = vcenter.client;
   const task = await machines.reconfigure(vm, { cpus, memoryMb: memory * MB_IN_GIB }, scope);
-  onTask(task);
+  onAct(task, 'reconfigure');
   await tasks.follow(task, scope);
 }
 
 /** Changes the size of a machine, and powers it on again whether or not vCenter accepts the size. */
 async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running): Promise<void> {
-  const { vcenter, onTask, scope } = running;
-  const options = { ...scope, onTask };
+  const { vcenter } = running;
+  const options = ensuring(running);
   if (isOn) await ensurePoweredOff(vcenter.client, vm, options);
   const rejection = await reconfigure(vm, running).catch((error: unknown) => error);
   await ensurePoweredOn(vcenter.client, vm, options);
@@ -321,10 +345,10 @@ async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running
  * @returns false when vCenter does not know the reference, which does not prove that the machine is gone
  */
 async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running): Promise<boolean> {
-  const { vcenter, onTask, scope } = running;
+  const { vcenter } = running;
   const isDestroyed = await ignoreFaults(['OBJECT_NOT_FOUND'], async () => {
     await assertNotTakenOver(vm, running);
-    return ensureDestroyed(vcenter.client, vm, { ...scope, onTask, powerOff: isOn });
+    return ensureDestroyed(vcenter.client, vm, { ...ensuring(running), powerOff: isOn });
   });
   return isDestroyed ?? false;
 }

@@ -1,9 +1,10 @@
 import type { ReconcileContext, World } from '@vmwright/runtime';
 import type { Ref } from '@vmwright/vsphere';
+import { audit } from '../audit.ts';
 import { instanceUuid, NO_OWNERSHIP, readOwnership } from '../vcenter/ownership.ts';
 import { machineRef } from './machines.ts';
 import type { Location } from './placement.ts';
-import type { Replica, VmGroup } from './resource.ts';
+import { type Replica, VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
 /** Time for orphaning machines in one reconcile; shorter than the timeout of the reconcile. */
@@ -17,23 +18,38 @@ export async function orphanMachines(
   group: VmGroup,
   location: Location,
   { machines }: Observed,
-  { assertLeader, signal }: ReconcileContext<VmGroup>,
+  { assertLeader, signal, log }: ReconcileContext<VmGroup>,
   world: Pick<World, 'monotonic'>,
 ): Promise<readonly Replica[]> {
   const { client } = location.vcenter;
   const until = world.monotonic() + BUDGET_MS;
   const listed = new Map(machines.map(({ slot, id }) => [slot, machineRef(id)]));
+  const replicas = group.status?.replicas ?? [];
+  const nameOf = (slot: number) => replicas.find((replica) => replica.slot === slot)?.name;
   const orphan = async (vm: Ref<'VirtualMachine'>) => {
     const ownership = await readOwnership(client, vm, { signal });
-    if (ownership?.uid !== group.metadata.uid) return; // orphaned by an earlier attempt, or another group's
+    if (ownership === undefined || ownership.uid !== group.metadata.uid) return; // orphaned by an earlier attempt, or another group's
     const task = await client.machines.reconfigure(
       vm,
       { extraConfig: NO_OWNERSHIP },
       { assertLeader, signal },
     );
+    const { metadata } = group;
+    const reason = 'the VmGroup is being deleted';
+    audit(
+      log,
+      { kind: VmGroup.kind, metadata },
+      {
+        ...{
+          act: 'orphan',
+          resource: 'VirtualMachine',
+          machine: instanceUuid(ownership.uid, ownership.slot),
+        },
+        ...{ machineName: nameOf(ownership.slot), reason, task: task.value },
+      },
+    );
     await client.tasks.follow(task, { signal });
   };
-  const replicas = group.status?.replicas ?? [];
   for (const [index, replica] of replicas.entries()) {
     if (world.monotonic() > until) return replicas.slice(index);
     const vm = listed.get(replica.slot) ?? (await unlisted(group, replica, location, signal));

@@ -5,6 +5,7 @@ import {
   type ReconcileContext,
   type Result,
   requeueAfter,
+  type Tracer,
   unlessAborted,
   type World,
 } from '@vmwright/runtime';
@@ -39,6 +40,8 @@ const AT_ONCE_MS = 1;
 export interface VmGroupReconcilerOptions {
   readonly world: World;
   readonly log: Logger;
+  /** Records operations as spans. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   readonly vcenters: VCenterPool;
   /** Called with the key of a group when one of its operations has ended. */
   readonly enqueue: (key: string) => void;
@@ -69,6 +72,11 @@ export class VmGroupReconciler {
   /** Forgets operations in flight and back-offs at the start of a leadership term, because another replica may have led before. */
   startedLeading(): void {
     this.#inFlight.clear();
+  }
+
+  /** Returns the operations in flight, for debugging. */
+  operations(): readonly object[] {
+    return this.#inFlight.list();
   }
 
   /** Cancels the operations of a group that was deleted or re-created: the old object is not reconciled again. */

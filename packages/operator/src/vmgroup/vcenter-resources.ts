@@ -1,4 +1,4 @@
-import type { ExternalResources, Logger, Owner } from '@vmwright/runtime';
+import type { Logger, Owner } from '@vmwright/runtime';
 import {
   customValueOf,
   ensureDestroyed,
@@ -8,7 +8,14 @@ import {
   NotFoundError,
   type Ref,
 } from '@vmwright/vsphere';
-import { FOLDER_OWNER, folderOwnerFrom, knownOwnershipOf, ownershipOf } from '../vcenter/ownership.ts';
+import type { AuditedResources } from '../garbage.ts';
+import {
+  FOLDER_OWNER,
+  folderOwnerFrom,
+  instanceUuid,
+  knownOwnershipOf,
+  ownershipOf,
+} from '../vcenter/ownership.ts';
 import { DEFAULT_FOLDER } from '../vcenter/placement.ts';
 import type { VCenter } from '../vcenter/vcenter.ts';
 import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
@@ -25,6 +32,8 @@ export interface OwnedResource {
   /** Parent of a folder. */
   readonly parent?: Ref<'Folder'> | undefined;
   readonly owner: Owner;
+  /** Instance UUID of a machine. */
+  readonly instanceUuid?: string;
   /** Whether it is a folder that stayed when its group was deleted, which its custom attribute records. */
   readonly isKept?: boolean;
   /** Whether it is a machine that people moved out of its group's folder, or turned into a template. */
@@ -45,7 +54,7 @@ export function vcenterResources(
   vcenters: VCenterPool,
   scope: OwnerScope,
   log: Logger,
-): ExternalResources<OwnedResource> {
+): AuditedResources<OwnedResource> {
   const { cluster } = scope;
   const searched = new SearchedFolders();
   return {
@@ -62,6 +71,11 @@ export function vcenterResources(
       return resources;
     },
     idOf: ({ vcenter, ref }) => `${vcenter.name}/${ref.value}`,
+    auditOf: ({ ref, name, instanceUuid: uuid }) => ({
+      resource: ref.type,
+      machine: uuid ?? ref.value,
+      machineName: name,
+    }),
     describe: ({ ref, name }) => `${isRef(ref, 'Folder') ? 'folder' : 'machine'} '${name}'`,
     createdAt: () => undefined,
     ownerOf: ({ owner }) => owner,
@@ -130,7 +144,8 @@ async function machinesIn(
 function resourceFrom(vcenter: VCenter, machine: OwnedMachine, names: FolderNames): OwnedResource {
   const { ref, ownership, properties } = machine;
   const isHeld = isMachineTakenOver(machine, names);
-  return { vcenter, ref, owner: ownership, name: properties.name ?? '', isHeld };
+  const uuid = instanceUuid(ownership.uid, ownership.slot);
+  return { vcenter, ref, owner: ownership, name: properties.name ?? '', instanceUuid: uuid, isHeld };
 }
 
 /**

@@ -17,8 +17,12 @@ import { errorFrom } from './status.ts';
 
 /** Observes requests, for metrics and logs. */
 export interface RequestObserver {
-  /** Called after each attempt. @param code the HTTP status, or `<error>` if no response arrived */
-  answered(method: string, code: string, durationMs: number): void;
+  /**
+   * Called after each attempt, in the async context of the request.
+   * @param code the HTTP status, or `<error>` if no response arrived
+   * @param path path and query of the request
+   */
+  answered(method: string, code: string, durationMs: number, path: string): void;
   /** Called with each warning of the API server: a deprecated version, an unknown field. */
   warned?(text: string): void;
 }
@@ -157,7 +161,7 @@ export class Requests {
       maxBytes = OBJECT_BYTES,
     } = outgoing;
     const started = world.monotonic();
-    const observe = (code: string) => observer?.answered(method, code, world.monotonic() - started);
+    const observe = (code: string) => observer?.answered(method, code, world.monotonic() - started, path);
     const headers = {
       accept,
       'user-agent': userAgent,

@@ -13,7 +13,7 @@ import { versionOf } from '../cache/store.ts';
 import { ConflictError, ConnectionError, NotFoundError, UnavailableError } from '../client/errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';
 import { apiVersionOf, type Kind, resourceOf } from '../kind/kind.ts';
-import { type KubeObject, keyOf } from '../kind/object.ts';
+import { type KubeObject, keyOf, refOf } from '../kind/object.ts';
 import type {
   ControllerMetrics,
   ErrorCause,
@@ -110,6 +110,8 @@ interface Run {
   readonly ownWrites: string[];
   /** Events of its key that arrived during the reconcile. */
   readonly pendingEvents: { readonly change: string; readonly priority: number }[];
+  /** Id of its trace, if the program is traced. */
+  traceId: string | undefined;
   /** Creates the logger on first use: most reconciles do not log. */
   readonly log: () => Logger;
 }
@@ -312,12 +314,13 @@ export class Controller<T extends KubeObject> {
     const run: Run = {
       ownWrites: [],
       pendingEvents: [],
-      log: () => (log ??= this.#log.child({ object: key, reconcileId: world.uuid() })),
+      traceId: undefined,
+      log: () => (log ??= this.#log.child({ object: key, reconcileId: world.uuid(), traceId: run.traceId })),
     };
     this.#runs.set(key, run);
     let outcome: Outcome;
     try {
-      outcome = this.#onSuccess(key, await this.#reconcile(key, run, deadline?.signal ?? signal));
+      outcome = this.#onSuccess(key, await this.#traced(key, run, deadline?.signal ?? signal));
     } catch (error) {
       outcome = this.#onError(item, error, deadline?.passed ?? false, signal, run.log());
       if (signal.aborted || mayBeStale(error)) this.#possiblyStale.add(key);
@@ -376,6 +379,27 @@ export class Controller<T extends KubeObject> {
       log.debug({ ...retry, backend: error.backend }, 'Reconcile failed: backend unavailable');
     else log.error(retry, 'Reconcile failed');
     return { result: 'error' };
+  }
+
+  /** Reconciles an object in a span, if the program is traced. */
+  #traced(key: string, run: Run, signal: AbortSignal): Promise<Result> {
+    const { tracer } = this.#environment;
+    if (tracer === undefined) return this.#reconcile(key, run, signal);
+    const { uid = '', generation = 0 } = this.#cache.get(key)?.metadata ?? {};
+    const { namespace = '', name } = refOf(key);
+    const attributes = {
+      'k8s.resource': resourceOf(this.#options.for),
+      'k8s.namespace.name': namespace,
+      'k8s.object.name': name,
+      'k8s.object.uid': uid,
+      'k8s.object.generation': generation,
+    };
+    return tracer.span(`reconcile ${this.name}`, attributes, async (span) => {
+      run.traceId = span.traceId;
+      const result = await this.#reconcile(key, run, signal);
+      if (result !== undefined) span.set({ 'reconcile.requeue_after_ms': result.requeueAfterMs });
+      return result;
+    });
   }
 
   async #reconcile(key: string, run: Run, signal: AbortSignal): Promise<Result> {

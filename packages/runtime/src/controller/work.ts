@@ -1,4 +1,4 @@
-import type { Fence, Logger, World } from '@vmwright/core';
+import type { Fence, Logger, Tracer, World } from '@vmwright/core';
 import type { Caches } from '../cache/caches.ts';
 import type { Client } from '../client/client.ts';
 import type { Write } from '../client/options.ts';
@@ -13,6 +13,8 @@ export interface WorkEnvironment {
   readonly client: Client;
   readonly caches: Caches;
   readonly log: Logger;
+  /** Records reconciles and jobs as spans. @default no tracing */
+  readonly tracer?: Tracer | undefined;
   /** Returns the fence of the current term (with sharding: of the ownership of the key); closed if there is none. */
   readonly fence: (key: string) => Fence;
   /** Resource version at which the current term began; older changes may arrive late. @default 0 */

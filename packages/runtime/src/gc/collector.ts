@@ -1,4 +1,4 @@
-import type { World } from '@vmwright/core';
+import type { Logger, Registry, World } from '@vmwright/core';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { JobContext } from '../manager/job.ts';
@@ -27,6 +27,8 @@ export interface CollectorOptions<T> {
    * not, they are reported and never deleted.
    */
   readonly deletesExternal: (object: KubeObject) => boolean;
+  /** Logs that a resource was deleted. @default a warning with its id and description */
+  readonly onCollected?: (item: T, log: Logger) => void;
   /** Tells the user how to list all orphans; appended to the log line about new ones. @default nothing */
   readonly hint?: string;
 }
@@ -48,20 +50,7 @@ export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>
   const { name, metricPrefix, kind, world, everyMs, deletesExternal } = options;
   const cache = manager.caches.get<KubeObject>(kind);
   const deletions = new WitnessedDeletions({ cache, world, deletesExternal });
-  const metrics = {
-    orphans: manager.registry
-      .gauge({
-        name: `${metricPrefix}_orphans`,
-        help: `External resources that belong to no ${kind.kind}, as last listed.`,
-      })
-      .with({}),
-    collected: manager.registry
-      .counter({
-        name: `${metricPrefix}_swept_total`,
-        help: `External resources that were created after their ${kind.kind} was deleted, and were deleted by garbage collection.`,
-      })
-      .with({}),
-  };
+  const metrics = collectorMetrics(manager.registry, metricPrefix, kind);
   const collector = new Collector(options, deletions, metrics);
   manager.job({
     name,
@@ -69,6 +58,24 @@ export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>
     reads: [kind],
     run: (context) => collector.run(context),
   });
+}
+
+/** Declares the metrics of garbage collection. @param prefix prefix of their names */
+export function collectorMetrics(registry: Registry, prefix: string, { kind }: Kind): CollectorMetrics {
+  return {
+    orphans: registry
+      .gauge({
+        name: `${prefix}_orphans`,
+        help: `External resources that belong to no ${kind}, as last listed.`,
+      })
+      .with({}),
+    collected: registry
+      .counter({
+        name: `${prefix}_swept_total`,
+        help: `External resources that were created after their ${kind} was deleted, and were deleted by garbage collection.`,
+      })
+      .with({}),
+  };
 }
 
 /** Whether an external resource without an owner may be deleted. */
@@ -81,7 +88,8 @@ export function isCollectable<T>(
   return outlivedOwner?.(item) === true || deletions.has(ownerOf(item)?.uid ?? '');
 }
 
-interface CollectorMetrics {
+/** Receives the results of garbage collection, for metrics. */
+export interface CollectorMetrics {
   readonly orphans: { set(value: number): void };
   readonly collected: { inc(): void };
 }
@@ -129,24 +137,30 @@ class Collector<T> {
   }
 
   async #collect(item: T, isOrphan: (item: T) => boolean, context: JobContext): Promise<void> {
-    const { kind, external } = this.#options;
+    const { kind, external, onCollected = (newest) => this.#log(newest, context) } = this.#options;
     const { signal, log, assertLeader } = context;
     const id = external.idOf(item);
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
-      const isRemoved = await removeOrphan({
+      const removed = await removeOrphan({
         ...{ item, external, signal, assertLeader },
         isRemovable: (newest) => isOrphan(newest) && isCollectable(newest, external, this.#deletions),
-        onRemove: (newest) =>
-          log.warn({ id }, `Deleting ${external.describe(newest)}, which has outlived its ${kind.kind}`),
       });
-      if (isRemoved) this.#metrics.collected.inc();
+      if (removed === undefined) return;
+      onCollected(removed, log);
+      this.#metrics.collected.inc();
     } catch (error) {
       signal.throwIfAborted();
       assertLeader(); // ends the run when this process no longer leads
       // An orphan that cannot be deleted does not block the others.
       log.error({ id, error: String(error) }, `Deleting an orphan of a ${kind.kind} failed, retrying`);
     }
+  }
+
+  #log(item: T, { log }: JobContext): void {
+    const { kind, external } = this.#options;
+    const what = external.describe(item);
+    log.warn({ id: external.idOf(item) }, `Deleted ${what}, which has outlived its ${kind.kind}`);
   }
 
   #logForbidden(forbidden: readonly string[], { log }: JobContext): void {

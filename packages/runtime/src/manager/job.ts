@@ -81,7 +81,8 @@ export class Job {
       });
       const event: JobContext['event'] = (kind, object, input) =>
         events.record(kind, object, input, context.client);
-      await run(Object.assign(context, { event }));
+      const work = () => run(Object.assign(context, { event }));
+      await (this.#environment.tracer?.span(`job ${name}`, {}, work) ?? work());
     } catch (error) {
       if (signal.aborted) jobLog.debug({ error: messageOf(error) }, 'Job aborted');
       // `Availability` logs the outage once.

@@ -7,6 +7,7 @@ import {
   messageOf,
   processMetrics,
   Registry,
+  type Tracer,
   type World,
   wait,
 } from '@vmwright/core';
@@ -15,8 +16,10 @@ import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
 import { ignoreNotFound } from '../client/ignore.ts';
 import type { RequestObserver } from '../client/requests.ts';
+import { tracedRequests } from '../client/traced-requests.ts';
 import { Controller, type ControllerOptions } from '../controller/controller.ts';
 import type { WorkEnvironment } from '../controller/work.ts';
+import { DebugEndpoints } from '../debug/endpoints.ts';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
 import type { LeaderElectionOptions } from '../election/options.ts';
 import { type EventGroup, EventRecorder } from '../events/recorder.ts';
@@ -25,6 +28,7 @@ import type { DeclaredKind, NamedVersion } from '../kind/define.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
+import type { QueuedKey } from '../queue/work-queue.ts';
 import { type StatusRoute, StatusServer } from '../server/server.ts';
 import { TokenAccess } from '../server/token-access.ts';
 import type { ShardingOptions } from '../sharding/options.ts';
@@ -89,7 +93,9 @@ export interface CommonOptions {
    * @default all namespaces
    */
   readonly namespaces?: readonly string[];
-  /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/loglevel`. @default no server */
+  /** Records a span for each reconcile and job, with the requests to the API server that it makes. @default no tracing */
+  readonly tracer?: Tracer | undefined;
+  /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/…`. @default no server */
   readonly status?: StatusOptions;
   /** Webhook server; required by `admit` and `convert`. @default no server */
   readonly webhooks?: WebhookOptions;
@@ -108,7 +114,7 @@ export interface CommonOptions {
 export interface StatusOptions {
   /** Port to listen on; 0 selects a free one. */
   readonly port: number;
-  /** Address to listen on. Only a loopback address serves `/metrics` and `/debug/loglevel` without authentication. @default all addresses */
+  /** Address to listen on. Only a loopback address serves `/metrics` and `/debug/…` without authentication. @default all addresses */
   readonly host?: string;
   /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
   readonly logLevel?: LogLevel;
@@ -117,7 +123,7 @@ export interface StatusOptions {
   /** Additional paths, by their absolute path. @default none */
   readonly routes?: Readonly<Record<string, StatusRoute>>;
   /**
-   * HTTPS server for `/metrics` and `/debug/loglevel` that requires a Kubernetes bearer token with permission to `get` or
+   * HTTPS server for `/metrics` and `/debug/…` that requires a Kubernetes bearer token with permission to `get` or
    * `put` the path. Requires `webhooks`, whose serving certificate it uses, and the permissions that `rbacOf` adds with
    * `secureStatus`. @default no HTTPS server
    */
@@ -158,6 +164,9 @@ export class Manager {
   readonly #webhooks: Webhooks | undefined;
   readonly #recorders: EventRecorder[] = [];
   readonly #workers = new Map<string, { run(signal: AbortSignal): Promise<void> }>();
+  readonly #queues = new Map<string, { readonly keys: readonly QueuedKey[] }>();
+  readonly #operations = new Map<string, () => readonly object[]>();
+  readonly #debug: DebugEndpoints;
   /** Fence of a manager without election and sharding, open until `run` returns. */
   readonly #soleReplica = new Fence();
   #running = false;
@@ -169,7 +178,7 @@ export class Manager {
     this.#log = log;
     const warned = new Set<string>();
     const observer: RequestObserver = {
-      ...this.#metrics.requests(access.server.origin),
+      ...tracedRequests(this.#metrics.requests(access.server.origin), options.tracer),
       warned: (text) => {
         if (warned.has(text) || warned.size >= MAX_WARNINGS) return;
         warned.add(text);
@@ -204,6 +213,13 @@ export class Manager {
     this.#leases = new Client({ world, access, fieldManager: name, userAgent: name, observer });
     this.#election = election && this.#createElection(election);
     this.#sharding = sharding && this.#createSharding(sharding);
+    this.#debug = new DebugEndpoints({
+      clock: world,
+      // Without election and sharding, no other replica waits for the end of a Lease.
+      isLeading: () => this.#election?.isLeading() ?? this.#sharding?.isMember() ?? false,
+      queues: () => Object.fromEntries([...this.#queues].map(([queue, { keys }]) => [queue, keys])),
+      operations: () => Object.fromEntries([...this.#operations].map(([worker, read]) => [worker, read()])),
+    });
     const { client } = this;
     const parts = { world, client, logger: log, metrics: this.#metrics, name, namespace: access.namespace };
     this.#webhooks = options.webhooks && new Webhooks(options.webhooks, parts);
@@ -222,7 +238,13 @@ export class Manager {
     const observer = { ...this.#metrics.controller(name), queue: this.#metrics.queue(name) };
     const controller = new Controller(options, { ...this.#environment, events, observer });
     this.#workers.set(name, controller);
+    this.#queues.set(name, controller.queue);
     return controller;
+  }
+
+  /** Adds operations that outlive a reconcile to `/debug/operations`. @param read returns those in flight now */
+  showOperations(name: string, read: () => readonly object[]): void {
+    this.#operations.set(name, read);
   }
 
   /** Adds a periodic job that is not tied to an object and runs on one replica at a time. Must be called before `run`. */
@@ -293,6 +315,7 @@ export class Manager {
       client: this.client,
       caches: this.caches,
       log: this.#log,
+      tracer: this.#options.tracer,
       fence: (key) => this.#election?.fence ?? this.#sharding?.fence(key) ?? this.#soleReplica,
       sinceVersion: () => this.#election?.sinceVersion ?? 0,
       hasFreshCaches: () => this.#election?.wasReleased ?? false,
@@ -385,6 +408,7 @@ export class Manager {
       clock: world,
       logger: this.#log,
       metrics: this.registry,
+      debug: this.#debug,
       ...status,
     });
     this.#log.info({ port: server.port }, 'Serving metrics, health and readiness');
@@ -411,6 +435,7 @@ export class Manager {
       logger: this.#log,
       metrics: this.registry,
       logLevel: status.logLevel,
+      debug: this.#debug,
       certificate,
       authorize: (request, path) => access.assert(request, path),
       ...status.secure,

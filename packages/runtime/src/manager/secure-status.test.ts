@@ -11,7 +11,7 @@ import { Secret } from '../kind/builtin/secret.ts';
 import { manifestYaml } from '../kind/yaml.ts';
 import { rbacOf } from '../rbac/rbac.ts';
 
-test('the HTTPS status server serves metrics and log level only to service accounts that RBAC allows', async ({
+test('the HTTPS status server serves metrics and debug endpoints only to service accounts that RBAC allows', async ({
   cluster,
   namespace,
 }) => {
@@ -38,7 +38,7 @@ test('the HTTPS status server serves metrics and log level only to service accou
     ...rbac,
     kind: 'ClusterRole',
     metadata: { name: `${name}-debug` },
-    rules: [{ nonResourceURLs: ['/debug/loglevel'], verbs: ['get', 'put'] }],
+    rules: [{ nonResourceURLs: ['/debug/loglevel', '/debug/queues'], verbs: ['get', 'put'] }],
   };
   await using _ = {
     [Symbol.asyncDispose]: async () => {
@@ -104,5 +104,10 @@ test('the HTTPS status server serves metrics and log level only to service accou
   expect(await send(engineer, 'PUT', '/debug/loglevel', 'debug')).toEqual({ status: 200, text: 'debug\n' });
   expect(logLevel.level).toBe('debug');
   expect((await send(engineer)).status).toBe(403);
+  const queues = (token?: string) => send(token, 'GET', '/debug/queues');
+  expect(await queues(engineer)).toEqual({ status: 200, text: '{}\n' });
+  expect((await queues(prometheus)).status).toBe(403);
+  expect((await queues()).status).toBe(401);
+  expect((await send(engineer, 'GET', '/debug/heap')).status).toBe(403);
   expect((await send(undefined, 'GET', '/healthz')).status).toBe(200);
 });

@@ -25,7 +25,8 @@ export class ObjectMetrics {
 
   /** @param name name of the gauge, such as `vmwright_objects` */
   constructor(registry: Registry, name: string) {
-    const help = 'Number of objects by kind and phase in the cache of this replica; NaN until it has synced';
+    const help =
+      'Number of objects by kind and phase, None before the first status. Every replica counts all objects, so aggregate with max; NaN until they are listed';
     this.#registry = registry;
     this.#family = registry.gauge({ name, help, labels: ['kind', 'phase'] });
   }

@@ -27,6 +27,22 @@ export interface Item {
   readonly priority: number;
 }
 
+/** State of a key in a queue, for debugging. */
+export interface QueuedKey {
+  readonly key: string;
+  /** `waiting` for its time, `ready` for a worker, or `processing`. */
+  readonly state: 'waiting' | 'ready' | 'processing';
+  readonly priority: number;
+  /** Time in this state so far, in milliseconds; absent while it waits. */
+  readonly forMs?: number;
+  /** Time until a waiting key becomes ready, in milliseconds. */
+  readonly readyInMs?: number;
+  /** Number of consecutive failures. */
+  readonly failures: number;
+  /** Whether a key that is processed was added again, so that it is queued afterwards. */
+  readonly isAddedAgain?: boolean;
+}
+
 /** Receives queue events, for metrics. */
 export interface QueueObserver {
   added(): void;
@@ -101,6 +117,18 @@ export class WorkQueue {
     return [...this.#entries.values()].flatMap((entry) =>
       entry.state === 'processing' ? [now - entry.since] : [],
     );
+  }
+
+  /** All keys, in the order in which they were added. */
+  get keys(): QueuedKey[] {
+    const now = this.#clock.monotonic();
+    return [...this.#entries.values()].map(({ key, state, priority, since, readyAt, requeue }) => ({
+      ...{ key, state, priority, failures: this.failures(key) },
+      ...(state === 'waiting'
+        ? { readyInMs: Math.round(readyAt - now) }
+        : { forMs: Math.round(now - since) }),
+      ...(state === 'processing' && { isAddedAgain: requeue !== undefined }),
+    }));
   }
 
   /** Enqueues a key. Does nothing if the queue is closed. */

@@ -1,9 +1,11 @@
 import type { ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 
 /** Response to a request. */
 export interface HttpResponse {
   readonly status: number;
-  readonly text: string;
+  /** Body. A stream is sent as it is read. */
+  readonly text: string | Readable;
   /** @default 'text/plain; charset=utf-8' */
   readonly contentType?: string;
   readonly headers?: Readonly<Record<string, string>>;
@@ -32,10 +34,15 @@ export const NOT_FOUND: HttpResponse = { status: 404, text: 'not found\n' };
 export function send(response: ServerResponse, { status, text, contentType, headers }: HttpResponse): void {
   response.writeHead(status, {
     'content-type': contentType ?? 'text/plain; charset=utf-8',
-    'content-length': Buffer.byteLength(text),
+    ...(typeof text === 'string' && { 'content-length': Buffer.byteLength(text) }),
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...headers,
   });
-  response.end(text); // Node omits the body in response to HEAD
+  if (typeof text === 'string')
+    response.end(text); // Node omits the body in response to HEAD
+  else {
+    response.once('close', () => text.destroy()); // also if the client disconnects early
+    text.pipe(response);
+  }
 }

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { type Clock, isLevel, LEVELS, type Logger, type LogLevel, Registry } from '@vmwright/core';
+import { type DebugEndpoints, isDebugPath } from '../debug/endpoints.ts';
 import type { Issued } from '../pki/certificate.ts';
 import { RequestBodies } from './bodies.ts';
 import { Checks } from './checks.ts';
@@ -33,10 +34,12 @@ export interface StatusServerOptions {
   readonly metrics?: Pick<Registry, 'text'> | undefined;
   /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
   readonly logLevel?: LogLevel | undefined;
+  /** Answers `/debug/queues`, `/debug/operations`, `/debug/profile` and `/debug/heap`. @default the paths are not served */
+  readonly debug?: DebugEndpoints | undefined;
   /** Initial certificate for HTTPS. @default serves HTTP */
   readonly certificate?: Issued | undefined;
   /**
-   * Checks access to `/metrics` and `/debug/loglevel`, and throws a RequestError to reject a request. @default allows all
+   * Checks access to `/metrics` and the paths below `/debug`, and throws a RequestError to reject a request. @default allows all
    * requests on a loopback address, and none on others
    */
   readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
@@ -54,8 +57,8 @@ const MAX_LEVEL_BYTES = 64;
 const MAX_CONNECTIONS = 100;
 
 /**
- * HTTP or HTTPS server for `/healthz`, `/readyz` (with `?verbose`, `?exclude=name`, `/healthz/name`), `/metrics` and
- * `/debug/loglevel` (GET, PUT with the level as body).
+ * HTTP or HTTPS server for `/healthz`, `/readyz` (with `?verbose`, `?exclude=name`, `/healthz/name`), `/metrics`,
+ * `/debug/loglevel` (GET, PUT with the level as body) and the paths of `DebugEndpoints`.
  *
  * Guarantees: no request crashes the process; a failed check responds with 500, as in Kubernetes components; `close`
  * waits for pending responses. Health and readiness need no authorization; the other paths do, except on a loopback
@@ -118,12 +121,16 @@ export class StatusServer implements AsyncDisposable {
   }
 
   async #route(request: IncomingMessage): Promise<HttpResponse> {
-    const { metrics, logLevel } = this.#options;
+    const { metrics, logLevel, debug } = this.#options;
     const { pathname, searchParams } = urlOf(request);
     const [, first = '', second = '', ...more] = pathname.split('/');
     if (pathname === '/debug/loglevel' && logLevel !== undefined) {
       await this.#authorize(request, pathname);
       return this.#logLevel(request, logLevel);
+    }
+    if (debug !== undefined && isDebugPath(pathname)) {
+      await this.#authorize(request, pathname);
+      return debug.respond(pathname, request, searchParams);
     }
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     const checks = first === 'healthz' ? this.health : first === 'readyz' ? this.ready : undefined;

@@ -4,9 +4,12 @@ import type { ChangeOptions } from '../session/session-client.ts';
 import type { VcenterClient } from '../vcenter-client.ts';
 import type { TaskRef } from './machines.ts';
 
+/** What a vCenter task does to a machine. */
+export type MachineChange = 'powerOn' | 'powerOff' | 'destroy';
+
 export interface EnsureOptions extends ChangeOptions {
-  /** Called with each vCenter task right after it started. */
-  readonly onTask?: ((task: TaskRef) => void) | undefined;
+  /** Called with each vCenter task, and what it does, right after it started. */
+  readonly onTask?: ((task: TaskRef, change: MachineChange) => void) | undefined;
 }
 
 export interface EnsureDestroyedOptions extends EnsureOptions {
@@ -21,7 +24,7 @@ export async function ensurePoweredOn(
   options: EnsureOptions = {},
 ): Promise<void> {
   await ignoreFaults(['INVALID_POWER_STATE'], async () =>
-    follow(client, await client.machines.powerOn(vm, options), options),
+    follow(client, await client.machines.powerOn(vm, options), 'powerOn', options),
   );
 }
 
@@ -35,7 +38,7 @@ export async function ensurePoweredOff(
   options: EnsureOptions = {},
 ): Promise<void> {
   await ignoreFaults(['INVALID_POWER_STATE'], async () =>
-    follow(client, await client.machines.powerOff(vm, options), options),
+    follow(client, await client.machines.powerOff(vm, options), 'powerOff', options),
   );
 }
 
@@ -53,7 +56,7 @@ export async function ensureDestroyed(
 ): Promise<boolean> {
   const isDestroyed = await ignoreFaults(['OBJECT_NOT_FOUND'], async () => {
     if (powerOff) await ensurePoweredOff(client, vm, options);
-    await follow(client, await client.machines.destroy(vm, options), options);
+    await follow(client, await client.machines.destroy(vm, options), 'destroy', options);
     return true;
   });
   return isDestroyed ?? false;
@@ -78,8 +81,9 @@ export async function ignoreFaults<T>(
 async function follow(
   client: Pick<VcenterClient, 'machines' | 'tasks'>,
   task: TaskRef,
+  change: MachineChange,
   { onTask, signal, description }: EnsureOptions,
 ): Promise<void> {
-  onTask?.(task);
+  onTask?.(task, change);
   await client.tasks.follow(task, { signal, description });
 }

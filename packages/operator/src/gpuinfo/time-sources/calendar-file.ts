@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { type Clock, type Logger, messageOf, type Registry, wait } from '@vmwright/runtime';
+import { type Clock, type Gauge, type Logger, messageOf, type Registry, wait } from '@vmwright/runtime';
 import { Calendar } from './calendar.ts';
 import { parseCalendar } from './parse-calendar.ts';
 
@@ -14,6 +14,12 @@ export interface CalendarFileOptions {
   readonly registry: Registry;
 }
 
+/** Declares the metric of the calendar file, which exists only if one is configured. */
+export function calendarMetric(registry: Registry): Gauge {
+  const help = '1 if the current calendar file is valid and in use, 0 otherwise';
+  return registry.gauge({ name: 'vmwright_gpu_calendar_valid', help }).with({});
+}
+
 /** Calendar of planned maintenance in a file, which is read again when it changes. */
 export class CalendarFile {
   readonly #options: CalendarFileOptions;
@@ -24,11 +30,8 @@ export class CalendarFile {
 
   constructor(options: CalendarFileOptions) {
     this.#options = options;
-    const isValid = options.registry.gauge({
-      name: 'vmwright_gpu_calendar_valid',
-      help: '1 if the current calendar file is valid and in use, 0 otherwise',
-    });
-    options.registry.beforeText(() => isValid.with({}).set(this.#problem === undefined ? 1 : 0));
+    const isValid = calendarMetric(options.registry);
+    options.registry.beforeText(() => isValid.set(this.#problem === undefined ? 1 : 0));
   }
 
   /** Last valid content; undefined if the file has not been valid yet. */

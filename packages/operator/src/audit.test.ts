@@ -1,0 +1,35 @@
+import { collectingLogger } from '@vmwright/runtime';
+import { expect, test } from 'vitest';
+import { audit } from './audit.ts';
+
+const object = {
+  kind: 'VM',
+  metadata: { namespace: 'shop', name: 'web', uid: 'u-1', generation: 3 },
+};
+
+test('an act is one line with the object, the machine, the reason and the task', () => {
+  const { logger, lines } = collectingLogger();
+  const reconcileLog = logger.child({ controller: 'vm', object: 'shop/web' });
+  audit(reconcileLog, object, {
+    ...{ act: 'create', resource: 'Server', machine: 's-1', machineName: 'web-1' },
+    ...{ reason: 'the VM has no machine', task: 'task-7' },
+  });
+  expect(lines).toEqual([
+    {
+      ...{ level: 'info', time: expect.any(String), msg: 'Creating machine', controller: 'vm' },
+      ...{ audit: 'create', kind: 'VM', object: 'shop/web', uid: 'u-1', generation: 3 },
+      ...{ resource: 'Server', machine: 's-1', machineName: 'web-1' },
+      ...{ reason: 'the VM has no machine', task: 'task-7' },
+    },
+  ]);
+});
+
+test('fields that a backend or an orphan does not have are absent', () => {
+  const { logger, lines } = collectingLogger();
+  const metadata = { namespace: 'shop', name: 'web', uid: 'u-1' };
+  const act = { act: 'collect', resource: 'Server', machine: 's-1', reason: 'late' } as const;
+  audit(logger, { kind: 'VM', metadata }, act);
+  expect(Object.keys(lines[0] ?? {})).toEqual(
+    'level time msg audit kind object uid resource machine reason'.split(' '),
+  );
+});

@@ -1,0 +1,29 @@
+import type { Logger, Tracer, World } from '@vmwright/runtime';
+import type { TracingSettings } from '../settings/tracing.ts';
+
+/** A tracer that sends its spans to a collector until it is disposed, which sends those that are left. */
+export interface Tracing extends AsyncDisposable {
+  readonly tracer: Tracer;
+}
+
+/** What a tracer needs to know about its program. */
+export interface TracedProgram {
+  readonly world: World;
+  readonly log: Logger;
+  /** Name of the program, unless `OTEL_SERVICE_NAME` sets another one. */
+  readonly name: string;
+  readonly version: string;
+}
+
+/**
+ * Starts tracing if the settings name a collector. The OpenTelemetry SDK, which takes 90 ms and 8 MB, is loaded only then.
+ * @returns undefined if tracing is off
+ */
+export async function startTracing(
+  settings: TracingSettings | undefined,
+  program: TracedProgram,
+): Promise<Tracing | undefined> {
+  if (settings === undefined) return undefined;
+  const { openTracing } = await import('./open-tracing.ts');
+  return openTracing(settings, program);
+}

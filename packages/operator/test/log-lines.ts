@@ -1,0 +1,15 @@
+import { readFile } from 'node:fs/promises';
+import { field, type Part } from '@vmwright/testbed';
+
+/** Returns the JSON lines of a part's log. */
+export async function logLines(part: Part): Promise<readonly unknown[]> {
+  const lines = (await readFile(part.log, 'utf8')).split('\n');
+  return lines.filter((line) => line.startsWith('{')).map((line): unknown => JSON.parse(line));
+}
+
+/** Returns the audit lines about an object. @param object its key: `namespace/name` */
+export async function auditLines(part: Part, object: string): Promise<readonly unknown[]> {
+  return (await logLines(part)).filter(
+    (line) => field(line, 'audit') !== undefined && field(line, 'object') === object,
+  );
+}

@@ -1,0 +1,18 @@
+/**
+ * Samples the CPU until the promise resolves. Node's inspector is loaded only here.
+ * @returns the profile as JSON, in the format of Chrome's developer tools
+ */
+export async function recordCpuProfile(until: Promise<void>): Promise<string> {
+  const { Session } = process.getBuiltinModule('node:inspector/promises');
+  const session = new Session();
+  session.connect();
+  try {
+    await session.post('Profiler.enable');
+    await session.post('Profiler.start');
+    await until;
+    const { profile } = await session.post('Profiler.stop');
+    return JSON.stringify(profile);
+  } finally {
+    session.disconnect();
+  }
+}

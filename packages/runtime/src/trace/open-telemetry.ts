@@ -1,0 +1,69 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  type Context,
+  type Tracer as OpenTelemetryTracer,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
+import { messageOf, type Tracer, type World } from '@vmwright/core';
+
+/** The current span. */
+interface Scope {
+  readonly context: Context;
+  /** Difference between wall clock and monotonic clock at the start of the trace: a clock that jumps must not distort spans. */
+  readonly offset: number;
+  isEnded: boolean;
+}
+
+/**
+ * Returns a tracer that records with OpenTelemetry. All times come from the world.
+ *
+ * It keeps the current span in an AsyncLocalStorage of its own instead of OpenTelemetry's global context manager, so that two
+ * managers in one process do not share it. Other instrumentations do not see the span.
+ * @param tracer tracer of a provider, whose id generator should use the same world
+ */
+export function openTelemetryTracer(
+  tracer: OpenTelemetryTracer,
+  world: Pick<World, 'now' | 'monotonic'>,
+): Tracer {
+  const scopes = new AsyncLocalStorage<Scope>();
+  return {
+    span: (name, attributes, work) => {
+      const outer = scopes.getStore();
+      const parent = outer?.context ?? ROOT_CONTEXT;
+      const offset = outer?.offset ?? world.now() - world.monotonic();
+      const span = tracer.startSpan(name, { attributes, startTime: offset + world.monotonic() }, parent);
+      const scope: Scope = { context: trace.setSpan(parent, span), offset, isEnded: false };
+      return scopes.run(scope, async () => {
+        try {
+          return await work({
+            traceId: span.spanContext().traceId,
+            set: (more) => void span.setAttributes(more),
+          });
+        } catch (error) {
+          fail(span, messageOf(error));
+          throw error;
+        } finally {
+          scope.isEnded = true;
+          span.end(offset + world.monotonic());
+        }
+      });
+    },
+    call: ({ name, durationMs, isError, attributes }) => {
+      const scope = scopes.getStore();
+      if (scope === undefined || scope.isEnded) return;
+      const now = scope.offset + world.monotonic();
+      const options = { kind: SpanKind.CLIENT, attributes, startTime: now - durationMs };
+      const span = tracer.startSpan(name, options, scope.context);
+      if (isError) fail(span);
+      span.end(now);
+    },
+  };
+}
+
+function fail(span: Span, message?: string): void {
+  span.setStatus({ code: SpanStatusCode.ERROR, ...(message !== undefined && { message }) });
+}
