@@ -141,7 +141,7 @@ licences: $(INSTALLED) ## Lists the licences of the packages that ship, and fail
 sbom: $(INSTALLED) ## Writes the software bill of materials of what ships to dist/vmwright.cdx.json (CycloneDX)
 	@node tools/supply/sbom-main.ts
 
-newcomer: $(INSTALLED) ## Plays a new user: fresh clone, the quick start of README.md and the tour word for word; PORTS=<first port>
+newcomer: $(INSTALLED) ## Plays a new user: fresh clone, the quick start of README.md and the tour word for word
 	@node tools/newcomer/main.ts
 
 clean: ## Removes installed packages and generated folders, but not the cache of the testbed's programs

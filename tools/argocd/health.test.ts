@@ -2,9 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { Assets, field, temporaryFolder } from '@vmwright/testbed';
+import { Assets, field, type KubeObject, temporaryFolder } from '@vmwright/testbed';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { parse, stringify } from 'yaml';
+import { kstatusOf } from '../../packages/operator/test/kstatus.ts';
 import { checkedKinds, checkPath } from './checks.ts';
 
 const CONFIG = fileURLToPath(new URL('../../config/argocd/', import.meta.url));
@@ -81,6 +82,28 @@ describe.each(checkedKinds())('$kind', (checked) => {
       expect(healthOf(script, [object])).toMatchObject([{ message }]);
     }
   });
+});
+
+test('the health agrees with kstatus for every combination of conditions', () => {
+  const [first] = checkedKinds();
+  if (first === undefined) throw new Error('there are no kinds');
+  const script = readFileSync(join(CONFIG, checkPath(first)), 'utf8');
+  const metadata = { name: 'a', uid: '1', resourceVersion: '1', generation: 2 };
+  const objects: KubeObject[] = [];
+  for (const observedGeneration of [-1, 1, 2])
+    for (const ready of ['True', 'False', 'Unknown'])
+      for (const others of [[], ['Reconciling'], ['Stalled'], ['Reconciling', 'Stalled']]) {
+        const conditions = [
+          { type: 'Ready', status: ready, reason: 'Reason', message: '' },
+          ...others.map((type) => ({ type, status: 'True', reason: 'Reason', message: '' })),
+        ];
+        const status = { observedGeneration, conditions };
+        objects.push({ apiVersion: 'example.org/v1', kind: 'Thing', metadata, status });
+      }
+  const equivalent = { InProgress: 'Progressing', Failed: 'Degraded', Current: 'Healthy', Terminating: '' };
+  expect(healthOf(script, objects).map(({ status }) => status)).toEqual(
+    objects.map((object) => equivalent[kstatusOf(object)]),
+  );
 });
 
 test('a check that fails in Argo CD fails here', () => {

@@ -3,13 +3,13 @@
  * the quick start of README.md and docs/tour.md word for word, compares each output with the page, presses Ctrl-C and checks that nothing is
  * left. `make test`, the other command of a newcomer, is what continuous integration runs on its own fresh clone.
  *
- * Uses the caches of npm and of the testbed's programs. PORTS sets other ports than those of `make up`.
+ * Uses the caches of npm and of the testbed's programs, and free ports, so that it can run next to another `make up`.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { consoleCommands } from '@vmwright/testbed';
+import { consoleCommands, freePortRange } from '@vmwright/testbed';
 import { clone, terminalEnvironment } from './clone.ts';
 import { Foreground } from './foreground.ts';
 import { quickStart, UP } from './quick-start.ts';
@@ -32,7 +32,8 @@ const folder = mkdtempSync(join(tmpdir(), 'vmwright-newcomer-'));
 process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 5 }));
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
 const cwd = join(folder, 'vmwright');
-const options = { cwd, env: terminalEnvironment(process.env) };
+const PORTS = process.env.PORTS ?? String(await freePortRange(9));
+const options = { cwd, env: { ...terminalEnvironment(process.env), PORTS } };
 try {
   print('git clone');
   clone(ROOT, cwd);

@@ -19,7 +19,7 @@ export { installOperator, type OperatorOptions, operatorSays, startOperator } fr
 export { type PgBouncer, startPgBouncer } from './pgbouncer/pgbouncer.ts';
 export { Postgres, startPostgres } from './postgres/postgres.ts';
 export { Part } from './process/part.ts';
-export { freePort } from './process/ports.ts';
+export { freePort, freePortRange } from './process/ports.ts';
 export { temporaryFolder } from './process/run-supervisor.ts';
 export { Random } from './random.ts';
 export {

@@ -24,6 +24,16 @@ export function freePort(): Promise<number> {
   return port;
 }
 
+/** Returns the first of `count` consecutive free ports. */
+export async function freePortRange(count: number): Promise<number> {
+  let ports: number[] = [];
+  while (ports.length < count) {
+    const port = await freePort();
+    ports = ports.at(-1) === port - 1 ? [...ports, port] : [port];
+  }
+  return ports[0] ?? 0;
+}
+
 async function allocate(): Promise<number> {
   for (;;) {
     if (remaining === 0) await claimBlock();

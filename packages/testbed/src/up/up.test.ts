@@ -16,7 +16,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { Assets } from '../assets/assets.ts';
 import { bundles } from '../assets/catalog.ts';
 import { consoleCommands, shapeOf } from '../docs/console.ts';
-import { freePort } from '../process/ports.ts';
+import { freePortRange } from '../process/ports.ts';
 import { run, tryRun } from '../process/run.ts';
 import { temporaryFolder } from '../process/run-supervisor.ts';
 import { until } from '../process/until.ts';
@@ -67,16 +67,6 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
 function signal(child: ChildProcessWithoutNullStreams, name: NodeJS.Signals): void {
   if (child.pid !== undefined && child.exitCode === null && child.signalCode === null)
     process.kill(-child.pid, name);
-}
-
-/** Returns the first of `count` consecutive free ports. */
-async function freePortRange(count: number): Promise<number> {
-  let ports: number[] = [];
-  while (ports.length < count) {
-    const port = await freePort();
-    ports = ports.at(-1) === port - 1 ? [...ports, port] : [port];
-  }
-  return ports[0] ?? 0;
 }
 
 async function ready(up: Up): Promise<void> {
