@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop build pack image test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api generated-settings generated-pages format generate simulate mutants bench assets lock clean
+.PHONY: help up restart stop build pack image test test-unit soak check types lint arrows exports ambient unused locked generated generated-manifests generated-vim25 generated-config generated-api generated-settings format generate simulate mutants bench assets lock clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -66,7 +66,7 @@ unused: $(INSTALLED)
 locked:
 	@node tools/lock/check.mjs
 
-generated: generated-manifests generated-vim25 generated-config generated-api generated-settings generated-pages
+generated: generated-manifests generated-vim25 generated-config generated-api generated-settings
 
 generated-manifests: $(INSTALLED)
 	@node $(TESTBED)/manifests/main.ts --check
@@ -80,13 +80,16 @@ generated-config: $(INSTALLED)
 generated-api: $(INSTALLED)
 	@node tools/docs/api.ts --check
 
-generated-settings: $(INSTALLED)
-	@node tools/docs/configuration.ts --check
+.PHONY: generated-pages
+generated: generated-pages
 
 generated-pages: $(INSTALLED)
 	@node tools/docs/kinds.ts --check
 	@node tools/docs/security.ts --check
 	@node tools/docs/performance.ts --check
+
+generated-settings: $(INSTALLED)
+	@node tools/docs/configuration.ts --check
 
 format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .
@@ -95,11 +98,11 @@ generate: $(INSTALLED) ## Regenerates the generated files
 	@node $(TESTBED)/manifests/main.ts
 	@node tools/vim25/main.ts
 	@node tools/config/main.ts
-	@node tools/docs/api.ts
-	@node tools/docs/configuration.ts
 	@node tools/docs/kinds.ts
 	@node tools/docs/security.ts
 	@node tools/docs/performance.ts
+	@node tools/docs/api.ts
+	@node tools/docs/configuration.ts
 
 simulate: $(INSTALLED) ## Histories of the real code in the simulated world; SEEDS=, MINUTES=, SCENARIO=, or SEED= for the story of one (SHRINK=1: a short one)
 	@node $(SIMULATING) packages/simulation/src/main.ts
