@@ -89,9 +89,6 @@ generated-config: $(INSTALLED)
 generated-api: $(INSTALLED)
 	@node tools/docs/api.ts --check
 
-generated-settings: $(INSTALLED)
-	@node tools/docs/configuration.ts --check
-
 generated-argocd: $(INSTALLED)
 	@node tools/argocd/main.ts --check
 
@@ -100,6 +97,9 @@ generated-pages: $(INSTALLED)
 	@node tools/docs/security.ts --check
 	@node tools/docs/performance.ts --check
 	@node tools/docs/metrics.ts --check
+
+generated-settings: $(INSTALLED)
+	@node tools/docs/configuration.ts --check
 
 format: $(INSTALLED) ## Formats the code and applies safe lint fixes
 	@biome check --write .

@@ -8,6 +8,7 @@ import { update, withSection } from './page.ts';
 import { tableOf } from './table.ts';
 
 const TROUBLESHOOTING = 'docs/troubleshooting.md';
+const UPGRADE = 'docs/upgrade.md';
 
 /** Text of a schema as Markdown. `*` outside of code would begin emphasis, and `|` would end a cell. */
 function markdown(text: string): string {
@@ -78,6 +79,15 @@ function reasons(kinds: readonly KindDoc[]): string {
   return tableOf([['reason', 'kind', 'condition', 'meaning', 'what to do'], ...sorted]);
 }
 
+/** Returns the API group and the versions of each kind. */
+function versions(kinds: readonly KindDoc[]): string {
+  const rows = kinds.map(({ kind, group, versions: [stored = '', ...others] }) => [
+    ...[`[\`${kind}\`](${kind.toLowerCase()}.md)`, `\`${group}\``, `\`${stored}\``],
+    others.map((name) => `\`${name}\``).join(', '),
+  ]);
+  return tableOf([['kind', 'group', 'stored version', 'other served versions'], ...rows]);
+}
+
 const kinds = kindDocs();
 for (const doc of kinds) {
   const path = `docs/${doc.kind.toLowerCase()}.md`;
@@ -89,3 +99,4 @@ for (const doc of kinds) {
   update(path, page);
 }
 update(TROUBLESHOOTING, withSection(readFileSync(TROUBLESHOOTING, 'utf8'), 'reasons', reasons(kinds)));
+update(UPGRADE, withSection(readFileSync(UPGRADE, 'utf8'), 'versions', versions(kinds)));

@@ -246,6 +246,20 @@ test('an ownership label that was removed from a machine is restored', async () 
   await expect.poll(async () => (await env.client.get(id)).labels, { timeout: 30_000 }).toEqual(labels);
 });
 
+test('a machine without ownership labels is reported, and is managed once it has the UID label of its VM', async () => {
+  await env.vm('migrated', 'vmmigrated');
+  const { id = '', labels = {} } = (await untilServer('vmmigrated')) ?? {};
+  const { 'vmwright.dev/uid': uid = '' } = labels;
+  await env.client.relabel(id, Object.fromEntries(Object.keys(labels).map((label) => [label, null])));
+  await env.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'migrated', 'example.com/touched=1');
+  expect(status(await env.until('migrated', isRunning), 'vmId')).toBe(id);
+  expect((await env.client.get(id)).labels).toEqual({});
+  await env.client.relabel(id, { 'vmwright.dev/uid': uid });
+  await expect.poll(async () => (await env.client.get(id)).labels, { timeout: 30_000 }).toEqual(labels);
+  await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'migrated');
+  expect((await env.servers()).map((server) => server.id)).not.toContain(id);
+});
+
 const untilServer = async (name: string) => {
   await env.until(name.replace(/^vm/, ''), isRunning);
   return (await env.servers()).find((server) => server.name === name);

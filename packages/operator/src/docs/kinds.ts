@@ -15,6 +15,9 @@ import { type FieldDoc, fieldsOf, type RuleDoc, rulesOf } from './fields.ts';
 /** Reference of a kind, for the documentation. */
 export interface KindDoc {
   readonly kind: string;
+  readonly group: string;
+  /** Served versions; the first one is stored. */
+  readonly versions: readonly string[];
   /** Fields of the stored version. */
   readonly spec: readonly FieldDoc[];
   readonly status: readonly FieldDoc[];
@@ -34,10 +37,15 @@ const CONDITIONS: readonly (readonly [DeclaredKind, readonly ConditionDoc[]])[] 
 /** Returns the reference of every kind. */
 export function kindDocs(): readonly KindDoc[] {
   return CONDITIONS.map(([kind, conditions]) => {
+    const { versions } = kind.declaration;
     const root: schema.SchemaNode = kind.schema;
     const { spec = {}, status = {} } = root.properties ?? {};
     return {
       kind: kind.kind,
+      group: kind.group,
+      versions: versions
+        .toSorted((a, b) => Number(b.storage ?? false) - Number(a.storage ?? false))
+        .map(({ name }) => name),
       spec: fieldsOf(spec, 3),
       // Deeper fields of a status are parts of pods, which their parent describes.
       status: fieldsOf(status, 2),

@@ -185,5 +185,6 @@ export const CONDITIONS = [
   },
 ] as const satisfies readonly ConditionDoc[];
 
-export type VmGroupReason = ReasonOf<typeof CONDITIONS>;
+/** Reasons of the conditions, and of problems that only events report. */
+export type VmGroupReason = ReasonOf<typeof CONDITIONS> | 'InvalidDeletionPolicy' | 'UnknownMachine';
 export type VmGroupOutcome = OutcomeWith<VmGroupReason>;

@@ -1,11 +1,5 @@
 import { type ConditionError, ReportedError } from '../vcenter/errors.ts';
-import type { VmGroupReason } from './conditions.ts';
 import type { Observed, Slot } from './slots.ts';
-
-/** Cause of a Warning event: an error that conditions report, or a problem that only the event reports. */
-export type EventCause = Omit<ConditionError, 'reason'> & {
-  readonly reason: VmGroupReason | 'InvalidDeletionPolicy' | 'UnknownMachine';
-};
 
 /** Thrown when the configured vCenter is not the one that holds the group's machines. */
 export class OtherVcenterError extends ReportedError {

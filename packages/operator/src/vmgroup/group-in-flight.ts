@@ -1,10 +1,10 @@
 import type { Fence, KubeObject, Logger, Permit, Tracer, World } from '@vmwright/runtime';
 import type { ChangeOptions, Ref } from '@vmwright/vsphere';
 import type { Act } from '../audit.ts';
-import { ReportedError } from '../vcenter/errors.ts';
+import { type ConditionError, ReportedError } from '../vcenter/errors.ts';
 import { instanceUuid } from '../vcenter/ownership.ts';
 import { Backoffs, type BackoffTarget } from './backoffs.ts';
-import { type EventCause, OperationCancelledError, ResizeRejectedError } from './errors.ts';
+import { OperationCancelledError, ResizeRejectedError } from './errors.ts';
 import { OperationLog } from './operation-log.ts';
 import { type Replica, VmGroup } from './resource.ts';
 import type { ActionType, Operating } from './slots.ts';
@@ -221,7 +221,7 @@ export class GroupInFlight {
    * Returns the errors that were not reported yet, so that each cause leads to one event and one log line, however often
    * it is retried. A cause that disappeared and comes back is reported again.
    */
-  unreported(errors: readonly EventCause[]): readonly EventCause[] {
+  unreported(errors: readonly ConditionError[]): readonly ConditionError[] {
     const causes = new Map(
       errors
         .filter(({ isProgressing }) => !isProgressing)

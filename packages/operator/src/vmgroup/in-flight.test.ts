@@ -1,9 +1,9 @@
 import { collectingLogger, Fence } from '@vmwright/runtime';
 import { type ChangeOptions, FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
-import { ReportedError } from '../vcenter/errors.ts';
+import { type ConditionError, ReportedError } from '../vcenter/errors.ts';
 import { instanceUuid } from '../vcenter/ownership.ts';
-import { type EventCause, OperationCancelledError, ResizeRejectedError } from './errors.ts';
+import { OperationCancelledError, ResizeRejectedError } from './errors.ts';
 import type { Operation } from './group-in-flight.ts';
 import { InFlight } from './in-flight.ts';
 import type { VmGroup } from './resource.ts';
@@ -416,7 +416,7 @@ describe('errors', () => {
 
   test('are reported once per cause, and again after the cause disappeared', () => {
     const { state } = start();
-    const unreported = (...errors: readonly EventCause[]) =>
+    const unreported = (...errors: readonly ConditionError[]) =>
       state.unreported(errors).map(({ reason }) => reason);
     expect(unreported(full, full)).toEqual(['VcenterRefused']);
     expect(unreported(full)).toEqual([]);

@@ -1,5 +1,6 @@
+import type { ConditionError } from '../vcenter/errors.ts';
 import { instanceUuid } from '../vcenter/ownership.ts';
-import { type EventCause, takenOverError } from './errors.ts';
+import { takenOverError } from './errors.ts';
 import { replicaName } from './identity.ts';
 import { MB_IN_GIB } from './memory.ts';
 import { type Replacing, replaceRequested } from './replacement.ts';
@@ -22,7 +23,7 @@ export interface Plan extends PlannedStatus {
   /** Operations to start after the status is stored, most urgent first. Some of them may not get a permit. */
   readonly actions: readonly Action[];
   /** Reasons why the group does not match its spec. An event is recorded for each. */
-  readonly errors: readonly EventCause[];
+  readonly errors: readonly ConditionError[];
   /** Time until the next reconcile without an event. @default none */
   readonly requeueAfterMs?: number | undefined;
 }

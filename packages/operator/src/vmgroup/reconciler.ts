@@ -14,7 +14,7 @@ import { type ConditionError, toCondition } from '../vcenter/errors.ts';
 import { STALE_MS } from '../vcenter/health.ts';
 import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
 import type { CloneDestination, CloneTarget } from './clone-targets.ts';
-import { type EventCause, OtherVcenterError } from './errors.ts';
+import { OtherVcenterError } from './errors.ts';
 import type { GroupInFlight } from './group-in-flight.ts';
 import { folderName } from './identity.ts';
 import { InFlight } from './in-flight.ts';
@@ -356,10 +356,10 @@ export class VmGroupReconciler {
   #recordEvents(
     group: VmGroup,
     state: GroupInFlight,
-    errors: readonly EventCause[],
+    errors: readonly ConditionError[],
     { event, now }: ReconcileContext<VmGroup>,
     retryMs = this.#nextRetryMs(state),
-  ): readonly EventCause[] {
+  ): readonly ConditionError[] {
     const unreported = state.unreported(errors);
     const retry = retryMs === undefined ? '' : `; next retry at ${timeText(now() + retryMs)}`;
     for (const { reason, message } of unreported)

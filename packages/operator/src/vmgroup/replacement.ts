@@ -1,5 +1,5 @@
 import { replaceRequestOf } from '../annotations.ts';
-import type { EventCause } from './errors.ts';
+import type { ConditionError } from '../vcenter/errors.ts';
 import type { VmGroup, VmGroupStatus } from './resource.ts';
 import { isReady, isTakenOver, type Observed, type Slot } from './slots.ts';
 
@@ -11,7 +11,7 @@ export interface Replacement {
   /** The request and the slots whose machines are still to be replaced. */
   readonly replacing: Replacing | undefined;
   /** Errors about names in the request that match no machine of the group. */
-  readonly errors: readonly EventCause[];
+  readonly errors: readonly ConditionError[];
 }
 
 /** Whether machines that a user asked to replace are still to be replaced. */
@@ -78,7 +78,7 @@ function numberOf({ replica: { slot } }: Slot): number {
   return slot;
 }
 
-function unknownIn(names: readonly string[], slots: readonly Slot[]): readonly EventCause[] {
+function unknownIn(names: readonly string[], slots: readonly Slot[]): readonly ConditionError[] {
   const unknown = names.filter((name) => !slots.some(matches([name])));
   if (unknown.length === 0) return [];
   const list = unknown.map((name) => `'${name}'`).join(', ');
