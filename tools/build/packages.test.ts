@@ -103,7 +103,8 @@ describe('each packed package', () => {
 
   test('with programs contains the licences of the packages in the bundles', () => {
     const notices = readFileSync(join(folder, 'operator/dist/bin/NOTICES.txt'), 'utf8');
-    for (const name of ['undici', 'pg', 'yaml', '@opentelemetry/sdk-trace']) expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'));
+    for (const name of ['undici', 'pg', 'yaml', '@opentelemetry/sdk-trace'])
+      expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'));
     expect(notices).toContain('Permission is hereby granted, free of charge');
   });
 });
