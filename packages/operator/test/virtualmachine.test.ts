@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { canary, condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { auditLines } from './log-lines.ts';
 import { conditionIn, FARM, install, PATHS, reasonOf, type WithKubevirt, WORK } from './with-kubevirt.ts';
 
 /** The manifest of the design proposal, unchanged. */
@@ -267,6 +268,13 @@ describe('a running machine', () => {
     expect(at(PATHS.kubevirt)).toBeLessThan(at(PATHS.secrets));
     expect(Math.max(at(PATHS.volumes), at(PATHS.secrets))).toBeLessThan(at(PATHS.machines));
     await cluster().waitForGone(`${PATHS.claims}/${status(vm, 'dataVolume')}`);
+    const acts = (await auditLines(env.operator, `${WORK}/runner`)).filter(
+      (line) => field(line, 'reason') === 'the VirtualMachine is being deleted',
+    );
+    expect(acts.map((line) => `${field(line, 'audit')} ${field(line, 'resource')}`)).toEqual([
+      'delete VirtualMachine',
+      'delete DataVolume',
+    ]);
   });
 });
 
@@ -501,6 +509,26 @@ test('with the deletion policy Orphan, the children stay and lose owner referenc
     expect(metadata.deletionTimestamp).toBeUndefined();
     expect(metadata.labels ?? {}).not.toHaveProperty(['app.kubernetes.io/managed-by']);
   }
+  const { uid } = vm.metadata;
+  const acts = (await auditLines(env.operator, `${WORK}/orphan`)).map((line) => {
+    expect(line).toMatchObject({
+      kind: 'VirtualMachine',
+      uid,
+      machine: expect.stringMatching(/^[0-9a-f-]{36}$/),
+    });
+    return [field(line, 'audit'), field(line, 'resource'), field(line, 'machineName')];
+  });
+  const [machine, volume] = [`${WORK}/orphan`, `${WORK}/${status(vm, 'dataVolume')}`];
+  expect(acts).toEqual([
+    ...[
+      ['create', 'DataVolume', volume],
+      ['create', 'VirtualMachine', machine],
+    ],
+    ...[
+      ['orphan', 'VirtualMachine', machine],
+      ['orphan', 'DataVolume', volume],
+    ],
+  ]);
 });
 
 describe('kubectl delete', () => {

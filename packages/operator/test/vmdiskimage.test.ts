@@ -1,6 +1,7 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SYSTEM } from './installed.ts';
+import { auditLines } from './log-lines.ts';
 import { conditionIn, IMAGES, type WithImages, withImages } from './with-images.ts';
 
 let env: WithImages;
@@ -210,6 +211,11 @@ describe('a referenced image', () => {
     await env.removeMachine('user');
     await env.gone('used');
     for (const kind of ['volumes', 'snapshots'] as const) expect(await env.children(image, kind)).toEqual([]);
+    const lines = await auditLines(env.operator, 'default/used');
+    expect(lines.map((line) => `${field(line, 'audit')} ${field(line, 'resource')}`)).toEqual([
+      ...['create DataVolume', 'create VolumeSnapshot'],
+      ...['delete VolumeSnapshot', 'delete DataVolume'],
+    ]);
   });
 
   test('keeps its data with the deletion policy Orphan', async () => {

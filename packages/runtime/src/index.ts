@@ -47,6 +47,7 @@ export {
   type Watch,
   watch,
 } from './controller/sources.ts';
+export { DebugEndpoints, type DebugOptions, type DebugPath } from './debug/endpoints.ts';
 export * from './election/errors.ts';
 export { LeaderElection, type OnLeading } from './election/leader-election.ts';
 export type { LeaseClient } from './election/lease-lock.ts';

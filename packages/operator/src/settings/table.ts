@@ -93,7 +93,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'status-address': {
     group: 'Endpoints',
     description:
-      'Address of `/healthz`, `/readyz` and `/status`; on a loopback address also of `/metrics` and `/debug/loglevel`.',
+      'Address of `/healthz`, `/readyz` and `/status`; on a loopback address also of `/metrics` and `/debug/…`.',
   },
   'metrics-addr': {
     group: 'Endpoints',
@@ -104,7 +104,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     group: 'Endpoints',
     byDefault: ':8443, or off on loopback',
     description:
-      'Address of `/metrics` and `/debug/loglevel` over HTTPS with a token; `0` disables it ([endpoints.md](endpoints.md)).',
+      'Address of `/metrics` and `/debug/…` over HTTPS with a token; `0` disables it ([endpoints.md](endpoints.md)).',
   },
   'metrics-auth': {
     group: 'Endpoints',

@@ -5,6 +5,7 @@ import { type HttpResponse, methodNotAllowed, RequestError } from '../server/htt
 import { recordCpuProfile } from './cpu-profile.ts';
 import { takeHeapSnapshot } from './heap-snapshot.ts';
 
+/** What the debug endpoints show. */
 export interface DebugOptions {
   readonly clock: Pick<Clock, 'after'>;
   /** Whether this replica leads, or owns shards: it must not block. */
@@ -15,9 +16,9 @@ export interface DebugOptions {
   readonly operations: () => Readonly<Record<string, readonly object[]>>;
 }
 
-/** Paths of the endpoints. */
 const PATHS = ['/debug/queues', '/debug/operations', '/debug/profile', '/debug/heap'] as const;
-type DebugPath = (typeof PATHS)[number];
+/** Path of a debug endpoint. */
+export type DebugPath = (typeof PATHS)[number];
 
 export function isDebugPath(path: string): path is DebugPath {
   return PATHS.some((each) => each === path);
