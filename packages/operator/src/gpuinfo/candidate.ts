@@ -87,6 +87,14 @@ export interface JobFacts {
   readonly mayRestart: boolean;
 }
 
+/** Why facts are incomplete. */
+export interface Warning {
+  /** A sentence: `the facts of vCenter 'default' are not current`. */
+  readonly message: string;
+  /** Names of the nodes that it concerns; undefined if it may concern any node. */
+  readonly nodes?: readonly string[] | undefined;
+}
+
 /** What the allocation of nodes to requests is based on. */
 export interface Facts {
   /** Increases with every change that can affect a decision. Changes of the usage alone do not count. */
@@ -96,8 +104,8 @@ export interface Facts {
   readonly pools: ReadonlyMap<string, GpuPool>;
   /** Workload (pods and the Jobs that control them) that uses the reservation of a GPUInfo, by UID of the GPUInfo. */
   readonly jobs: ReadonlyMap<string, JobFacts>;
-  /** Why facts are incomplete, one sentence each, without duplicates: `vCenter 'default' does not respond`. */
-  readonly warnings: readonly string[];
+  /** Why facts are incomplete, in the order of their messages, without duplicates. */
+  readonly warnings: readonly Warning[];
   /** Whether GPUs and maintenance are drawn at random (`--gpu-source=simulated`). */
   readonly isSimulated: boolean;
 }

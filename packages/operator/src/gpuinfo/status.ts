@@ -8,7 +8,7 @@ import {
 } from '@vmwright/runtime';
 import { pauseOf } from '../annotations.ts';
 import { timeOf } from '../times.ts';
-import type { Verdict } from './allocate.ts';
+import type { Verdict } from './allocation.ts';
 import { Evaluation, type EvaluationInput, hoursUntil, rejectionMessage } from './evaluation.ts';
 import { earliest, HOUR_MS, nextMaintenance } from './maintenance.ts';
 import { endedOutcome, pendingOutcome, reservedOutcome } from './outcome.ts';
@@ -16,6 +16,7 @@ import { placementOf } from './placement.ts';
 import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
 import { type GPUInfo, type GPUInfoStatus, NONE_AVAILABLE } from './resource.ts';
+import { warningsFor } from './warnings.ts';
 
 export const DEGRADED = 'Degraded';
 const FACTS_COMPLETE = 'FactsComplete';
@@ -203,7 +204,7 @@ function report(
   info: GPUInfo,
   status: GPUInfoStatus,
   outcome: Outcome,
-  { facts }: EvaluationInput,
+  { facts, allocation }: EvaluationInput,
   now: number,
   degraded?: { readonly reason: string; readonly message: string },
 ): GPUInfoStatus {
@@ -221,7 +222,9 @@ function report(
       conditions = setCondition(conditions, { type, status: value, ...found, ...observed(info) }, now);
     else if (conditionOf(conditions, type)) conditions = removeCondition(conditions, type);
   };
-  const { warnings, isSimulated } = facts;
+  const { nodeSelector = {} } = info.spec;
+  const reservedNode = status.suitableNodeName;
+  const warnings = warningsFor(facts.warnings, allocation.nodes, { nodeSelector, reservedNode });
   const unavailable = { reason: 'SourceUnavailable', message: warningText(warnings) };
   const simulated = {
     reason: 'GpuSource',
@@ -229,7 +232,7 @@ function report(
   };
   set(DEGRADED, 'True', degraded);
   set(FACTS_COMPLETE, 'False', warnings.length > 0 ? unavailable : undefined);
-  set(SIMULATED, 'True', isSimulated ? simulated : undefined);
+  set(SIMULATED, 'True', facts.isSimulated ? simulated : undefined);
   return { ...reported, conditions };
 }
 
@@ -237,7 +240,7 @@ function report(
 const MOST_WARNINGS = 5;
 
 function warningText(warnings: readonly string[]): string {
-  const named = warnings.toSorted().slice(0, MOST_WARNINGS).join('; ');
+  const named = warnings.slice(0, MOST_WARNINGS).join('; ');
   return warnings.length > MOST_WARNINGS ? `${named}; and ${warnings.length - MOST_WARNINGS} more` : named;
 }
 
