@@ -1,6 +1,6 @@
 import type { Outcome } from '@vmwright/runtime';
 import { timeOf } from '../times.ts';
-import type { Verdict } from './allocate.ts';
+import type { Verdict } from './allocation.ts';
 import type { Evaluation } from './evaluation.ts';
 import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
