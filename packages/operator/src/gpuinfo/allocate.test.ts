@@ -596,18 +596,10 @@ describe('a reservation that only the status shows', () => {
     });
   });
 
-  test('is restored on an unsuitable node while its job runs there', () => {
+  test('is not restored on a node that is not suitable', () => {
     const cordoned = gpuNode('n', { blocker: { reason: 'Unschedulable', message: 'cordoned' } });
-    const known = (boundTo: readonly string[]) =>
-      facts([gpuNode('m'), cordoned], [pool('m', 1), pool('n', 1)], {
-        jobs: new Map([['a', job('Active', boundTo)]]),
-      });
-    const { verdicts } = run({ facts: known(['n']), requests: [a], reported: shown() });
-    expect(verdicts.get('a')).toMatchObject({
-      reservation: { node: 'n', inUse: true },
-      degradedBy: 'Unschedulable',
-    });
-    expect(nodes({ facts: known([]), requests: [a], reported: shown() })).toEqual({ a: 'm' });
+    const known = facts([gpuNode('m'), cordoned], [pool('m', 1), pool('n', 1)]);
+    expect(nodes({ facts: known, requests: [a], reported: shown() })).toEqual({ a: 'm' });
   });
 
   test('takes no GPU from a stored reservation, also of a younger request', () => {

@@ -193,7 +193,7 @@ class Allocator {
   /**
    * Makes the reservation that the status shows again, for example after a person has deleted its entry. The job may rely on it, so
    * it comes before requests that wait, but takes nothing from a reservation that is stored.
-   * @returns whether it was restored: its GPUs are free, and its node is suitable or has a pod of the job
+   * @returns whether it was restored: its node is suitable, and its GPUs are free
    */
   #restore(request: Request): boolean {
     const { uid, key } = request;
@@ -202,12 +202,8 @@ class Allocator {
     if (restored === undefined || !this.#space.hasRoom(uid, key)) return false;
     const candidate = this.#nodes.get(restored.node);
     if (candidate === undefined) return false;
-    const rejection = this.#rejectionOf(request, candidate, restored);
-    const { gpus } = candidate;
-    const isFree = gpus !== undefined && this.#occupancy.freeFor(uid, gpus.pool) >= request.gpus;
-    if (rejection !== undefined && !(isFree && this.#isRunning({ request, reservation: restored })))
-      return false;
-    this.#reserve(request, candidate, restored, rejection);
+    if (this.#rejectionOf(request, candidate, restored) !== undefined) return false;
+    this.#reserve(request, candidate, restored);
     return true;
   }
 
@@ -232,25 +228,19 @@ class Allocator {
   }
 
   /** Makes a reservation in the pool of its node, with what is known about jobs of the request. */
-  #reserve(
-    request: Request,
-    { gpus }: Candidate,
-    reservation: Reservation,
-    degradedBy?: Rejection | undefined,
-  ): void {
+  #reserve(request: Request, { gpus }: Candidate, reservation: Reservation): void {
     const { uid } = request;
     const { ended, inUse = false, isRepeated = false } = this.#input.reservations.get(uid) ?? {};
     const job = this.#jobOf(uid);
     const hadJob = isRepeated || inUse || ended !== undefined || job?.state === 'Ended';
     const isActive = job?.state === 'Active';
-    const made = {
+    this.#decide(request, {
       ...reservation,
       ...(gpus && { pool: gpus.pool }),
       ...(isActive && { inUse: true }),
       ...(isActive && job.mayRestart && { mayRestart: true }),
       ...(hadJob && { isRepeated: true }),
-    };
-    this.#decide(request, made, degradedBy);
+    });
   }
 
   /** Returns the best suitable node. Equal requests without one are evaluated once, unless their own pods use GPUs. */

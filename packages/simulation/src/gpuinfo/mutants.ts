@@ -87,6 +87,14 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
+    name: 'restored GPU reservation takes the GPUs of another one',
+    file: `${SRC}/allocate.ts`,
+    find: 'if (this.#rejectionOf(request, candidate, restored) !== undefined) return false;',
+    replace: '',
+    why: 'another request may have the GPUs since the entry was deleted',
+    scenario,
+  },
+  {
     name: 'GPU requests are answered in the order of their names',
     file: `${SRC}/request.ts`,
     find: 'if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;',
