@@ -456,6 +456,16 @@ describe('a reservation', () => {
     expect(ended.ended).toEqual({ at: NOW + 1_000 + IDLE_MS, reason: 'JobEnded' });
   });
 
+  test('of a JobSet ends at once when the JobSet has ended', () => {
+    const before = held('a', { inUse: true, mayRestart: true });
+    const ended = { ...two, jobs: new Map([['r', job('Ended', [], { isOver: true })]]) };
+    expect(only({ facts: ended, reservations: { r: before } }).reservation?.ended?.reason).toBe('JobEnded');
+    // A JobSet that was deleted starts no pods again: the reservation ends with the last one.
+    const ending = { ...two, jobs: new Map([['r', job('Active', ['a'], { isOver: true })]]) };
+    const { reservation } = only({ facts: ending, reservations: { r: before } });
+    expect(reservation).toEqual(held('a', { inUse: true }));
+  });
+
   test('moves although its job is active, while no pod is bound to the node', () => {
     const reservations = { r: held('a', { inUse: true }) };
     const gated = withA({ blocker }, undefined, {

@@ -85,6 +85,8 @@ export interface JobFacts {
   readonly pinnedTo: readonly string[];
   /** Whether a controller of pods or Jobs, such as a StatefulSet or a JobSet, may start pods again after all have ended. */
   readonly mayRestart: boolean;
+  /** Whether the JobSet of its Jobs has ended or is gone, so that it starts no pods again. @default false */
+  readonly isOver?: boolean;
 }
 
 /** Why facts are incomplete. */

@@ -114,6 +114,25 @@ export const Job = foreignKind<Job>({
   scope: 'Namespaced',
 });
 
+/** A JobSet of the project of the same name: Jobs that start and end together. */
+export interface JobSet extends KubeObject {
+  readonly spec?: {
+    readonly replicatedJobs?: readonly {
+      readonly template?: { readonly spec?: Pick<NonNullable<Job['spec']>, 'template'> };
+    }[];
+  };
+  /** `Completed` or `Failed`; empty before the end. */
+  readonly status?: { readonly terminalState?: string };
+}
+
+export const JobSet = foreignKind<JobSet>({
+  group: 'jobset.x-k8s.io',
+  version: 'v1alpha2',
+  kind: 'JobSet',
+  plural: 'jobsets',
+  scope: 'Namespaced',
+});
+
 /** Value of an attribute of a device: exactly one field is set. */
 interface DeviceAttribute {
   readonly string?: string;

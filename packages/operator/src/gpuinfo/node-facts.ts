@@ -6,7 +6,7 @@ import type { Candidate, Facts, GpuPool, GpuUse, Warning } from './candidate.ts'
 import { candidateOf, type NodeResult, usageOf } from './candidate-of.ts';
 import { ClaimedDevices } from './claimed-devices.ts';
 import { type FoundGpus, hostUses } from './gpus.ts';
-import { Job, Node, NodeClaim, Pod, ResourceClaim, ResourceSlice } from './kinds.ts';
+import { Job, JobSet, Node, NodeClaim, Pod, ResourceClaim, ResourceSlice } from './kinds.ts';
 import { isSameSystem, machineOf, vcenterOf } from './machine-of.ts';
 import { NodeClaims } from './node-claims.ts';
 import { NodeLinks } from './node-links.ts';
@@ -17,7 +17,7 @@ import type { CalendarFile } from './time-sources/calendar-file.ts';
 import { mergedWarnings } from './warnings.ts';
 
 /** Kinds that the facts come from. A controller that uses them declares them in `reads`. */
-export const FACT_KINDS = [Node, Pod, Job, ResourceSlice, ResourceClaim, NodeClaim] as const;
+export const FACT_KINDS = [Node, Pod, Job, JobSet, ResourceSlice, ResourceClaim, NodeClaim] as const;
 
 export interface NodeFactsOptions {
   readonly clock: Clock;
@@ -104,6 +104,7 @@ export class NodeFacts implements Disposable {
       for (const node of this.#reportedStarts.onInfo(info, isGone)) this.#invalidate(node);
     });
     this.#follow(Job, (job, isGone) => this.#pods.onJob(job, isGone));
+    this.#follow(JobSet, (jobSet, isGone) => this.#pods.onJobSet(jobSet, isGone));
     this.#follow(ResourceSlice, (slice, isGone) => this.#devices.onSlice(slice, isGone));
     this.#follow(ResourceClaim, (claim, isGone) => this.#devices.onClaim(claim, isGone));
     this.#follow(NodeClaim, (claim, isGone) => this.#nodeClaims.onClaim(claim, isGone));

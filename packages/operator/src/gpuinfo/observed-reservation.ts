@@ -17,13 +17,18 @@ export function observedReservation(
   if (ended !== undefined) return reservation;
   const end = (reason: EndReason) => ({ ...reservation, ended: { at: now, reason } });
   if (until !== undefined && until <= now) return end('TimePassed');
+  const mayRestart = mayStartAgain(reservation, job);
   if (job?.state === 'Active' || (job?.state === 'Waiting' && inUse)) {
-    const mayRestart = (job.mayRestart || reservation.mayRestart) ?? false;
-    const { idleSince: _, ...active } = reservation;
+    const { idleSince: _idle, mayRestart: _before, ...active } = reservation;
     return { ...active, inUse: true, ...(mayRestart && { mayRestart }) };
   }
   if (!inUse && (job?.state !== 'Ended' || isRepeated)) return reservation;
-  const mayRestart = (job?.mayRestart || reservation.mayRestart) ?? false;
   if (!mayRestart || idleSince + IDLE_MS <= now) return end('JobEnded');
   return { ...reservation, inUse: true, mayRestart, idleSince };
+}
+
+/** Whether a controller may start the job again. It is remembered, because the pods that show it may be gone. */
+function mayStartAgain({ mayRestart: before = false }: Reservation, job: JobFacts | undefined): boolean {
+  if (job === undefined) return before;
+  return job.mayRestart || (before && job.isOver !== true);
 }

@@ -1,7 +1,7 @@
 import { GPUInfo } from '@vmwright/operator';
 import type { KubeObject } from '@vmwright/runtime';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
-import { byUid, numberAt, phaseIn, textAt } from '../scenario/stored-objects.ts';
+import { byUid, numberAt, textAt } from '../scenario/stored-objects.ts';
 import type { GpuTruth } from './gpu-truth.ts';
 import { isLive, type StoredReservation, type StoredReservations } from './reservations.ts';
 import {
@@ -67,7 +67,7 @@ function onChoice(gpuTruth: GpuTruth, truth: Truth, listener: (choice: Choice) =
 function isReported(info: KubeObject, { node, generation, until }: StoredReservation): boolean {
   const shown = textAt(info, 'status', 'reservedUntil');
   return (
-    phaseIn(info) === 'Reserved' &&
+    textAt(info, 'status', 'phase') === 'Reserved' &&
     textAt(info, 'status', 'suitableNodeName') === node &&
     numberAt(info, 'status', 'observedGeneration') === generation &&
     (shown === undefined ? undefined : Date.parse(shown)) === until
