@@ -28,7 +28,7 @@ export class Requests {
 
   /** Updates the requests after a change of a GPUInfo. */
   update({ type, key, object }: Pick<CacheEvent<GPUInfo>, 'type' | 'key' | 'object'>): void {
-    this.#updateReported(object, type === 'removed');
+    this.#updateReported(key, object, type === 'removed');
     if (type === 'removed') {
       if (!this.#requests.delete(key)) return;
     } else {
@@ -41,8 +41,10 @@ export class Requests {
     this.#version++;
   }
 
-  #updateReported(info: GPUInfo, isGone: boolean): void {
+  #updateReported(key: string, info: GPUInfo, isGone: boolean): void {
     const { uid = '' } = info.metadata;
+    const before = this.#requests.get(key)?.request.uid;
+    if (before !== undefined && before !== uid) this.#reported.delete(before); // created again under the same name
     const reported = isGone ? undefined : reportedIn(info);
     if (reported === undefined) this.#reported.delete(uid);
     else this.#reported.set(uid, reported);
