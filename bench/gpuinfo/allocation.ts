@@ -1,4 +1,5 @@
-import { allocate, type Reservations } from '../../packages/operator/src/gpuinfo/allocate.ts';
+import { allocate } from '../../packages/operator/src/gpuinfo/allocate.ts';
+import type { Reservations } from '../../packages/operator/src/gpuinfo/allocation.ts';
 import type { Candidate, Facts } from '../../packages/operator/src/gpuinfo/candidate.ts';
 import { plan } from '../../packages/operator/src/gpuinfo/plan.ts';
 import { requestOf } from '../../packages/operator/src/gpuinfo/request.ts';

@@ -103,7 +103,6 @@ test('while vCenter does not respond, a reservation stays and none is made; then
     'FactsUnknown',
   ]);
   await vcsim.control.clearStatus();
-  await vcsim.control.vm(OTHER, { cpuDemandMhz: 1 }); // vCenter changes the usage of machines every 20 seconds
   await env.reserved('late', 'worker-b');
   await env.until('train', (info) => conditionOf(info, 'FactsComplete') === undefined);
   expect(await env.reservation('train')).toEqual(reservation);

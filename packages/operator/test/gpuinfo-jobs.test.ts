@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { field, type KubeObject } from '@vmwright/testbed';
+import { field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
@@ -130,21 +130,26 @@ describe('a pod of a GPUInfo', () => {
   });
 });
 
+const GATED = { schedulingGates: [{ name: 'example.com/hold' }] };
+
+/** Spec of a Job whose pods use a GPUInfo. */
+function jobSpec(info: string, spec: object = {}, metadata: object = {}) {
+  const containers = [{ name: 'a', image: 'a', resources: resourcesOf(1) }];
+  return {
+    template: {
+      metadata: { labels: { [LABEL]: info }, ...metadata },
+      spec: { restartPolicy: 'Never', containers, ...spec },
+    },
+  };
+}
+
+const JOB = { apiVersion: 'batch/v1', kind: 'Job' } as const;
+
 describe('a Job', () => {
   const job = (name: string, spec: object = {}) => ({
-    apiVersion: 'batch/v1',
-    kind: 'Job',
+    ...JOB,
     metadata: { name },
-    spec: {
-      template: {
-        metadata: { labels: { [LABEL]: name } },
-        spec: {
-          restartPolicy: 'Never',
-          containers: [{ name: 'a', image: 'a', resources: resourcesOf(1) }],
-          ...spec,
-        },
-      },
-    },
+    spec: jobSpec(name, spec),
   });
 
   /** Waits for the event that says that the pod of a Job was rejected. */
@@ -155,7 +160,7 @@ describe('a Job', () => {
 
   test('that is created before its GPUInfo starts when a node is reserved, and holds it until it is complete', async () => {
     // A scheduling gate holds the pod until the test opens it.
-    await api().create(PATHS.jobs, job('early', { schedulingGates: [{ name: 'example.com/hold' }] }));
+    await api().create(PATHS.jobs, job('early', GATED));
     await failedCreate('early');
     await env.info('early', onB);
     await env.reserved('early', 'gpu-b');
@@ -171,7 +176,7 @@ describe('a Job', () => {
   test('holds its reservation while it waits for a retry without pods, also across a restart of the operator', async () => {
     await env.info('retry', onB);
     await env.reserved('retry', 'gpu-b');
-    await api().create(PATHS.jobs, job('retry', { schedulingGates: [{ name: 'example.com/hold' }] }));
+    await api().create(PATHS.jobs, job('retry', GATED));
     await expect.poll(() => env.reservation('retry')).toMatchObject({ inUse: true });
     const [pod] = await api().list(PATHS.pods);
     const path = `${PATHS.pods}/${pod?.metadata.name}`;
@@ -188,6 +193,95 @@ describe('a Job', () => {
     await remove(`${PATHS.jobs}/retry`);
     await env.until('retry', phaseIs('Ended'));
     await env.reserved('next', 'gpu-b');
+  });
+});
+
+describe('Kueue', () => {
+  test('suspends a Job that runs, and the reservation stays until the Job has ended', async () => {
+    const path = `${PATHS.jobs}/queued`;
+    await env.info('queued', onB);
+    await env.reserved('queued', 'gpu-b');
+    const metadata = { name: 'queued', labels: { 'kueue.x-k8s.io/queue-name': 'gpus' } };
+    await api().create(PATHS.jobs, {
+      ...JOB,
+      metadata,
+      spec: { ...jobSpec('queued', GATED), suspend: true },
+    });
+    await api().merge(path, { spec: { suspend: false } }); // admitted
+    await expect.poll(() => env.reservation('queued')).toMatchObject({ inUse: true });
+    await api().merge(path, { spec: { suspend: true } }); // evicted
+    await expect.poll(async () => (await api().list(PATHS.pods)).length).toBe(0);
+    await env.info('next', onB);
+    await env.pending('next', 'AllReserved');
+    expect(await env.reservation('queued')).not.toHaveProperty('ended');
+    await remove(path);
+    await env.until('queued', phaseIs('Ended'));
+    await env.reserved('next', 'gpu-b');
+  });
+});
+
+/* The CRD is JobSet's own. The test creates the Jobs, as the controller of JobSets does. */
+describe('a JobSet', () => {
+  const GROUP = 'jobset.x-k8s.io';
+  const SETS = `/apis/${GROUP}/v1alpha2/namespaces/ml/jobsets`;
+  beforeAll(async () => {
+    const { cluster } = env.controlPlane;
+    await cluster.apply([manifestPath('jobset-crds')]);
+    await cluster.kubectl(['wait', '--for=condition=Established', `crd/jobsets.${GROUP}`]);
+    await env.operator.restart(); // it looks for the kind again after up to 30 s
+  });
+  afterEach(async () => {
+    for (const { metadata } of await api().list(SETS)) await remove(`${SETS}/${metadata.name}`);
+  });
+
+  /** Reserves a GPU, and creates a JobSet that uses it. @returns a function that creates a Job of the JobSet */
+  async function start(name: string) {
+    await env.info(name, onB);
+    await env.reserved(name, 'gpu-b');
+    const jobs = ['prepare', 'train'].map((each) => ({ name: each, template: { spec: jobSpec(name) } }));
+    const { apiVersion, kind, metadata } = await api().create(SETS, {
+      ...{ apiVersion: `${GROUP}/v1alpha2`, kind: 'JobSet', metadata: { name } },
+      spec: { replicatedJobs: jobs },
+    });
+    const owner = { apiVersion, kind, name, uid: metadata.uid, controller: true, blockOwnerDeletion: true };
+    return (job: string, spec: object = {}, more: object = {}) =>
+      api().create(PATHS.jobs, {
+        ...{ ...JOB, metadata: { name: `${name}-${job}-0`, ownerReferences: [owner] } },
+        spec: jobSpec(name, spec, more),
+      });
+  }
+
+  test('holds its reservation after one of its Jobs, and without Jobs, until it has ended', async () => {
+    const { cluster } = env.controlPlane;
+    const create = await start('set');
+    const { metadata } = await create('prepare');
+    const complete = (job: KubeObject) => field(job, 'status', 'succeeded') === 1;
+    await cluster.waitFor(`${PATHS.jobs}/${metadata.name}`, complete);
+    await expect.poll(() => env.reservation('set')).toMatchObject({ inUse: true });
+    await env.info('next', onB);
+    await env.pending('next', 'AllReserved');
+    await remove(`${PATHS.jobs}/${metadata.name}`); // it starts its Jobs again
+    await expect.poll(async () => (await api().list(PATHS.pods)).length).toBe(0);
+    await env.operator.restart();
+    await env.info('last', onB);
+    await env.pending('last', 'AllReserved');
+    const reservation = await env.reservation('set');
+    for (const sign of ['ended', 'idleSince']) expect(reservation).not.toHaveProperty(sign);
+    await create('train');
+    await cluster.waitFor(`${PATHS.jobs}/set-train-0`, complete);
+    await api().merge(`${SETS}/set/status`, { status: { terminalState: 'Completed' } });
+    await env.until('set', phaseIs('Ended'));
+    await env.reserved('next', 'gpu-b');
+  });
+
+  test('that is deleted ends its reservation with its Jobs', async () => {
+    const create = await start('deleted');
+    await create('train', GATED, { finalizers: ['example.com/hold'] }); // its pod ends slowly
+    await expect.poll(() => env.reservation('deleted')).toMatchObject({ inUse: true, mayRestart: true });
+    await remove(`${SETS}/deleted`);
+    await env.until('deleted', phaseIs('Ended'));
+    for (const { metadata } of await api().list(PATHS.pods))
+      await api().merge(`${PATHS.pods}/${metadata.name}`, { metadata: { finalizers: null } });
   });
 });
 

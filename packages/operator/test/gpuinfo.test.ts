@@ -1,6 +1,7 @@
-import { field, type KubeObject } from '@vmwright/testbed';
+import { field, type KubeObject, type Part, startOperator } from '@vmwright/testbed';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { answerTimes } from './answer-times.ts';
+import { QUICK_ELECTION, SYSTEM } from './installed.ts';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
 /* GPUInfos on nodes that Kubernetes alone describes. */
@@ -218,11 +219,163 @@ describe('a restart of the operator', () => {
     await env.reserved('train', 'gpu-a');
   });
 
+  test('restores the reservation of a status after a person has deleted its entry', async () => {
+    await patchNode('gpu-a', { spec: { unschedulable: true } });
+    const { metadata } = await env.info('train');
+    await env.reserved('train', 'gpu-b');
+    const before = await env.reservation('train');
+    await patchNode('gpu-a', { spec: { unschedulable: null } });
+    await env.operator.stop();
+    await api().merge(PATHS.ledger, { data: { [metadata.uid]: null } });
+    await env.operator.start();
+    await expect.poll(() => env.reservation('train')).toEqual(before); // another choice would be gpu-a
+  });
+
+  test('with other namespaces releases reservations whose object is gone, and reports the others', async () => {
+    await env.info('kept');
+    await env.reserved('kept', 'gpu-a');
+    await env.info('gone');
+    await env.reserved('gone', 'gpu-b');
+    await env.operator.stop();
+    await env.remove(`${PATHS.infos}/gone`);
+    const other = PATHS.infos.replace('/ml/', '/default/');
+    {
+      const args = ['--leader-elect=false', '--namespaces=default'];
+      await using operator = await startOperator({ ...replica(), args });
+      await api().create(other, {
+        ...{ apiVersion: 'topology.corinternal.com/v1', kind: 'GPUInfo', metadata: { name: 'next' } },
+        spec: { desAccTime: 100, gpuRequired: true },
+      });
+      const { cluster } = env.controlPlane;
+      await cluster.waitFor(`${other}/next`, (info) => status(info, 'suitableNodeName') === 'gpu-b');
+      expect(await env.metrics(operator)).toContain(
+        'vmwright_gpu_unwatched_reservations{object="Exists"} 1\n',
+      );
+    }
+    await env.remove(`${other}/next`);
+    await env.operator.start();
+    expect(await env.reservation('kept')).toMatchObject({ node: 'gpu-a' });
+  });
+
   /** Stores a reservation, as an operator that crashed has left it. */
   async function store(uid: string | undefined, reservation: object) {
     await api().merge(PATHS.ledger, { data: { [String(uid)]: JSON.stringify(reservation) } });
   }
 });
+
+describe('of two replicas', () => {
+  const replicas: Part[] = [];
+  beforeAll(async () => {
+    await env.operator.stop();
+    for (let index = 0; index < 2; index++)
+      replicas.push(await startOperator({ ...replica(), args: QUICK_ELECTION }));
+  });
+  afterAll(async () => {
+    for (const each of replicas) await each[Symbol.asyncDispose]();
+    await env.operator.start();
+  });
+
+  const leader = async (): Promise<Part> => {
+    for (;;) for (const each of replicas) if (await env.leads(each).catch(() => false)) return each; // one may be killed
+  };
+  const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
+  const policies = `${ADMISSION}/validatingadmissionpolicies`;
+  const bindings = `${ADMISSION}/validatingadmissionpolicybindings`;
+  const POLICY = 'no-gpuinfo-status';
+
+  /** Rejects all writes of statuses of GPUInfos. @returns a function that allows them again */
+  async function rejectStatuses(): Promise<() => Promise<void>> {
+    const meta = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: POLICY } };
+    const rule = { apiGroups: ['topology.corinternal.com'], apiVersions: ['v1'], operations: ['UPDATE'] };
+    await api().create(policies, {
+      ...{ ...meta, kind: 'ValidatingAdmissionPolicy' },
+      spec: {
+        matchConstraints: { resourceRules: [{ ...rule, resources: ['gpuinfoes/status'] }] },
+        validations: [{ expression: 'false', message: 'not now' }],
+      },
+    });
+    await api().create(bindings, {
+      ...{ ...meta, kind: 'ValidatingAdmissionPolicyBinding' },
+      spec: { policyName: POLICY, validationActions: ['Deny'] },
+    });
+    await env.info('probe', { gpuCount: 9 });
+    const probe = () =>
+      api().merge(`${PATHS.infos}/probe/status?dryRun=All`, { status: { message: `${Math.random()}` } });
+    await expect.poll(() => probe().catch(String)).toContain('not now');
+    return async () => {
+      await api().delete(`${bindings}/${POLICY}`);
+      await api().delete(`${policies}/${POLICY}`);
+      await expect.poll(() => probe().catch(String)).not.toContain('not now');
+      await env.remove(`${PATHS.infos}/probe`);
+    };
+  }
+
+  test('the standby answers with the reservation that the leader has stored before it was killed', async () => {
+    const first = await leader();
+    const allow = await rejectStatuses();
+    const infos = await Promise.all(['a', 'b'].map((name) => env.info(name)));
+    const isStored = (ledger: KubeObject) =>
+      infos.every(({ metadata }) => field(ledger, 'data', metadata.uid) !== undefined);
+    const stored = await env.controlPlane.cluster.waitFor(PATHS.ledger, isStored);
+    await first.kill();
+    await allow();
+    for (const { metadata } of infos) {
+      const reservation = JSON.parse(String(field(stored, 'data', metadata.uid)));
+      await env.reserved(metadata.name, reservation.node);
+      expect(await env.reservation(metadata.name)).toEqual(reservation);
+    }
+    expect(await leader()).not.toBe(first);
+    await first.start();
+  });
+
+  test('each is killed at some moment while requests come and go, and no GPU has two owners', async () => {
+    const stop = new AbortController();
+    const owners = auditOwners(stop.signal);
+    for (let round = 0; round < 4; round++) {
+      const first = await leader();
+      const names = ['x', 'y', 'z'].map((name) => `${name}${round}`);
+      const created = Promise.all(names.map((name) => env.info(name)));
+      if (round % 2 === 1) await created; // killed before or after the first write
+      await first.kill();
+      await created;
+      const nodes = async () => {
+        const infos = await api().list(PATHS.infos);
+        return infos.map((info) => status(info, 'suitableNodeName')).toSorted();
+      };
+      await expect.poll(nodes).toEqual(['None available', 'gpu-a', 'gpu-b']);
+      await first.start();
+      for (const name of names) await env.remove(`${PATHS.infos}/${name}`);
+    }
+    stop.abort();
+    expect(await owners).toMatchObject({ doubled: [] });
+    expect((await owners).versions).toBeGreaterThan(8);
+  });
+
+  /** Reads all versions of the stored reservations until the signal aborts. @returns those with two owners of a GPU */
+  async function auditOwners(signal: AbortSignal) {
+    const doubled: unknown[] = [];
+    let versions = 0;
+    const path = `${PATHS.ledger.slice(0, PATHS.ledger.lastIndexOf('/'))}?fieldSelector=metadata.name=vmwright-gpu-reservations`;
+    try {
+      for await (const { object } of api().watch(path, signal)) {
+        versions++;
+        const live = Object.values(Object(object.data))
+          .map((text) => JSON.parse(String(text)))
+          .filter(({ ended }) => ended === undefined);
+        const pools = live.map(({ pool }) => pool); // each has one GPU
+        if (new Set(pools).size < pools.length) doubled.push(object.data);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    return { doubled, versions };
+  }
+});
+
+/** Options of another operator in the same cluster. */
+function replica() {
+  return { cluster: env.controlPlane.cluster, namespace: SYSTEM, gpuinfo: true } as const;
+}
 
 test('an idle operator writes nothing', async () => {
   await env.info('train');

@@ -9,7 +9,9 @@ export {
   BackendUnavailableError,
   type Outage,
 } from './availability/availability.ts';
-export { type CacheEvent, type CacheOptions, ObjectCache, type Subscriber } from './cache/cache.ts';
+export { ObjectCache } from './cache/cache.ts';
+export type { CacheEvent, Subscriber } from './cache/cache-event.ts';
+export type { CacheOptions } from './cache/cache-options.ts';
 export type { Caches, KindCacheOptions } from './cache/caches.ts';
 export { SharedNamespaces, type SharedPartition } from './cache/shared-namespaces.ts';
 export type { Change, Indexer } from './cache/store.ts';

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Allocation, type AllocationInput, allocate, type Reservations } from './allocate.ts';
+import { allocate } from './allocate.ts';
+import type { Allocation, AllocationInput, Reservations } from './allocation.ts';
 import type { Candidate, Facts, GpuPool } from './candidate.ts';
 import { HOUR_MS, isFreeOfMaintenance } from './maintenance.ts';
 import { byAge, type Request } from './request.ts';
-import { formatReservation, parseReservation } from './reservation.ts';
+import { formatReservation, parseReservation, type Reservation } from './reservation.ts';
 import { facts, gpuNode, job, NOW, node, request } from './testing.ts';
 
 const HORIZON_MS = 500 * HOUR_MS;
@@ -191,7 +192,8 @@ const isNew = (uid: string, { reservations }: AllocationInput, result: Allocatio
   );
 };
 
-const RUNS = { numRuns: 300 };
+/** ALLOCATE_RUNS sets the number of runs of each property. */
+const RUNS = { numRuns: Number(process.env.ALLOCATE_RUNS ?? 300) };
 
 test('a new reservation is always on a suitable node with enough free GPUs', () => {
   fc.assert(
@@ -307,6 +309,51 @@ test('an allocation of unchanged facts and requests changes nothing', () => {
   );
 });
 
+test('reservations whose entries were deleted are restored from what was reported, and exceed no pool', () => {
+  fc.assert(
+    fc.property(history, fc.subarray([...UIDS]), (steps, deleted) => {
+      for (const { input, now, result } of replay(steps)) {
+        const reported = new Map(
+          [...result.verdicts].flatMap(
+            ([
+              uid,
+              {
+                request: { generation },
+                reservation,
+              },
+            ]) =>
+              reservation === undefined || reservation.ended !== undefined
+                ? []
+                : [[uid, { ...pickReported(reservation), generation }] as const],
+          ),
+        );
+        const left = new Map(
+          [...result.reservations].filter(([uid]) => !deleted.some((each) => each === uid)),
+        );
+        const again = allocate({ ...input, reservations: left, reported }, now);
+        for (const uid of deleted) {
+          const { request: wanted, reservation: before, degradedBy } = result.verdicts.get(uid) ?? {};
+          const blocked = input.facts.candidates.find(({ name }) => name === before?.node)?.blocker;
+          if (before === undefined || before.ended !== undefined || degradedBy !== undefined || blocked)
+            continue;
+          const { pool, gpus } = before;
+          const isRoomy = pool === undefined || freeIn(pool, uid, input, result.reservations) >= gpus;
+          if (!isRoomy || wanted?.generation !== before.generation) continue;
+          const restored = again.reservations.get(uid);
+          expect(restored && { ...pickReported(restored), pool: restored.pool, gpus: restored.gpus }).toEqual(
+            {
+              ...{ ...pickReported(before), pool, gpus },
+            },
+          );
+          if (pool !== undefined)
+            expect(freeIn(pool, uid, input, again.reservations)).toBeGreaterThanOrEqual(gpus);
+        }
+      }
+    }),
+    RUNS,
+  );
+});
+
 test('of two equal requests without a node, the older one gets a GPU first', () => {
   fc.assert(
     fc.property(history, anyRequest('a'), fc.nat(3), (steps, template, age) => {
@@ -329,6 +376,10 @@ test('of two equal requests without a node, the older one gets a GPU first', () 
     RUNS,
   );
 });
+
+function pickReported({ node: name, until }: Reservation) {
+  return { node: name, until };
+}
 
 function pickSpec({ generation, hours, gpus, model, nodeSelector, policy, mayReserve }: Request) {
   return { generation, hours, gpus, model, nodeSelector, policy, mayReserve };

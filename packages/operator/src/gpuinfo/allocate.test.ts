@@ -1,7 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type AllocationInput, allocate, IDLE_MS } from './allocate.ts';
+import { allocate } from './allocate.ts';
+import type { AllocationInput } from './allocation.ts';
 import type { Blocker, Candidate, Facts } from './candidate.ts';
 import { HOUR_MS } from './maintenance.ts';
+import { IDLE_MS } from './observed-reservation.ts';
+import type { Reported } from './reported.ts';
 import type { Request } from './request.ts';
 import { formatReservation, type Reservation } from './reservation.ts';
 import { facts, gpuNode, job, NOW, node, pool, request } from './testing.ts';
@@ -453,6 +456,16 @@ describe('a reservation', () => {
     expect(ended.ended).toEqual({ at: NOW + 1_000 + IDLE_MS, reason: 'JobEnded' });
   });
 
+  test('of a JobSet ends at once when the JobSet has ended', () => {
+    const before = held('a', { inUse: true, mayRestart: true });
+    const ended = { ...two, jobs: new Map([['r', job('Ended', [], { isOver: true })]]) };
+    expect(only({ facts: ended, reservations: { r: before } }).reservation?.ended?.reason).toBe('JobEnded');
+    // A JobSet that was deleted starts no pods again: the reservation ends with the last one.
+    const ending = { ...two, jobs: new Map([['r', job('Active', ['a'], { isOver: true })]]) };
+    const { reservation } = only({ facts: ending, reservations: { r: before } });
+    expect(reservation).toEqual(held('a', { inUse: true }));
+  });
+
   test('moves although its job is active, while no pod is bound to the node', () => {
     const reservations = { r: held('a', { inUse: true }) };
     const gated = withA({ blocker }, undefined, {
@@ -562,5 +575,73 @@ describe('the next change without an event', () => {
     const known = facts([gpuNode('n', { maintenance: planned })], [pool('n', 1)]);
     const { nextAt } = run({ facts: known, reservations });
     expect(nextAt).toBe(hours === undefined ? undefined : NOW + hours * HOUR_MS);
+  });
+});
+
+describe('a reservation that only the status shows', () => {
+  const two = facts(
+    [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
+    [pool('m', 1), pool('n', 1)],
+  );
+  const until = NOW + 40 * HOUR_MS; // 60 of 100 hours have passed
+  const a = request('a', { age: 100 * 3_600 });
+  const shown = (fields: Partial<Reported> = {}) =>
+    new Map([['a', { node: 'n', generation: 1, until, ...fields }]]);
+
+  test('is restored with its end, before an older request that waits', () => {
+    const older = request('older', { age: 200 * 3_600, nodeSelector: { zone: 'n' } });
+    const known = {
+      ...two,
+      candidates: two.candidates.map((each) => ({ ...each, labels: { zone: each.name } })),
+    };
+    const { reservations } = run({ facts: known, requests: [a, older], reported: shown() });
+    expect(Object.fromEntries(reservations)).toEqual({
+      a: held('n', { from: NOW - 60 * HOUR_MS, until }),
+    });
+  });
+
+  test('is restored for a paused request', () => {
+    expect(nodes({ facts: two, requests: [{ ...a, mayReserve: false }], reported: shown() })).toEqual({
+      a: 'n',
+    });
+  });
+
+  test('is not restored on a node that is not suitable', () => {
+    const cordoned = gpuNode('n', { blocker: { reason: 'Unschedulable', message: 'cordoned' } });
+    const known = facts([gpuNode('m'), cordoned], [pool('m', 1), pool('n', 1)]);
+    expect(nodes({ facts: known, requests: [a], reported: shown() })).toEqual({ a: 'm' });
+  });
+
+  test('takes no GPU from a stored reservation, also of a younger request', () => {
+    const b = request('b');
+    const given = { facts: two, requests: [a, b], reported: shown(), reservations: { b: held('n') } };
+    expect(nodes(given)).toEqual({ a: 'm', b: 'n' });
+  });
+
+  test('does not count while a reservation is stored', () => {
+    const given = { facts: two, requests: [a], reported: shown(), reservations: { a: held('m') } };
+    expect(nodes(given)).toEqual({ a: 'm' });
+    const ended = held('m', { ended: { at: NOW, reason: 'JobEnded' } });
+    expect(run({ ...given, reservations: { a: ended } }).reservations.get('a')).toEqual(ended);
+  });
+
+  test.each<readonly [string, Partial<Reported>]>([
+    ['for another spec', { generation: 2 }],
+    ['on a node that does not exist', { node: 'x' }],
+    ['without an end', { until: undefined }],
+    ['with an end that cannot be parsed', { until: Number.NaN }],
+    ['that has passed', { until: NOW }],
+    ['that would have begun before the object was created', { until: NOW - HOUR_MS }],
+    ['that is longer than the spec', { until: NOW + 101 * HOUR_MS }],
+  ])('%s is not restored: a node is chosen', (_, fields) => {
+    const { reservations } = run({ facts: two, requests: [a], reported: shown(fields) });
+    expect(reservations.get('a')).toEqual(held('m'));
+  });
+
+  test('ends with no job that may have used an earlier reservation', () => {
+    const known = { ...two, jobs: new Map([['a', job('Ended')]]) };
+    expect(run({ facts: known, requests: [a], reported: shown() }).reservations.get('a')).toEqual(
+      held('n', { from: NOW - 60 * HOUR_MS, until, isRepeated: true }),
+    );
   });
 });

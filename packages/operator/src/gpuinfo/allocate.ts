@@ -1,56 +1,15 @@
-import type { Candidate, Facts, JobFacts } from './candidate.ts';
+import type { Allocation, AllocationInput, Verdict } from './allocation.ts';
+import type { Candidate, JobFacts } from './candidate.ts';
+import { followPools, type Held, isEdited } from './held.ts';
 import { LedgerSpace } from './ledger-space.ts';
 import { endOf } from './maintenance.ts';
+import { NodeOrder } from './node-order.ts';
+import { IDLE_MS, observedReservation } from './observed-reservation.ts';
 import { Occupancy } from './occupancy.ts';
+import { restoredFrom } from './reported.ts';
 import { byAge, type Request, shapeOf } from './request.ts';
-import type { EndReason, Reservation } from './reservation.ts';
+import type { Reservation } from './reservation.ts';
 import { type Rejection, Suitability, type Window, windowOf } from './suitability.ts';
-
-/** Time after which a job that may be started again, and has no pods, has ended. */
-export const IDLE_MS = 5 * 60_000;
-
-/** Reservations by the UID of their GPUInfo. */
-export type Reservations = ReadonlyMap<string, Reservation>;
-
-export interface AllocationInput {
-  readonly requests: readonly Request[];
-  readonly facts: Facts;
-  /** Reservations before the allocation, also those of objects without a request, which keep them. */
-  readonly reservations: Reservations;
-  /** Time in milliseconds for which a node without known maintenance is available. */
-  readonly horizonMs: number;
-}
-
-/** Answer to a request. */
-export interface Verdict {
-  readonly request: Request;
-  /** Undefined if no node is suitable. */
-  readonly reservation: Reservation | undefined;
-  /**
-   * Why the reserved node is no longer suitable although it stays reserved: its job runs, or the object is paused. `NodeGone` if
-   * the node does not exist. `PodsOnOtherNode` if the node is suitable, but pods of the job run on another one or wait for it.
-   */
-  readonly degradedBy: Rejection | 'NodeGone' | 'PodsOnOtherNode' | undefined;
-  /** Why no reservation was made although a node may be suitable. */
-  readonly refusedBy?: 'TooManyReservations' | undefined;
-}
-
-export interface Allocation {
-  readonly reservations: Reservations;
-  /** By UID, for each request. */
-  readonly verdicts: ReadonlyMap<string, Verdict>;
-  readonly occupancy: Occupancy;
-  /** By name. */
-  readonly nodes: ReadonlyMap<string, Candidate>;
-  /** Earliest time at which the result changes although nothing else does, in milliseconds since 1970. */
-  readonly nextAt: number | undefined;
-}
-
-/** A request that holds a reservation. */
-interface Held {
-  readonly request: Request;
-  readonly reservation: Reservation;
-}
 
 /**
  * Allocates nodes and GPUs to requests.
@@ -100,18 +59,18 @@ class Allocator {
       const reservation = before && this.#observed(request.uid, before);
       if (reservation === undefined) waiting.push(request);
       else if (reservation.ended === undefined) held.push({ request, reservation });
-      else if (isEdited(request, reservation)) waiting.push(request);
+      else if (isEdited({ request, reservation })) waiting.push(request);
       else this.#decide(request, reservation);
     }
     const left = this.#ordered(held).filter((each) => !this.#keep(each));
     for (const { request } of left) this.#occupancy.remove(request.uid);
+    const unrestored = waiting.filter((request) => !this.#restore(request));
     for (const each of this.#changed) this.#extend(each);
     // An edited request that needs no additional GPUs is served before waiting requests.
-    const goesFirst = ({ request, reservation }: Held) =>
-      isEdited(request, reservation) && request.gpus <= reservation.gpus;
+    const goesFirst = (each: Held) => isEdited(each) && each.request.gpus <= each.reservation.gpus;
     for (const { request } of left.filter(goesFirst)) this.#choose(request);
     const displaced = left.filter((each) => !goesFirst(each)).map(({ request }) => request);
-    for (const request of [...waiting, ...displaced].toSorted(byAge)) this.#choose(request);
+    for (const request of [...unrestored, ...displaced].toSorted(byAge)) this.#choose(request);
     return {
       reservations: this.#reservations,
       verdicts: this.#verdicts,
@@ -129,59 +88,23 @@ class Allocator {
   #ordered(held: readonly Held[]): readonly Held[] {
     const fixed = held.filter((each) => this.#isFixed(each));
     const movable = held.filter((each) => !this.#isFixed(each));
-    const moved = this.#followed([...fixed, ...movable]);
+    const moved = followPools([...fixed, ...movable], this.#occupancy, (each) => this.#newPool(each));
     for (const { request } of movable) this.#occupancy.remove(request.uid); // counted again as it is kept
     const isInPlace = (each: Held) => this.#newPool(each) === undefined;
     return [...moved.filter(isInPlace), ...moved.filter((each) => !isInPlace(each))];
   }
 
-  /**
-   * Counts all reservations and moves those whose node draws from another pool there, if that pool has room for them beside all
-   * others. The others stay in their old pools.
-   */
-  #followed(held: readonly Held[]): readonly Held[] {
-    for (const { request, reservation } of held) this.#occupancy.add(request.uid, reservation);
-    let current = held;
-    for (let isChanged = true; isChanged; ) {
-      isChanged = false; // a reservation that leaves a pool can make room for another one
-      current = current.map((each) => {
-        const { request, reservation } = each;
-        const pool = this.#newPool(each);
-        if (pool === undefined || this.#occupancy.freeFor(request.uid, pool) < reservation.gpus) return each;
-        isChanged = true;
-        const followed = { ...reservation, pool };
-        this.#occupancy.add(request.uid, followed);
-        return { request, reservation: followed };
-      });
-    }
-    return current;
-  }
-
   /** Returns the pool that the node of a reservation draws from, if it is another one than when the reservation was made. */
   #newPool(held: Held): string | undefined {
     const { request, reservation } = held;
-    const isChosenAgain = request.mayReserve && isEdited(request, reservation);
+    const isChosenAgain = request.mayReserve && isEdited(held);
     if (reservation.pool === undefined || this.#isUndecided(held) || isChosenAgain) return undefined;
     const pool = this.#nodes.get(reservation.node)?.gpus?.pool;
     return pool === reservation.pool ? undefined : pool;
   }
 
-  /** Returns a reservation with what is observed about its job: it is in use, or it has ended. */
   #observed(uid: string, reservation: Reservation): Reservation {
-    const { ended, until, inUse = false, isRepeated = false, idleSince = this.#now } = reservation;
-    if (ended !== undefined) return reservation;
-    const end = (reason: EndReason) => ({ ...reservation, ended: { at: this.#now, reason } });
-    if (until !== undefined && until <= this.#now) return end('TimePassed');
-    const job = this.#jobOf(uid);
-    if (job?.state === 'Active' || (job?.state === 'Waiting' && inUse)) {
-      const mayRestart = (job.mayRestart || reservation.mayRestart) ?? false;
-      const { idleSince: _, ...active } = reservation;
-      return { ...active, inUse: true, ...(mayRestart && { mayRestart }) };
-    }
-    if (!inUse && (job?.state !== 'Ended' || isRepeated)) return reservation;
-    const mayRestart = (job?.mayRestart || reservation.mayRestart) ?? false;
-    if (!mayRestart || idleSince + IDLE_MS <= this.#now) return end('JobEnded');
-    return { ...reservation, inUse: true, mayRestart, idleSince };
+    return observedReservation(reservation, this.#jobOf(uid), this.#now);
   }
 
   #jobOf(uid: string): JobFacts | undefined {
@@ -229,7 +152,7 @@ class Allocator {
       this.#decide(request, reservation, 'NodeGone');
       return true;
     }
-    const isChanged = isEdited(request, reservation);
+    const isChanged = isEdited(held);
     const isFixed = this.#isFixed(held);
     if (isChanged && !isFixed) return false; // chosen again for the changed spec
     if (isChanged && request.mayReserve) {
@@ -267,6 +190,23 @@ class Allocator {
     return { ...rest, generation, gpus, ...(hours > 0 && { until: end }) };
   }
 
+  /**
+   * Makes the reservation that the status shows again, for example after a person has deleted its entry. The job may rely on it, so
+   * it comes before requests that wait, but takes nothing from a reservation that is stored.
+   * @returns whether it was restored: its node is suitable, and its GPUs are free
+   */
+  #restore(request: Request): boolean {
+    const { uid, key } = request;
+    const reported = this.#input.reservations.has(uid) ? undefined : this.#input.reported?.get(uid);
+    const restored = reported && restoredFrom(reported, request, this.#now);
+    if (restored === undefined || !this.#space.hasRoom(uid, key)) return false;
+    const candidate = this.#nodes.get(restored.node);
+    if (candidate === undefined) return false;
+    if (this.#rejectionOf(request, candidate, restored) !== undefined) return false;
+    this.#reserve(request, candidate, restored);
+    return true;
+  }
+
   /** Reserves the best suitable node, if there is one. */
   #choose(request: Request): void {
     const { uid, key, generation, gpus, hours, mayReserve } = request;
@@ -281,14 +221,22 @@ class Allocator {
       });
       return;
     }
+    this.#reserve(request, node, {
+      ...{ key, generation, node: node.name, gpus, from: this.#now },
+      ...(hours > 0 && { until: windowOf(request, this.#now).end }),
+    });
+  }
+
+  /** Makes a reservation in the pool of its node, with what is known about jobs of the request. */
+  #reserve(request: Request, { gpus }: Candidate, reservation: Reservation): void {
+    const { uid } = request;
     const { ended, inUse = false, isRepeated = false } = this.#input.reservations.get(uid) ?? {};
     const job = this.#jobOf(uid);
     const hadJob = isRepeated || inUse || ended !== undefined || job?.state === 'Ended';
     const isActive = job?.state === 'Active';
     this.#decide(request, {
-      ...{ key, generation, node: node.name, gpus, from: this.#now },
-      ...(node.gpus && { pool: node.gpus.pool }),
-      ...(hours > 0 && { until: windowOf(request, this.#now).end }),
+      ...reservation,
+      ...(gpus && { pool: gpus.pool }),
       ...(isActive && { inUse: true }),
       ...(isActive && job.mayRestart && { mayRestart: true }),
       ...(hadJob && { isRepeated: true }),
@@ -306,28 +254,15 @@ class Allocator {
   }
 
   #best(request: Request): Candidate | undefined {
-    const { uid, policy } = request;
     const suitability = new Suitability(request, this.#input.horizonMs);
     const window = windowOf(request, this.#now);
     const isSuitable = (node: Candidate) =>
       suitability.rejection(node, this.#occupancy, window) === undefined;
     // Pods that run already cannot move, for example after a manual edit of the stored reservation.
-    const own = this.#jobOf(uid)?.boundTo.map((name) => this.#nodes.get(name)) ?? [];
+    const own = this.#jobOf(request.uid)?.boundTo.map((name) => this.#nodes.get(name)) ?? [];
     const current = own.find((node) => node !== undefined && isSuitable(node));
     if (current !== undefined) return current;
-    if (policy === 'LeastMemory') return this.#order.byMemory.find(isSuitable);
-    if (policy === 'LeastCpu') return this.#order.byCpu.find(isSuitable);
-    let best: { readonly node: Candidate; readonly room: number } | undefined;
-    for (const node of this.#order.byCpu) {
-      if (!isSuitable(node)) continue;
-      const room =
-        node.gpus === undefined
-          ? -this.#occupancy.reservationsOn(node.name)
-          : this.#occupancy.freeFor(uid, node.gpus.pool);
-      const isBetter = best === undefined || (policy === 'Pack' ? room < best.room : room > best.room);
-      if (isBetter) best = { node, room };
-    }
-    return best?.node;
+    return this.#order.best(request, this.#occupancy, isSuitable);
   }
 
   /** Returns why a reserved node is no longer suitable. A time that was promised is not beyond the horizon. */
@@ -373,31 +308,7 @@ class Allocator {
   }
 }
 
-/** Whether the spec has changed since the reservation was made. */
-function isEdited(request: Request, reservation: Reservation): boolean {
-  return request.generation > reservation.generation;
-}
-
 /** Returns a reservation in the pool of its node, which is another one after the machine of the node has moved to another host. */
 function inPoolOf({ gpus }: Candidate, reservation: Reservation): Reservation {
   return gpus?.pool === reservation.pool ? reservation : { ...reservation, pool: gpus?.pool };
-}
-
-/** Nodes in the orders in which the policies try them. */
-class NodeOrder {
-  readonly byCpu: readonly Candidate[];
-  #byMemory: readonly Candidate[] | undefined;
-
-  constructor(candidates: readonly Candidate[]) {
-    this.byCpu = candidates.toSorted(leastCpu);
-  }
-
-  get byMemory(): readonly Candidate[] {
-    this.#byMemory ??= this.byCpu.toSorted((a, b) => a.memoryUsage - b.memoryUsage || leastCpu(a, b));
-    return this.#byMemory;
-  }
-}
-
-function leastCpu(a: Candidate, b: Candidate): number {
-  return a.cpuUsage - b.cpuUsage || (a.name < b.name ? -1 : 1);
 }

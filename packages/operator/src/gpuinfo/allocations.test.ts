@@ -1,4 +1,4 @@
-import { apiError } from '@vmwright/runtime';
+import { apiError, collectingLogger } from '@vmwright/runtime';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { EntryServer } from '../ledger/testing.ts';
@@ -10,6 +10,7 @@ import { Requests } from './requests.ts';
 import { parseReservation } from './reservation.ts';
 import type { GPUInfo } from './resource.ts';
 import { facts, gpuNode, job, NOW, pool } from './testing.ts';
+import { UnwatchedLog } from './unwatched.ts';
 
 const now = () => NOW;
 
@@ -29,18 +30,23 @@ class Replica {
   facts: Facts;
   readonly allocations: Allocations;
 
-  constructor(known: Facts) {
+  constructor(known: Facts, namespaces?: readonly string[]) {
     this.facts = known;
     this.allocations = new Allocations({
       requests: this.requests,
       facts: () => this.facts,
       horizonMs: 8_760 * HOUR_MS,
+      namespaces,
       onStored: (keys) => this.enqueued.push(...keys),
     });
   }
 
-  see(...names: readonly string[]): void {
-    for (const name of names) this.requests.update({ type: 'added', key: `ml/${name}`, object: info(name) });
+  see(...seen: readonly (string | { readonly name: string; readonly status: GPUInfo['status'] })[]): void {
+    for (const each of seen) {
+      const { name, status } = typeof each === 'string' ? { name: each, status: undefined } : each;
+      const object = { ...info(name), ...(status && { status }) };
+      this.requests.update({ type: 'added', key: `ml/${name}`, object });
+    }
   }
 
   forget(name: string): void {
@@ -61,6 +67,7 @@ function info(name: string): GPUInfo {
   };
 }
 
+const reserved = { phase: 'Reserved', observedGeneration: 1 } as const;
 const one = facts([gpuNode('n')], [pool('n', 1)]);
 const nodeOf = ({ allocation }: StoredAllocation, uid: string) =>
   allocation.verdicts.get(uid)?.reservation?.node;
@@ -167,6 +174,52 @@ describe('an allocation', () => {
     server.objects.delete('a');
     await late.allocations.sweep(server.reservations, () => NOW + 60_000);
     expect([...server.entries.values.keys()]).toEqual([]);
+  });
+
+  test('with other namespaces, drops reservations whose object is gone and reports the others', async () => {
+    const server = new Server();
+    const four = facts([gpuNode('n')], [pool('n', 4)]);
+    const old = new Replica(four);
+    old.see('exists', 'secret', 'gone');
+    await old.allocations.current(server.reservations, now);
+    server.objects.add('exists');
+    server.unreadable.add('secret');
+    const moved = new Replica(four, ['other']);
+    await moved.allocations.sweep(server.reservations, now);
+    expect([...server.entries.values.keys()].toSorted()).toEqual(['exists', 'secret']);
+    expect(moved.allocations.latest?.unwatched).toMatchObject([
+      { uid: 'exists', object: 'Exists', reservation: { key: 'ml/exists' } },
+      { uid: 'secret', object: 'Unreadable', reservation: { key: 'ml/secret' } },
+    ]);
+    const { logger, lines } = collectingLogger();
+    const log = new UnwatchedLog();
+    for (let sweep = 0; sweep < 2; sweep++) log.report(moved.allocations.latest?.unwatched ?? [], logger);
+    expect(lines.map(({ gpuinfo, object }) => [gpuinfo, object])).toEqual([
+      ['ml/exists', 'Exists'],
+      ['ml/secret', 'Unreadable'],
+    ]);
+    // Reservations end with their time also if nothing else is known about them.
+    await moved.allocations.sweep(server.reservations, () => NOW + 10 * HOUR_MS);
+    expect(moved.allocations.latest?.unwatched).toEqual([]);
+  });
+
+  test('has the reservation of the status again after a person has deleted its entry', async () => {
+    const server = new Server();
+    const two = facts(
+      [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
+      [pool('m', 1), pool('n', 1)],
+    );
+    const replica = new Replica(two);
+    replica.see('a', 'bb');
+    await replica.allocations.current(server.reservations, now);
+    const before = server.entries.values;
+    const until = new Date(NOW + 10 * HOUR_MS).toISOString();
+    for (const [name, node] of [['a', 'm'] as const, ['bb', 'n'] as const])
+      replica.see({ name, status: { ...reserved, suitableNodeName: node, reservedUntil: until } });
+    server.entries = { resourceVersion: 'edited', values: new Map() };
+    replica.see('0'); // the oldest one, which waits
+    await replica.allocations.sweep(server.reservations, () => NOW + HOUR_MS);
+    expect(new Map(server.entries.values)).toEqual(before);
   });
 
   test('continues from the stored reservations after a crash before any status was written', async () => {

@@ -1,16 +1,20 @@
 import type { Entries } from '../ledger/entry-store.ts';
 import { Ledger, type LedgerOperation } from '../ledger/ledger.ts';
-import { type Allocation, allocate } from './allocate.ts';
+import { allocate } from './allocate.ts';
+import type { Allocation } from './allocation.ts';
 import type { Facts } from './candidate.ts';
 import { Confirmations, RECHECK_MS, type Unconfirmed } from './confirmations.ts';
 import { changesTo, type ReservationStore, reservationsIn } from './ledger.ts';
 import type { Requests } from './requests.ts';
+import { type UnwatchedReservation, unwatchedIn } from './unwatched.ts';
 
 export interface AllocationsOptions {
   readonly requests: Requests;
   /** Returns the current facts. */
   readonly facts: () => Facts;
   readonly horizonMs: number;
+  /** Namespaces that the operator watches. @default all */
+  readonly namespaces?: readonly string[] | undefined;
   /** Called with the keys of the GPUInfos whose answer may have changed after reservations were stored. */
   readonly onStored: (keys: readonly string[]) => void;
 }
@@ -19,6 +23,7 @@ export interface AllocationsOptions {
 export interface StoredAllocation {
   readonly facts: Facts;
   readonly allocation: Allocation;
+  readonly unwatched: readonly UnwatchedReservation[];
 }
 
 interface Latest extends StoredAllocation {
@@ -71,8 +76,9 @@ export class Allocations {
     }
   }
 
-  /** Drops reservations of objects that were deleted before the cache had them. */
+  /** Drops reservations of objects that were deleted before the cache had them, and restores those that a person has deleted. */
   async sweep(store: ReservationStore, now: () => number): Promise<void> {
+    await this.#ledger.refresh(store);
     const { reservations, verdicts } = this.#latest?.allocation ?? {};
     if (reservations?.keys().some((uid) => !verdicts?.has(uid))) this.#latest = undefined;
     await this.current(store, now);
@@ -109,22 +115,24 @@ export class Allocations {
   ): Promise<StoredAllocation> {
     const known = this.#known(now()); // another reconcile may have computed it while this one waited
     if (known !== undefined) return known;
-    const { requests, facts: currentFacts, horizonMs, onStored } = this.#options;
+    const { requests, facts: currentFacts, horizonMs, namespaces, onStored } = this.#options;
     const confirmations = this.#confirmations;
     while (await confirmations.ask(this.#unconfirmed(operation.entries), store, now()));
     // No await from here to the write: the allocation must be based on the newest facts and requests.
     const facts = currentFacts();
-    const { all, version } = requests;
+    const { all, version, reported } = requests;
     const unconfirmed = this.#unconfirmed(operation.entries);
     const unobserved = confirmations.unobserved(unconfirmed);
     const jobs = new Map([...facts.jobs, ...unobserved]);
     const reservations = confirmations.existing(unconfirmed);
-    const computed = allocate({ requests: all, facts: { ...facts, jobs }, reservations, horizonMs }, now());
+    const input = { requests: all, facts: { ...facts, jobs }, reservations, reported, horizonMs };
+    const computed = allocate(input, now());
     const allocation = unobserved.size === 0 ? computed : dueWithin(computed, now() + RECHECK_MS);
     confirmations.settle(computed.reservations);
     const changes = changesTo(operation.entries, allocation.reservations);
     if (changes !== undefined) await operation.write(changes);
-    this.#latest = { facts, allocation, requestsVersion: version, entries: operation.entries };
+    const unwatched = unwatchedIn(allocation.reservations, namespaces, (uid) => confirmations.stateOf(uid));
+    this.#latest = { facts, allocation, unwatched, requestsVersion: version, entries: operation.entries };
     if (changes !== undefined) onStored(affected(allocation, changes));
     return this.#latest;
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { leanClaim, leanJob, leanNode, leanNodeClaim, leanPod, leanSlice } from './caches.ts';
+import { leanClaim, leanJob, leanJobSet, leanNode, leanNodeClaim, leanPod, leanSlice } from './caches.ts';
 
 const metadata = {
   name: 'a',
@@ -182,4 +182,25 @@ test('a cached pod that waits has the node that it can only run on, and a Job it
     spec: { template: { metadata: { labels } } },
   };
   expect(leanJob(job).metadata.ownerReferences).toEqual([owner]);
+});
+
+test('a JobSet keeps its end and the GPUInfos of its pod templates', () => {
+  const metadata = { name: 's', namespace: 'ml', uid: 's' };
+  const template = (labels: Readonly<Record<string, string>>) => ({
+    template: { spec: { template: { metadata: { labels } } } },
+  });
+  const gpuinfo = { 'vmwright.dev/gpuinfo': 'train' };
+  const spec = { replicatedJobs: [template({ ...gpuinfo, app: 'x' }), template({ app: 'y' })] };
+  expect(
+    leanJobSet({
+      metadata: { ...metadata, labels: { app: 'x' } },
+      spec,
+      status: { terminalState: 'Failed' },
+    }),
+  ).toEqual({
+    metadata,
+    spec: { replicatedJobs: [template(gpuinfo)] },
+    status: { terminalState: 'Failed' },
+  });
+  expect(leanJobSet({ metadata, spec: {}, status: { terminalState: '' } })).toEqual({ metadata });
 });

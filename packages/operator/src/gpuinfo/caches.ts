@@ -3,7 +3,7 @@ import { controllerOf } from '../kubevirt/ownership.ts';
 import { leanMetadata, pick } from '../lean-metadata.ts';
 import { isAccelerator } from './accelerators.ts';
 import { isGpuDriver, MODEL_ATTRIBUTES } from './devices.ts';
-import { Job, Node, NodeClaim, Pod, type PodSpec, ResourceClaim, ResourceSlice } from './kinds.ts';
+import { Job, JobSet, Node, NodeClaim, Pod, type PodSpec, ResourceClaim, ResourceSlice } from './kinds.ts';
 import { GPUINFO_LABEL, GPUINFO_UID } from './labels.ts';
 import { affinityTo, pinnedNode } from './placement.ts';
 import { podRequests } from './pod-requests.ts';
@@ -20,7 +20,8 @@ export function configureCaches(caches: Caches): void {
   // Kubernetes serves these kinds since 1.34.
   caches.get(ResourceSlice, { transform: leanSlice, optional: true });
   caches.get(ResourceClaim, { transform: leanClaim, optional: true });
-  // Karpenter is not installed in every cluster.
+  // Karpenter and JobSet are not installed in every cluster.
+  caches.get(JobSet, { transform: leanJobSet, optional: true });
   caches.get(NodeClaim, { transform: leanNodeClaim, optional: true });
 }
 
@@ -133,6 +134,20 @@ export function hasEnded({ status }: Job): boolean {
 
 function isEnd({ type, status }: { readonly type: string; readonly status: string }): boolean {
   return (type === 'Complete' || type === 'Failed') && status === 'True';
+}
+
+/** Keeps whether the JobSet has ended, and the GPUInfos that its pod templates refer to. */
+export function leanJobSet({ metadata, spec, status }: JobSet): JobSet {
+  const replicatedJobs = spec?.replicatedJobs?.flatMap(({ template }) => {
+    const labels = pick(template?.spec?.template?.metadata?.labels, (key) => key === GPUINFO_LABEL);
+    return labels === undefined ? [] : [{ template: { spec: { template: { metadata: { labels } } } } }];
+  });
+  const terminalState = status?.terminalState;
+  return {
+    metadata: leanMetadata(metadata),
+    ...(replicatedJobs && replicatedJobs.length > 0 && { spec: { replicatedJobs } }),
+    ...(terminalState && { status: { terminalState } }),
+  };
 }
 
 /** Keeps the devices of GPU drivers on one node, with the attributes that tell the model. */

@@ -85,6 +85,16 @@ export interface JobFacts {
   readonly pinnedTo: readonly string[];
   /** Whether a controller of pods or Jobs, such as a StatefulSet or a JobSet, may start pods again after all have ended. */
   readonly mayRestart: boolean;
+  /** Whether the JobSet of its Jobs has ended or is gone, so that it starts no pods again. @default false */
+  readonly isOver?: boolean;
+}
+
+/** Why facts are incomplete. */
+export interface Warning {
+  /** A sentence: `the facts of vCenter 'default' are not current`. */
+  readonly message: string;
+  /** Names of the nodes that it concerns; undefined if it may concern any node. */
+  readonly nodes?: readonly string[] | undefined;
 }
 
 /** What the allocation of nodes to requests is based on. */
@@ -96,8 +106,8 @@ export interface Facts {
   readonly pools: ReadonlyMap<string, GpuPool>;
   /** Workload (pods and the Jobs that control them) that uses the reservation of a GPUInfo, by UID of the GPUInfo. */
   readonly jobs: ReadonlyMap<string, JobFacts>;
-  /** Why facts are incomplete, one sentence each, without duplicates: `vCenter 'default' does not respond`. */
-  readonly warnings: readonly string[];
+  /** Why facts are incomplete, in the order of their messages, without duplicates. */
+  readonly warnings: readonly Warning[];
   /** Whether GPUs and maintenance are drawn at random (`--gpu-source=simulated`). */
   readonly isSimulated: boolean;
 }

@@ -146,7 +146,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['SourceUnavailable'],
     meaning:
-      'A source of facts is missing, or has a value that cannot be read; the message names them. Absent otherwise.',
+      'A source of facts about nodes that match `nodeSelector`, or about the reserved node, is missing or has a value that cannot be read; the message names them. Absent otherwise.',
     remedy: 'Correct the value, or restore the source.',
   },
   {

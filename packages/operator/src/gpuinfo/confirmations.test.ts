@@ -14,10 +14,10 @@ const held = (fields: Partial<Reservation> = {}): Reservation => ({
 /** An API server with these objects and jobs, by UID. */
 function apiServer(objects: readonly string[], jobs: Readonly<Record<string, JobFacts>> = {}) {
   const asked: string[] = [];
-  const store: Pick<ReservationStore, 'exists' | 'findJob'> = {
-    exists: async (_, uid) => {
+  const store: Pick<ReservationStore, 'stateOf' | 'findJob'> = {
+    stateOf: async (_, uid) => {
       asked.push(`object ${uid}`);
-      return objects.includes(uid);
+      return objects.includes(uid) ? 'Exists' : 'Gone';
     },
     findJob: async (_, uid) => {
       asked.push(`job ${uid}`);

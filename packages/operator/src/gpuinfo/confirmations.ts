@@ -1,4 +1,5 @@
-import type { Reservations } from './allocate.ts';
+import type { ObjectState } from '../ledger/entry-store.ts';
+import type { Reservations } from './allocation.ts';
 import type { Facts, JobFacts } from './candidate.ts';
 import type { ReservationStore } from './ledger.ts';
 import type { Request } from './request.ts';
@@ -29,8 +30,8 @@ export interface Unconfirmed {
  * alone do not prove that an object or a job is gone, or that no pod of a job runs on its node.
  */
 export class Confirmations {
-  /** Whether the object of a reservation exists, by UID. */
-  readonly #objects = new Map<string, Answer<boolean>>();
+  /** State of the object of a reservation, by UID. */
+  readonly #objects = new Map<string, Answer<ObjectState>>();
   /** The job of a reservation, by UID. */
   readonly #jobs = new Map<string, Answer<JobFacts | undefined>>();
 
@@ -47,7 +48,7 @@ export class Confirmations {
    */
   async ask(
     { reservations, requests, facts }: Unconfirmed,
-    store: Pick<ReservationStore, 'exists' | 'findJob'>,
+    store: Pick<ReservationStore, 'stateOf' | 'findJob'>,
     now: number,
   ): Promise<boolean> {
     const cached = new Set(requests.map(({ uid }) => uid));
@@ -57,7 +58,7 @@ export class Confirmations {
     for (const [uid, reservation] of reservations) {
       const { key } = reservation;
       if (!cached.has(uid) && isDue(this.#objects.get(uid)))
-        lookups.push(async () => this.#objects.set(uid, { at: now, value: await store.exists(key, uid) }));
+        lookups.push(async () => this.#objects.set(uid, { at: now, value: await store.stateOf(key, uid) }));
       const job = facts.jobs.get(uid);
       const known = this.#jobs.get(uid);
       const isChanged = JSON.stringify(known?.cached) !== JSON.stringify(job);
@@ -77,8 +78,13 @@ export class Confirmations {
   /** Returns the reservations without those of objects that no longer exist. */
   existing({ reservations, requests }: Unconfirmed): Reservations {
     const cached = new Set(requests.map(({ uid }) => uid));
-    const isGone = (uid: string) => !cached.has(uid) && this.#objects.get(uid)?.value === false;
+    const isGone = (uid: string) => !cached.has(uid) && this.#objects.get(uid)?.value === 'Gone';
     return new Map([...reservations].filter(([uid]) => !isGone(uid)));
+  }
+
+  /** Returns the state of an object that the cache lacks; undefined if the API server was not asked. */
+  stateOf(uid: string): ObjectState | undefined {
+    return this.#objects.get(uid)?.value;
   }
 
   /** Returns the jobs that use reservations although the facts do not contain them, or not as active on their node. */

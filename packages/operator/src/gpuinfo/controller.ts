@@ -17,17 +17,20 @@ import { gpuMetrics } from './metrics.ts';
 import { GpuInfoReconciler } from './reconciler.ts';
 import { Requests } from './requests.ts';
 import { GPUInfo } from './resource.ts';
+import { UnwatchedLog } from './unwatched.ts';
 
 /** Number of concurrent reconciles. They share one allocation; the writes of their statuses overlap. */
 const WORKERS = 8;
 /** Maximum delay of a retry, so that requests are answered soon after an outage of the API server. */
 const MAX_BACKOFF_MS = 60_000;
-/** Interval of the sweep that drops reservations of deleted objects when no reconcile runs. */
+/** Interval of the sweep that compares the stored reservations with the objects when no reconcile runs. */
 const SWEEP_MS = 60_000;
 
 export interface GpuInfoControllerOptions {
   /** Namespace of the operator, which contains the ConfigMap with the reservations. */
   readonly namespace: string;
+  /** Namespaces that the operator watches. @default all */
+  readonly namespaces?: readonly string[] | undefined;
   readonly facts: FactsSource;
   /** Kinds that the facts come from. Their caches are synced before the first reconcile. */
   readonly reads: readonly Kind[];
@@ -55,7 +58,7 @@ export const GPUINFO_OWN_PERMISSIONS: readonly Permission[] = [
  * reservations or its spec change, or when a time that the answer depends on is reached; vCenter and the API server are not polled.
  */
 export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOptions): void {
-  const { namespace, facts, reads, horizonMs } = options;
+  const { namespace, namespaces, facts, reads, horizonMs } = options;
   const infos = manager.caches.get(GPUInfo);
   const requests = new Requests();
   const channel = new Channel();
@@ -71,6 +74,7 @@ export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOpti
     requests,
     facts: () => facts.facts,
     horizonMs,
+    namespaces,
     onStored: (keys) => {
       for (const key of keys) channel.enqueue(key);
     },
@@ -87,12 +91,14 @@ export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOpti
     onStartedLeading: () => allocations.reset(),
     reconcile,
   });
+  const unwatched = new UnwatchedLog();
   manager.job({
     name: 'gpu-reservations',
     everyMs: SWEEP_MS,
     reads: [GPUInfo, ...reads],
-    run: async ({ client, now }) => {
+    run: async ({ client, now, log }) => {
       await allocations.sweep(reservationStore(client, namespace), now);
+      unwatched.report(allocations.latest?.unwatched ?? [], log);
     },
   });
 }

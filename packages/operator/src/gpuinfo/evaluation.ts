@@ -1,5 +1,5 @@
 import { timeOf } from '../times.ts';
-import type { Allocation } from './allocate.ts';
+import type { Allocation } from './allocation.ts';
 import type { Candidate, Facts } from './candidate.ts';
 import { endOf, HOUR_MS, isFreeOfMaintenance, nextMaintenance } from './maintenance.ts';
 import type { Occupancy } from './occupancy.ts';

@@ -1,7 +1,7 @@
 import { parseQuantity } from '@vmwright/runtime';
 import type { HostFacts, MachineFacts } from '../vcenter/compute-facts.ts';
 import { acceleratorRank, modelsOf } from './accelerators.ts';
-import type { NodeGpus } from './candidate.ts';
+import type { GpuUse, NodeGpus } from './candidate.ts';
 import type { DeviceGpus } from './devices.ts';
 import type { Node } from './kinds.ts';
 
@@ -78,4 +78,10 @@ function announcedBy({ status }: Node): { resource: string; total: number } | un
 
 function modelsIn(gpus: readonly { readonly model: string }[]): readonly string[] {
   return [...new Set(gpus.map(({ model }) => model).filter((model) => model !== ''))].toSorted();
+}
+
+/** Returns the GPUs of a host that powered-on VMs use, without a holder. */
+export function hostUses(host: HostFacts | undefined): readonly GpuUse[] {
+  const gpus = host?.gpus.filter(({ isInUse }) => isInUse).length ?? 0;
+  return gpus === 0 ? [] : [{ holder: undefined, gpus }];
 }

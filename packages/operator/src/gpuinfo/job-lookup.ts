@@ -1,7 +1,15 @@
-import { type Client, ForbiddenError, type Kind, type KubeObject, keyOf, refOf } from '@vmwright/runtime';
+import {
+  type Client,
+  ForbiddenError,
+  type Kind,
+  type KubeObject,
+  keyOf,
+  NotFoundError,
+  refOf,
+} from '@vmwright/runtime';
 import { controllerOf } from '../kubevirt/ownership.ts';
 import type { JobFacts } from './candidate.ts';
-import { Job, Pod } from './kinds.ts';
+import { Job, JobSet, Pod } from './kinds.ts';
 import { GPUINFO_LABEL } from './labels.ts';
 import { PodUses } from './pod-uses.ts';
 
@@ -20,15 +28,23 @@ export async function lookUpJob(
   const { namespace, name } = refOf(key);
   if (namespace === undefined) return undefined;
   try {
-    const [pods, jobs] = await Promise.all([
+    const [pods, jobs, jobSets] = await Promise.all([
       all(client, Pod, { namespace, labelSelector: `${GPUINFO_LABEL}=${name}` }),
       all(client, Job, { namespace }),
+      all(client, JobSet, { namespace }).catch(noneIfNotInstalled),
     ]);
     const uses = new PodUses({ changed() {}, usageChanged() {}, jobsChanged() {} });
     uses.onInfo({ metadata: { namespace, name, uid } }, false);
     for (const pod of pods) uses.onPod(keyOf(pod.metadata), undefined, pod);
     const existing = new Set(jobs.map(({ metadata }) => metadata.uid));
+    for (const jobSet of jobSets) uses.onJobSet(jobSet, false);
     for (const job of jobs) uses.onJob(job, false);
+    const existingSets = new Set(jobSets.map(({ metadata }) => metadata.uid));
+    for (const job of jobs) {
+      const { uid: owner } = controllerOf(job) ?? {};
+      if (owner !== undefined && !existingSets.has(owner))
+        uses.onJobSet({ metadata: { namespace, name: '', uid: owner } }, true);
+    }
     for (const pod of pods) {
       const { uid: owner } = controllerOf(pod) ?? {};
       if (owner !== undefined && !existing.has(owner))
@@ -39,6 +55,11 @@ export async function lookUpJob(
     if (error instanceof ForbiddenError) return UNREADABLE; // its namespace is no longer watched
     throw error;
   }
+}
+
+function noneIfNotInstalled(error: unknown): readonly JobSet[] {
+  if (error instanceof NotFoundError) return [];
+  throw error;
 }
 
 async function all<T extends KubeObject>(

@@ -1,6 +1,13 @@
-import { foreignKind, type KubeObject } from '@vmwright/runtime';
+import type { KubeObject } from '@vmwright/runtime';
+import { apiGroup } from '../api-group.ts';
 
 /* Kinds of Kubernetes and Karpenter that the facts come from, with only the fields that are read. */
+
+const core = apiGroup('', 'v1');
+const batch = apiGroup('batch', 'v1');
+const jobset = apiGroup('jobset.x-k8s.io', 'v1alpha2');
+const dra = apiGroup('resource.k8s.io', 'v1');
+const karpenter = apiGroup('karpenter.sh', 'v1');
 
 export interface Taint {
   readonly key: string;
@@ -31,13 +38,7 @@ export interface Node extends KubeObject {
   };
 }
 
-export const Node = foreignKind<Node>({
-  group: '',
-  version: 'v1',
-  kind: 'Node',
-  plural: 'nodes',
-  scope: 'Cluster',
-});
+export const Node = core.cluster<Node>('Node');
 
 export interface Container {
   readonly name?: string;
@@ -86,13 +87,7 @@ export interface Pod extends KubeObject {
   readonly status?: { readonly phase?: string };
 }
 
-export const Pod = foreignKind<Pod>({
-  group: '',
-  version: 'v1',
-  kind: 'Pod',
-  plural: 'pods',
-  scope: 'Namespaced',
-});
+export const Pod = core.namespaced<Pod>('Pod');
 
 export interface Job extends KubeObject {
   readonly spec?: {
@@ -106,13 +101,20 @@ export interface Job extends KubeObject {
   };
 }
 
-export const Job = foreignKind<Job>({
-  group: 'batch',
-  version: 'v1',
-  kind: 'Job',
-  plural: 'jobs',
-  scope: 'Namespaced',
-});
+export const Job = batch.namespaced<Job>('Job');
+
+/** A JobSet of the project of the same name: Jobs that start and end together. */
+export interface JobSet extends KubeObject {
+  readonly spec?: {
+    readonly replicatedJobs?: readonly {
+      readonly template?: { readonly spec?: Pick<NonNullable<Job['spec']>, 'template'> };
+    }[];
+  };
+  /** `Completed` or `Failed`; empty before the end. */
+  readonly status?: { readonly terminalState?: string };
+}
+
+export const JobSet = jobset.namespaced<JobSet>('JobSet');
 
 /** Value of an attribute of a device: exactly one field is set. */
 interface DeviceAttribute {
@@ -143,13 +145,7 @@ export interface ResourceSlice extends KubeObject {
   };
 }
 
-export const ResourceSlice = foreignKind<ResourceSlice>({
-  group: 'resource.k8s.io',
-  version: 'v1',
-  kind: 'ResourceSlice',
-  plural: 'resourceslices',
-  scope: 'Cluster',
-});
+export const ResourceSlice = dra.cluster<ResourceSlice>('ResourceSlice');
 
 /** A device that the scheduler has allocated to a claim. */
 export interface AllocatedDevice {
@@ -171,13 +167,7 @@ export interface ResourceClaim extends KubeObject {
   };
 }
 
-export const ResourceClaim = foreignKind<ResourceClaim>({
-  group: 'resource.k8s.io',
-  version: 'v1',
-  kind: 'ResourceClaim',
-  plural: 'resourceclaims',
-  scope: 'Namespaced',
-});
+export const ResourceClaim = dra.namespaced<ResourceClaim>('ResourceClaim');
 
 /** Karpenter's NodeClaim: a machine that it has requested for a node. */
 export interface NodeClaim extends KubeObject {
@@ -186,10 +176,4 @@ export interface NodeClaim extends KubeObject {
   readonly status?: { readonly nodeName?: string };
 }
 
-export const NodeClaim = foreignKind<NodeClaim>({
-  group: 'karpenter.sh',
-  version: 'v1',
-  kind: 'NodeClaim',
-  plural: 'nodeclaims',
-  scope: 'Cluster',
-});
+export const NodeClaim = karpenter.cluster<NodeClaim>('NodeClaim');

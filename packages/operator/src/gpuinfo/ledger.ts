@@ -1,6 +1,6 @@
 import type { Client } from '@vmwright/runtime';
 import { type Entries, type EntryChanges, type EntryStore, entryStore } from '../ledger/entry-store.ts';
-import type { Reservations } from './allocate.ts';
+import type { Reservations } from './allocation.ts';
 import type { JobFacts } from './candidate.ts';
 import { lookUpJob } from './job-lookup.ts';
 import { formatReservation, parseReservation, type Reservation } from './reservation.ts';

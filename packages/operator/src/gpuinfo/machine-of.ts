@@ -59,7 +59,7 @@ function unknown(
   stale: readonly string[],
 ): Blocker | undefined {
   if (machine !== undefined) {
-    const vcenter = vcenterOf(machine);
+    const vcenter = vcenterOf(machine.id);
     return stale.includes(vcenter)
       ? { reason: 'FactsUnknown', message: `the facts of vCenter '${vcenter}' are not current` }
       : undefined;
@@ -79,7 +79,14 @@ function unknown(
   };
 }
 
-/** Ids of machines and hosts begin with the name of their vCenter. */
-function vcenterOf({ id }: MachineFacts): string {
+/** Returns the name of the vCenter that the id of a machine or host begins with. */
+export function vcenterOf(id: string): string {
   return id.slice(0, id.lastIndexOf('/'));
+}
+
+/** Whether two versions of a Node describe the same machine. */
+export function isSameSystem(a: Node, b: Node): boolean {
+  const identity = ({ metadata, spec, status }: Node) =>
+    JSON.stringify([metadata.uid, spec?.providerID, status?.nodeInfo?.systemUUID]);
+  return identity(a) === identity(b);
 }

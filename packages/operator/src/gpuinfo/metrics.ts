@@ -19,13 +19,22 @@ export function gpuMetrics(
     help: 'GPUs of all nodes by state: total, and free (neither reserved nor in use); NaN on replicas that do not lead',
     labels: ['state'],
   });
+  const unwatched = registry.gauge({
+    name: 'vmwright_gpu_unwatched_reservations',
+    help: 'Active reservations of GPUInfos in namespaces that are not watched, by state of the GPUInfo: Exists, or Unreadable (not allowed); NaN on replicas that do not lead',
+    labels: ['object'],
+  });
   registry.beforeText(() => {
-    const { allocation } = (isLeading() ? allocations.latest : undefined) ?? {}; // a former leader keeps its last one
+    const { allocation, unwatched: outside = [] } = (isLeading() ? allocations.latest : undefined) ?? {}; // a former leader keeps its last one
     const { total, free } = allocation?.occupancy.totals() ?? { total: Number.NaN, free: Number.NaN };
     let live = 0;
     for (const { ended } of allocation?.reservations.values() ?? []) if (ended === undefined) live++;
     reservations.with({}).set(allocation === undefined ? Number.NaN : live);
     gpus.with({ state: 'total' }).set(total);
     gpus.with({ state: 'free' }).set(free);
+    for (const object of ['Exists', 'Unreadable']) {
+      const { length } = outside.filter((each) => each.object === object);
+      unwatched.with({ object }).set(allocation === undefined ? Number.NaN : length);
+    }
   });
 }

@@ -243,7 +243,10 @@ test('a node on vSphere has the host, the usage and the blockers of its VM', () 
   expect(candidate('a')?.blocker?.reason).toBe('PoweredOff');
   compute.setStale('v');
   expect(candidate('a')?.blocker?.reason).toBe('FactsUnknown');
-  expect(facts.facts.warnings).toEqual(["the facts of vCenter 'v' are not current"]);
+  put(Node, node('lost', { spec: { providerID: 'vsphere://unknown' } }));
+  put(Node, node('elsewhere', { spec: { providerID: 'aws:///eu/i-1' } }));
+  const message = "the facts of vCenter 'v' are not current";
+  expect(facts.facts.warnings).toEqual([{ message, nodes: ['a', 'lost'] }]);
   compute.setStale();
   expect(facts.facts.warnings).toEqual([]);
 });
@@ -311,7 +314,10 @@ test('two nodes with the same VM share its GPUs, with a warning', () => {
   expect(facts.facts.candidates.map(({ gpus }) => gpus?.pool)).toEqual(['machine/v/a', 'machine/v/a']);
   expect([...facts.facts.pools.values()]).toEqual([{ id: 'machine/v/a', total: 1, uses: [] }]);
   expect(facts.facts.warnings).toEqual([
-    'the nodes a, renamed have the same VM, v/a; delete the Nodes that do not exist any more',
+    {
+      message: 'the nodes a, renamed have the same VM, v/a; delete the Nodes that do not exist any more',
+      nodes: ['a', 'renamed'],
+    },
   ]);
   remove(Node, node('a'));
   expect(facts.facts.warnings).toEqual([]);
@@ -367,7 +373,11 @@ test('sources of maintenance are merged, and what cannot be read is a warning', 
     { startsAt: NOW + 12 * HOUR, source: 'expireAfter of NodeClaim c' },
   ]);
   expect(facts.facts.warnings).toEqual([
-    'node a: annotation vmwright.dev/maintenance-start is "soon"; it must be a time such as 2026-12-01T08:00:00Z, or now',
+    {
+      message:
+        'node a: annotation vmwright.dev/maintenance-start is "soon"; it must be a time such as 2026-12-01T08:00:00Z, or now',
+      nodes: ['a'],
+    },
   ]);
 });
 
@@ -472,7 +482,7 @@ test('a calendar applies when it is read, and nothing is decided before', () => 
   const { facts, put, notified, candidate } = setUp({ calendar });
   put(Node, node('a'));
   expect(candidate('a')?.blocker?.reason).toBe('FactsUnknown');
-  expect(facts.facts.warnings).toEqual([file.problem]);
+  expect(facts.facts.warnings).toEqual([{ message: file.problem }]);
   notified();
   const window = '{ name: w, start: 2026-12-01T08:00:00Z, end: 2026-12-01T09:00:00Z, nodes: [a] }';
   file.calendar = new Calendar(parseCalendar(`windows: [${window}]`));
@@ -485,7 +495,7 @@ test('a calendar applies when it is read, and nothing is decided before', () => 
 test('with limited namespaces, the facts say what they lack', () => {
   const { facts } = setUp({ namespaces: ['ml', 'hpc'] });
   expect(facts.facts.warnings).toEqual([
-    'pods outside the namespaces ml, hpc are not watched; the GPUs that they use count as free',
+    { message: 'pods outside the namespaces ml, hpc are not watched; the GPUs that they use count as free' },
   ]);
 });
 

@@ -1,26 +1,23 @@
 import type { Caches, Clock, Kind, KubeObject, Timer } from '@vmwright/runtime';
-import {
-  type ComputeChange,
-  type ComputeFacts,
-  type HostFacts,
-  NO_VSPHERE,
-} from '../vcenter/compute-facts.ts';
+import { type ComputeChange, type ComputeFacts, NO_VSPHERE } from '../vcenter/compute-facts.ts';
+import { Boundary } from './boundary.ts';
 import { configureCaches } from './caches.ts';
-import type { Candidate, Facts, GpuPool, GpuUse } from './candidate.ts';
+import type { Candidate, Facts, GpuPool, GpuUse, Warning } from './candidate.ts';
 import { candidateOf, type NodeResult, usageOf } from './candidate-of.ts';
 import { ClaimedDevices } from './claimed-devices.ts';
-import type { FoundGpus } from './gpus.ts';
-import { Job, Node, NodeClaim, Pod, ResourceClaim, ResourceSlice } from './kinds.ts';
-import { machineOf } from './machine-of.ts';
-import { Multimap } from './multimap.ts';
+import { type FoundGpus, hostUses } from './gpus.ts';
+import { Job, JobSet, Node, NodeClaim, Pod, ResourceClaim, ResourceSlice } from './kinds.ts';
+import { isSameSystem, machineOf, vcenterOf } from './machine-of.ts';
+import { NodeClaims } from './node-claims.ts';
 import { NodeLinks } from './node-links.ts';
 import { PodUses } from './pod-uses.ts';
 import { GPUInfo } from './resource.ts';
 import { ReportedStarts, simulated, simulationChangesAt } from './simulated.ts';
 import type { CalendarFile } from './time-sources/calendar-file.ts';
+import { mergedWarnings } from './warnings.ts';
 
 /** Kinds that the facts come from. A controller that uses them declares them in `reads`. */
-export const FACT_KINDS = [Node, Pod, Job, ResourceSlice, ResourceClaim, NodeClaim] as const;
+export const FACT_KINDS = [Node, Pod, Job, JobSet, ResourceSlice, ResourceClaim, NodeClaim] as const;
 
 export interface NodeFactsOptions {
   readonly clock: Clock;
@@ -37,9 +34,6 @@ export interface NodeFactsOptions {
 
 /** Time from the first of several changes to the notification of the subscribers. */
 const COALESCE_MS = 50;
-
-/** Longest timer: longer ones overflow in Node.js. */
-const LONGEST_TIMER_MS = 24 * 60 * 60 * 1_000;
 
 interface NodeState {
   readonly node: Node;
@@ -71,8 +65,7 @@ export class NodeFacts implements Disposable {
   readonly #links = new NodeLinks();
   /** Keeps the simulated maintenance of reserved nodes. */
   readonly #reportedStarts = new ReportedStarts();
-  readonly #nodeClaims = new Map<string, NodeClaim>();
-  readonly #claimsOfNode = new Multimap<string, string>();
+  readonly #nodeClaims = new NodeClaims((node) => this.#invalidate(node));
   /** Nodes to recompute before the next read. */
   readonly #dirty = new Set<string>();
   /** Nodes whose usage is to be read again. */
@@ -85,14 +78,16 @@ export class NodeFacts implements Disposable {
   #snapshot: Facts | undefined;
   #jobs: Facts['jobs'] = new Map();
   #areJobsDirty = false;
-  #generalWarnings: readonly string[] = [];
+  #generalWarnings: readonly Warning[] = [];
   #notification: Timer | undefined;
-  #boundary: { readonly at: number; readonly timer: Timer } | undefined;
+  /** Next time when maintenance begins or ends. */
+  readonly #boundary: Boundary;
 
   constructor(options: NodeFactsOptions) {
     this.#options = options;
     const { caches, compute = NO_VSPHERE, calendar } = options;
     this.#compute = compute;
+    this.#boundary = new Boundary(options.clock, () => this.#refresh());
     this.#pods = new PodUses({
       changed: (node) => this.#invalidate(node),
       usageChanged: (node) => this.#invalidateUsage(node),
@@ -109,9 +104,10 @@ export class NodeFacts implements Disposable {
       for (const node of this.#reportedStarts.onInfo(info, isGone)) this.#invalidate(node);
     });
     this.#follow(Job, (job, isGone) => this.#pods.onJob(job, isGone));
+    this.#follow(JobSet, (jobSet, isGone) => this.#pods.onJobSet(jobSet, isGone));
     this.#follow(ResourceSlice, (slice, isGone) => this.#devices.onSlice(slice, isGone));
     this.#follow(ResourceClaim, (claim, isGone) => this.#devices.onClaim(claim, isGone));
-    this.#follow(NodeClaim, (claim, isGone) => this.#onNodeClaim(claim, isGone));
+    this.#follow(NodeClaim, (claim, isGone) => this.#nodeClaims.onClaim(claim, isGone));
     this.#follow(Node, (node, isGone) => this.#onNode(node, isGone));
     this.#subscriptions.defer(
       caches.get(Pod).subscribe((event) => {
@@ -145,7 +141,7 @@ export class NodeFacts implements Disposable {
   [Symbol.dispose](): void {
     this.#subscriptions.dispose();
     this.#notification?.cancel();
-    this.#boundary?.timer.cancel();
+    this.#boundary[Symbol.dispose]();
     this.#subscribers.clear();
   }
 
@@ -173,19 +169,6 @@ export class NodeFacts implements Disposable {
     const machineName = known && isSameSystem(known.node, node) ? known.machineName : undefined;
     this.#nodes.set(name, { node, result, machineName, text });
     this.#invalidate(name);
-  }
-
-  #onNodeClaim(claim: NodeClaim, isGone: boolean): void {
-    const { name } = claim.metadata;
-    const before = this.#nodeClaims.get(name)?.status?.nodeName;
-    const node = isGone ? undefined : claim.status?.nodeName;
-    if (before !== undefined) this.#claimsOfNode.delete(before, name);
-    if (node === undefined) this.#nodeClaims.delete(name);
-    else {
-      this.#nodeClaims.set(name, claim);
-      this.#claimsOfNode.add(node, name);
-    }
-    for (const each of new Set([before, node])) if (each !== undefined) this.#invalidate(each);
   }
 
   #onCompute({ hosts, machines, usage, isStalenessChanged }: ComputeChange): void {
@@ -302,14 +285,13 @@ export class NodeFacts implements Disposable {
       if (origin === 'host') return hostUses(this.#compute.host(pool.slice('host/'.length)));
       return [];
     };
-    const claims = [...this.#claimsOfNode.get(name)].toSorted();
     return candidateOf(
       {
         node,
         compute: this.#compute,
         machineBefore: machineName,
         devices,
-        nodeClaims: claims.flatMap((claim) => this.#nodeClaims.get(claim) ?? []),
+        nodeClaims: this.#nodeClaims.of(name),
         calendar: calendar && (calendar.calendar ?? 'unread'),
         isSimulated: simulationSeed !== undefined,
         requests: this.#pods.requestsOn(name),
@@ -330,37 +312,50 @@ export class NodeFacts implements Disposable {
 
   #refreshWarnings(): boolean {
     const warnings = this.#currentWarnings();
-    if (warnings.join('\n') === this.#generalWarnings.join('\n')) return false;
+    if (JSON.stringify(warnings) === JSON.stringify(this.#generalWarnings)) return false;
     this.#generalWarnings = warnings;
     return true;
   }
 
-  /** Warnings that concern no single node. */
-  #currentWarnings(): readonly string[] {
+  /** Warnings that do not come from a single node. */
+  #currentWarnings(): readonly Warning[] {
     const { calendar, namespaces, simulationSeed } = this.#options;
-    const stale = this.#compute.staleVcenters.map((name) => `the facts of vCenter '${name}' are not current`);
+    const stale = this.#compute.staleVcenters.map((name) => ({
+      message: `the facts of vCenter '${name}' are not current`,
+      nodes: this.#nodesOn(name),
+    }));
     if (simulationSeed !== undefined) return stale;
     const limited =
       namespaces &&
       `pods outside the namespaces ${namespaces.join(', ')} are not watched; the GPUs that they use count as free`;
-    return [
-      ...stale,
-      ...this.#links.warnings,
-      ...[calendar?.problem, limited].filter((each) => each !== undefined),
-    ];
+    const general = [calendar?.problem, limited].flatMap((message) => (message ? [{ message }] : []));
+    return [...stale, ...this.#links.warnings, ...general];
+  }
+
+  /** Returns the nodes whose VM is, or may be, in a vCenter. */
+  #nodesOn(vcenter: string): readonly string[] {
+    return [...this.#nodes]
+      .flatMap(([name, { result }]) => {
+        const isConcerned =
+          result?.machineId === undefined ? result?.isProvisional : vcenterOf(result.machineId) === vcenter;
+        return isConcerned ? [name] : [];
+      })
+      .toSorted();
   }
 
   #build(): Facts {
     const states = [...this.#nodes.values()].flatMap(({ result }) => result ?? []);
     const pools = new Map<string, GpuPool>();
     for (const { pool } of states) if (pool !== undefined) pools.set(pool.id, pool);
-    const warnings = [...this.#generalWarnings, ...states.flatMap((each) => each.warnings)];
+    const ofNodes = states.flatMap(({ candidate: { name }, warnings }) =>
+      warnings.map((message) => ({ message, nodes: [name] })),
+    );
     return {
       version: this.#version,
       candidates: states.map(({ candidate }) => candidate).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
       pools,
       jobs: this.#jobs,
-      warnings: [...new Set(warnings)].toSorted(),
+      warnings: mergedWarnings([...this.#generalWarnings, ...ofNodes]),
       isSimulated: this.#options.simulationSeed !== undefined,
     };
   }
@@ -371,10 +366,8 @@ export class NodeFacts implements Disposable {
    */
   #crossBoundary(): boolean {
     const { clock, simulationSeed } = this.#options;
+    if (!this.#boundary.cross()) return false;
     const now = clock.now();
-    if (this.#boundary === undefined || this.#boundary.at > now) return false;
-    this.#boundary.timer.cancel();
-    this.#boundary = undefined;
     for (const [name, { result }] of this.#nodes) {
       const { maintenance = [] } = result?.candidate ?? {};
       const hasEnded = maintenance.some(({ endsAt = Number.POSITIVE_INFINITY }) => endsAt <= now);
@@ -383,7 +376,6 @@ export class NodeFacts implements Disposable {
     return true;
   }
 
-  /** Sets a timer for the next time when maintenance begins or ends. */
   #armBoundary(): void {
     const { clock, simulationSeed } = this.#options;
     const now = clock.now();
@@ -393,29 +385,6 @@ export class NodeFacts implements Disposable {
         if (startsAt > now) at = Math.min(at, startsAt);
         if (endsAt > now) at = Math.min(at, endsAt);
       }
-    if (at === this.#boundary?.at) return;
-    this.#boundary?.timer.cancel();
-    this.#boundary = undefined;
-    if (at === Number.POSITIVE_INFINITY) return;
-    const timer = clock.after(Math.min(at - now, LONGEST_TIMER_MS), () => {
-      if (this.#options.clock.now() < at) {
-        this.#boundary = undefined;
-        this.#armBoundary();
-      } else this.#refresh();
-    });
-    this.#boundary = { at, timer };
+    this.#boundary.set(at);
   }
-}
-
-/** Whether two versions of a Node describe the same machine. */
-function isSameSystem(a: Node, b: Node): boolean {
-  const identity = ({ metadata, spec, status }: Node) =>
-    JSON.stringify([metadata.uid, spec?.providerID, status?.nodeInfo?.systemUUID]);
-  return identity(a) === identity(b);
-}
-
-/** Counts GPUs that powered-on VMs use, without a holder. */
-function hostUses(host: HostFacts | undefined): readonly GpuUse[] {
-  const gpus = host?.gpus.filter(({ isInUse }) => isInUse).length ?? 0;
-  return gpus === 0 ? [] : [{ holder: undefined, gpus }];
 }

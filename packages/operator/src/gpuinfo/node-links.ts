@@ -1,3 +1,4 @@
+import type { Warning } from './candidate.ts';
 import type { NodeResult } from './candidate-of.ts';
 import { Multimap } from './multimap.ts';
 
@@ -44,10 +45,11 @@ export class NodeLinks {
   }
 
   /** Warnings about machines that several nodes run on, in a fixed order. */
-  get warnings(): readonly string[] {
+  get warnings(): readonly Warning[] {
     return [...this.#sharedMachines].toSorted().map((machine) => {
-      const nodes = [...this.#byMachine.get(machine)].toSorted().join(', ');
-      return `the nodes ${nodes} have the same VM, ${machine}; delete the Nodes that do not exist any more`;
+      const nodes = [...this.#byMachine.get(machine)].toSorted();
+      const message = `the nodes ${nodes.join(', ')} have the same VM, ${machine}; delete the Nodes that do not exist any more`;
+      return { message, nodes };
     });
   }
 

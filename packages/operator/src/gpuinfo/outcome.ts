@@ -1,5 +1,5 @@
 import { timeOf } from '../times.ts';
-import type { Verdict } from './allocate.ts';
+import type { Verdict } from './allocation.ts';
 import type { GPUInfoOutcome, GPUInfoReason } from './conditions.ts';
 import type { Evaluation } from './evaluation.ts';
 import type { Request } from './request.ts';

@@ -395,7 +395,7 @@ describe('an answer that changes', () => {
     const first = planned(info(), two({ maintenance: maintenance(200) }));
     const stale = { blocker: { reason: 'FactsUnknown', message: 'stale' } } as const;
     const unknown = facts([node('a', stale), gpuNode('b')], [pool('b', 1)], {
-      warnings: ['vCenter is stale'],
+      warnings: [{ message: 'vCenter is stale', nodes: ['a'] }],
     });
     const { conditions, ...kept } = next(first, unknown).status;
     const { conditions: _, ...before } = first.status;
@@ -421,10 +421,36 @@ test('a paused object is observed and gets no reservation', () => {
 });
 
 test('the first warnings are reported, and the others counted', () => {
-  const warnings = Array.from({ length: 7 }, (_, index) => `node n${index} is odd`);
+  const warnings = Array.from({ length: 7 }, (_, index) => ({ message: `node n${index} is odd` }));
   const { status } = planned(info(), { ...one, warnings });
   expect(conditionOf(status.conditions, 'FactsComplete')?.message).toBe(
     'node n0 is odd; node n1 is odd; node n2 is odd; node n3 is odd; node n4 is odd; and 2 more',
+  );
+});
+
+test('only warnings about nodes that match the selector, or about the reserved node, are reported', () => {
+  const nodes = ['a', 'b'].map((name) => gpuNode(name, { labels: { name } }));
+  const known = facts(nodes, [pool('a', 1), pool('b', 1)], {
+    warnings: [
+      { message: 'all are odd' },
+      ...['a', 'b'].map((name) => ({ message: `${name} is odd`, nodes: [name] })),
+    ],
+  });
+  const message = ({ status }: ReturnType<typeof planned>) =>
+    conditionOf(status.conditions, 'FactsComplete')?.message;
+  const onA = planned(info({ spec: { nodeSelector: { name: 'a' } } }), known);
+  expect(message(onA)).toBe('all are odd; a is odd');
+  expect(message(planned(info(), known))).toBe('all are odd; a is odd; b is odd');
+  const nowhere = planned(info({ spec: { nodeSelector: { name: 'c' } } }), {
+    ...known,
+    warnings: known.warnings.slice(1),
+  });
+  expect(message(nowhere)).toBeUndefined();
+  // A node whose labels have changed stays reserved while its job runs.
+  const jobs = new Map([['u', job('Active', ['a'])]]);
+  const relabelled = facts([gpuNode('a')], [pool('a', 1)], { jobs, warnings: known.warnings });
+  expect(message(next(onA, relabelled, { spec: { nodeSelector: { name: 'a' } } }))).toBe(
+    'all are odd; a is odd',
   );
 });
 

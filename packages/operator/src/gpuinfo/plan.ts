@@ -1,5 +1,5 @@
 import { conditionOf, type EventInput } from '@vmwright/runtime';
-import type { Verdict } from './allocate.ts';
+import type { Verdict } from './allocation.ts';
 import { Evaluation, type EvaluationInput, evaluationOf } from './evaluation.ts';
 import { earliest } from './maintenance.ts';
 import type { GPUInfo, GPUInfoStatus } from './resource.ts';

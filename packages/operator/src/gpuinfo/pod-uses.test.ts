@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Pod } from './kinds.ts';
+import type { JobSet, Pod } from './kinds.ts';
 import { PodUses } from './pod-uses.ts';
 import { job } from './testing.ts';
 
@@ -250,6 +250,65 @@ test('a job may be started again if its pods or its Jobs have a controller', () 
   expect(mayRestart()).toBe(true);
   uses.onJob({ metadata }, true);
   expect(uses.jobs().get('u1')).toMatchObject({ state: 'Ended', mayRestart: true });
+});
+
+test('the Jobs of a JobSet have ended when the JobSet has', () => {
+  const { uses, show, info, notified } = setUp();
+  const template = { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training' } } };
+  const set = (status: JobSet['status'] = {}, deletionTimestamp?: string): JobSet => ({
+    metadata: { name: 's', namespace: 'ml', uid: 's', ...(deletionTimestamp && { deletionTimestamp }) },
+    spec: { replicatedJobs: [{ template: { spec: { template } } }] },
+    status,
+  });
+  const controller = {
+    apiVersion: 'jobset.x-k8s.io/v1alpha2',
+    kind: 'JobSet',
+    name: 's',
+    uid: 's',
+    controller: true,
+  };
+  const metadata = { name: 'j', namespace: 'ml', uid: 'j1', ownerReferences: [controller] };
+  const complete = { conditions: [{ type: 'Complete', status: 'True' }] };
+  const facts = () => uses.jobs().get('u1');
+  info('training', 'u1');
+  uses.onJobSet(set(), false);
+  expect([facts(), notified()]).toEqual([job('Waiting', [], { mayRestart: true }), ['jobs']]);
+  uses.onJob({ metadata }, false);
+  show('ml/a', pod('a', { node: 'n1', info: 'training', job: 'j1' }));
+  show('ml/a', pod('a', { node: 'n1', info: 'training', job: 'j1', phase: 'Succeeded' }));
+  uses.onJob({ metadata, status: complete }, false);
+  expect(facts(), 'one of its Jobs is complete').toEqual(job('Active', [], { mayRestart: true }));
+  notified();
+  uses.onJobSet(set({ terminalState: 'Completed' }), false);
+  expect([facts(), notified()]).toEqual([job('Ended', [], { isOver: true }), ['jobs']]);
+
+  uses.onJobSet(set(), false); // as before the end
+  uses.onJob({ metadata, status: complete }, true);
+  show('ml/a', undefined);
+  expect(facts(), 'it starts its Jobs again').toEqual(job('Waiting', [], { mayRestart: true }));
+  uses.onJob({ metadata }, false);
+  show('ml/a', pod('a', { node: 'n1', info: 'training', job: 'j1' }));
+  uses.onJobSet(set({}, '2026-01-01T00:00:00Z'), false);
+  expect(facts(), 'it is being deleted').toEqual(job('Active', ['n1'], { isOver: true }));
+  uses.onJobSet(set(), true);
+  uses.onJob({ metadata }, true);
+  expect(facts(), 'it is gone, and its pods are ending').toEqual(job('Ended', ['n1'], { isOver: true }));
+});
+
+test('a Job whose JobSet has not been observed may be started again', () => {
+  const { uses, show, info } = setUp();
+  const controller = {
+    apiVersion: 'jobset.x-k8s.io/v1alpha2',
+    kind: 'JobSet',
+    name: 's',
+    uid: 's',
+    controller: true,
+  };
+  info('training', 'u1');
+  show('ml/a', pod('a', { info: 'training', job: 'j1', phase: 'Succeeded' }));
+  const metadata = { name: 'j', namespace: 'ml', uid: 'j1', ownerReferences: [controller] };
+  uses.onJob({ metadata, status: { conditions: [{ type: 'Complete', status: 'True' }] } }, false);
+  expect(uses.jobs().get('u1')).toEqual(job('Ended', [], { mayRestart: true }));
 });
 
 test('Jobs without a GPUInfo cause no notification', () => {

@@ -2,7 +2,8 @@ import { keyOf, type ObjectMeta } from '@vmwright/runtime';
 import { controllerOf } from '../kubevirt/ownership.ts';
 import { hasEnded, isFinished } from './caches.ts';
 import type { GpuUse, JobFacts } from './candidate.ts';
-import { Job, type Pod } from './kinds.ts';
+import { JobSets } from './job-sets.ts';
+import { Job, type JobSet, type Pod } from './kinds.ts';
 import { GPUINFO_LABEL, GPUINFO_UID } from './labels.ts';
 import { Multimap } from './multimap.ts';
 import { pinnedNode } from './placement.ts';
@@ -65,7 +66,8 @@ export class PodUses {
   /** GPUInfos in the pod templates of Jobs that have not ended, by UID of the Job. */
   readonly #templates = new Map<string, Template>();
   /** UIDs of Jobs with a controller, such as a JobSet, which may start them again. */
-  readonly #restartable = new Set<string>();
+  readonly #controlled = new Set<string>();
+  readonly #jobSets = new JobSets();
   /** GPUInfos by UID of the Job that uses them, also while the Job has no pods because it waits before a retry. */
   readonly #infoOfJob = new Map<string, { readonly key: string; readonly uid: string }>();
 
@@ -93,10 +95,11 @@ export class PodUses {
     if (template === undefined) this.#templates.delete(uid);
     else this.#templates.set(uid, template);
     const hasPods = this.#byJob.get(uid).size > 0;
-    if (controllerOf(job) !== undefined) this.#restartable.add(uid);
+    if (controllerOf(job) !== undefined) this.#controlled.add(uid);
+    this.#jobSets.addJob(job);
     if (isGone) {
       if (hasPods) this.#goneJobs.add(uid);
-      else this.#restartable.delete(uid);
+      else this.#forgetController(uid);
       this.#jobs.delete(uid);
       this.#infoOfJob.delete(uid);
     } else this.#jobs.set(uid, state);
@@ -107,7 +110,12 @@ export class PodUses {
   #textOf(job: string): string {
     const isUsed = this.#byJob.get(job).size > 0 || this.#infoOfJob.has(job);
     const { key, hasHadPods } = this.#templates.get(job) ?? {};
-    return [key, hasHadPods, isUsed && (this.#jobs.get(job) ?? this.#goneJobs.has(job))].join(' ');
+    const state = isUsed && (this.#jobs.get(job) ?? this.#goneJobs.has(job));
+    return [key, hasHadPods, state, isUsed && this.#jobSets.stateFor(job)].join(' ');
+  }
+
+  onJobSet(jobSet: JobSet, isGone: boolean): void {
+    if (this.#jobSets.onJobSet(jobSet, isGone)) this.#listener.jobsChanged();
   }
 
   onInfo({ metadata }: { readonly metadata: ObjectMeta }, isGone: boolean): void {
@@ -118,7 +126,15 @@ export class PodUses {
     else this.#infos.set(key, uid);
     const pods = this.#byInfo.get(key);
     if (pods.size > 0) this.#concerned([...pods].map((pod) => this.#users.get(pod)));
-    else if (this.#templates.values().some((template) => template.key === key)) this.#listener.jobsChanged();
+    else if (this.#isInTemplate(key)) this.#listener.jobsChanged();
+  }
+
+  /** Whether a Job or JobSet that has not ended refers to a GPUInfo. */
+  #isInTemplate(key: string): boolean {
+    return (
+      this.#templates.values().some((each) => each.key === key) ||
+      this.#jobSets.active().some((each) => each === key)
+    );
   }
 
   requestsOn(node: string): NodeRequests {
@@ -151,14 +167,17 @@ export class PodUses {
     for (const user of this.#users.values())
       if (user.info !== undefined) add(this.#holder(user), this.#jobOf(user));
     for (const [job, info] of this.#infoOfJob)
-      if (this.#jobs.get(job) === 'Active' && this.#infos.get(info.key) === info.uid)
-        add(info.uid, { state: 'Active', mayRestart: this.#restartable.has(job) });
+      if (this.#stateOfJob(job) === 'Active' && this.#infos.get(info.key) === info.uid)
+        add(info.uid, { state: 'Active', ...this.#restartOf(job) });
     // After a restart of the operator, the pods that linked the Job with the GPUInfo may be gone.
     for (const [job, { key, hasHadPods }] of this.#templates)
       if (!this.#infoOfJob.has(job)) {
         const state = hasHadPods ? 'Active' : 'Waiting';
-        add(this.#infos.get(key), { state, mayRestart: this.#restartable.has(job) });
+        add(this.#infos.get(key), { state, ...this.#restartOf(job) });
       }
+    // A JobSet that starts its Jobs again has deleted the earlier ones first.
+    for (const key of this.#jobSets.active())
+      add(this.#infos.get(key), { state: 'Waiting', mayRestart: true });
     return new Map([...jobs].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
@@ -168,14 +187,31 @@ export class PodUses {
       state: this.#stateOf(user),
       boundTo: node === undefined ? [] : [node],
       pinnedTo: pinned === undefined ? [] : [pinned],
-      mayRestart: mayRestart || (job !== undefined && this.#restartable.has(job)),
+      ...(job === undefined ? { mayRestart } : this.#restartOf(job)),
     };
   }
 
   /** A Job that was never observed counts as active, because the watches of Pods and Jobs are independent. */
   #stateOf({ job, isFinished: isOver }: User): 'Active' | 'Ended' {
-    if (job !== undefined) return this.#goneJobs.has(job) ? 'Ended' : (this.#jobs.get(job) ?? 'Active');
+    if (job !== undefined) return this.#stateOfJob(job) ?? 'Active';
     return isOver ? 'Ended' : 'Active';
+  }
+
+  /** Returns the state of a Job; undefined if it was never observed. A Job of a JobSet ends with the JobSet. */
+  #stateOfJob(job: string): 'Active' | 'Ended' | undefined {
+    if (this.#jobSets.stateFor(job) === 'Active') return 'Active';
+    return this.#goneJobs.has(job) ? 'Ended' : this.#jobs.get(job);
+  }
+
+  /** Returns whether the controller of a Job may start it again. */
+  #restartOf(job: string): Pick<JobFacts, 'mayRestart' | 'isOver'> {
+    if (this.#jobSets.stateFor(job) === 'Ended') return { mayRestart: false, isOver: true };
+    return { mayRestart: this.#controlled.has(job) };
+  }
+
+  #forgetController(job: string): void {
+    this.#controlled.delete(job);
+    this.#jobSets.removeJob(job);
   }
 
   #holder(user: User | undefined): string | undefined {
@@ -218,7 +254,7 @@ export class PodUses {
     this.#goneJobs.delete(job);
     if (this.#jobs.has(job)) return;
     this.#infoOfJob.delete(job);
-    this.#restartable.delete(job);
+    this.#forgetController(job);
   }
 
   #concerned(users: readonly (User | undefined)[]): void {
@@ -260,6 +296,7 @@ function combined(known: JobFacts | undefined, more: JobFacts): JobFacts {
     boundTo: [...new Set([...known.boundTo, ...more.boundTo])].toSorted(),
     pinnedTo: [...new Set([...known.pinnedTo, ...more.pinnedTo])].toSorted(),
     mayRestart: known.mayRestart || more.mayRestart,
+    ...((known.isOver || more.isOver) && { isOver: true }),
   };
 }
 

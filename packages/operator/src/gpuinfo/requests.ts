@@ -1,4 +1,5 @@
 import type { CacheEvent } from '@vmwright/runtime';
+import { type Reported, reportedIn } from './reported.ts';
 import { byAge, type Request, requestOf } from './request.ts';
 import type { GPUInfo } from './resource.ts';
 
@@ -6,6 +7,7 @@ import type { GPUInfo } from './resource.ts';
 export class Requests {
   /** Request by key, and its text to compare it by. */
   readonly #requests = new Map<string, { readonly request: Request; readonly text: string }>();
+  readonly #reported = new Map<string, Reported>();
   #sorted: readonly Request[] | undefined;
   #version = 0;
 
@@ -19,8 +21,14 @@ export class Requests {
     return this.#sorted;
   }
 
+  /** What the statuses show, by UID. */
+  get reported(): ReadonlyMap<string, Reported> {
+    return this.#reported;
+  }
+
   /** Updates the requests after a change of a GPUInfo. */
   update({ type, key, object }: Pick<CacheEvent<GPUInfo>, 'type' | 'key' | 'object'>): void {
+    this.#updateReported(key, object, type === 'removed');
     if (type === 'removed') {
       if (!this.#requests.delete(key)) return;
     } else {
@@ -31,5 +39,14 @@ export class Requests {
     }
     this.#sorted = undefined;
     this.#version++;
+  }
+
+  #updateReported(key: string, info: GPUInfo, isGone: boolean): void {
+    const { uid = '' } = info.metadata;
+    const before = this.#requests.get(key)?.request.uid;
+    if (before !== undefined && before !== uid) this.#reported.delete(before); // created again under the same name
+    const reported = isGone ? undefined : reportedIn(info);
+    if (reported === undefined) this.#reported.delete(uid);
+    else this.#reported.set(uid, reported);
   }
 }

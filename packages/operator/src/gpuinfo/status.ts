@@ -1,7 +1,7 @@
 import { conditionOf, removeCondition, setCondition, withOutcome, withPaused } from '@vmwright/runtime';
 import { pauseOf } from '../annotations.ts';
 import { timeOf } from '../times.ts';
-import type { Verdict } from './allocate.ts';
+import type { Verdict } from './allocation.ts';
 import type { GPUInfoOutcome, GPUInfoReason } from './conditions.ts';
 import { Evaluation, type EvaluationInput, hoursUntil, rejectionMessage } from './evaluation.ts';
 import { earliest, HOUR_MS, nextMaintenance } from './maintenance.ts';
@@ -10,6 +10,7 @@ import { placementOf } from './placement.ts';
 import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
 import { type GPUInfo, type GPUInfoStatus, NONE_AVAILABLE } from './resource.ts';
+import { warningsFor } from './warnings.ts';
 
 export const DEGRADED = 'Degraded';
 const FACTS_COMPLETE = 'FactsComplete';
@@ -202,7 +203,7 @@ function report(
   info: GPUInfo,
   status: GPUInfoStatus,
   outcome: GPUInfoOutcome,
-  { facts }: EvaluationInput,
+  { facts, allocation }: EvaluationInput,
   now: number,
   degraded?: Found,
 ): GPUInfoStatus {
@@ -216,7 +217,9 @@ function report(
       conditions = setCondition(conditions, { type, status: value, ...found, ...observed(info) }, now);
     else if (conditionOf(conditions, type)) conditions = removeCondition(conditions, type);
   };
-  const { warnings, isSimulated } = facts;
+  const { nodeSelector = {} } = info.spec;
+  const reservedNode = status.suitableNodeName;
+  const warnings = warningsFor(facts.warnings, allocation.nodes, { nodeSelector, reservedNode });
   const unavailable: Found = { reason: 'SourceUnavailable', message: warningText(warnings) };
   const simulated: Found = {
     reason: 'GpuSource',
@@ -224,7 +227,7 @@ function report(
   };
   set(DEGRADED, 'True', degraded);
   set(FACTS_COMPLETE, 'False', warnings.length > 0 ? unavailable : undefined);
-  set(SIMULATED, 'True', isSimulated ? simulated : undefined);
+  set(SIMULATED, 'True', facts.isSimulated ? simulated : undefined);
   return { ...reported, conditions };
 }
 
@@ -232,7 +235,7 @@ function report(
 const MOST_WARNINGS = 5;
 
 function warningText(warnings: readonly string[]): string {
-  const named = warnings.toSorted().slice(0, MOST_WARNINGS).join('; ');
+  const named = warnings.slice(0, MOST_WARNINGS).join('; ');
   return warnings.length > MOST_WARNINGS ? `${named}; and ${warnings.length - MOST_WARNINGS} more` : named;
 }
 

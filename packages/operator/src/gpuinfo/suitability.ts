@@ -20,6 +20,15 @@ export function windowOf({ hours }: Pick<Request, 'hours'>, now: number): Window
   return { start: now, end: now + hours * HOUR_MS };
 }
 
+/** Whether labels match all entries of a selector. */
+export function hasLabels(
+  labels: Readonly<Record<string, string>>,
+  selector: readonly (readonly [string, string])[],
+): boolean {
+  for (const [label, value] of selector) if (labels[label] !== value) return false;
+  return true;
+}
+
 /** Checks whether nodes meet one request. */
 export class Suitability {
   readonly #request: Request;
@@ -48,7 +57,7 @@ export class Suitability {
   /** Returns why a node does not meet the request, independent of its state and of other requests. */
   #mismatch({ labels, blocker, gpus }: Candidate, occupancy: Occupancy): Rejection | undefined {
     const { gpus: wanted } = this.#request;
-    for (const [label, value] of this.#selector) if (labels[label] !== value) return 'OtherLabels';
+    if (!hasLabels(labels, this.#selector)) return 'OtherLabels';
     if (blocker?.reason === 'FactsUnknown') return 'FactsUnknown'; // its GPUs may be unknown too
     if (gpus === undefined) return wanted > 0 ? 'NoGpu' : undefined;
     if (wanted === 0) return 'HasGpu';

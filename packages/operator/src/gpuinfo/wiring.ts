@@ -34,7 +34,7 @@ export async function addGpuInfos(manager: Manager, options: GpuInfoOptions): Pr
   );
   if (seed !== undefined) log.warn({ seed }, 'GPUs and maintenance are drawn at random (--gpu-source)');
   manager.admit(Pod, admitPods({ caches, client, clock: world, namespace }));
-  controlGpuInfos(manager, { namespace, facts, reads: FACT_KINDS, horizonMs });
+  controlGpuInfos(manager, { namespace, namespaces, facts, reads: FACT_KINDS, horizonMs });
   return stack.move();
 }
 

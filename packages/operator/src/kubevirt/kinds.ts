@@ -1,6 +1,14 @@
-import { foreignKind, type KubeObject } from '@vmwright/runtime';
+import type { KubeObject } from '@vmwright/runtime';
+import { apiGroup } from '../api-group.ts';
 
 /* Kinds of KubeVirt, CDI, CSI snapshots and Multus that the operator uses, with only the fields that it reads or sets. */
+
+const core = apiGroup('', 'v1');
+const kubevirt = apiGroup('kubevirt.io', 'v1');
+const cdi = apiGroup('cdi.kubevirt.io', 'v1beta1');
+const storage = apiGroup('storage.k8s.io', 'v1');
+const snapshots = apiGroup('snapshot.storage.k8s.io', 'v1');
+const multus = apiGroup('k8s.cni.cncf.io', 'v1');
 
 /** A condition as KubeVirt and CDI write it. */
 export interface ForeignCondition {
@@ -66,13 +74,7 @@ export interface KubevirtMachineSpec {
   }[];
 }
 
-export const KubevirtMachine = foreignKind<KubevirtMachine>({
-  group: 'kubevirt.io',
-  version: 'v1',
-  kind: 'VirtualMachine',
-  plural: 'virtualmachines',
-  scope: 'Namespaced',
-});
+export const KubevirtMachine = kubevirt.namespaced<KubevirtMachine>('VirtualMachine');
 
 /** KubeVirt's VirtualMachineInstance: a running machine. */
 export interface KubevirtInstance extends KubeObject {
@@ -85,13 +87,7 @@ export interface KubevirtInstance extends KubeObject {
   };
 }
 
-export const KubevirtInstance = foreignKind<KubevirtInstance>({
-  group: 'kubevirt.io',
-  version: 'v1',
-  kind: 'VirtualMachineInstance',
-  plural: 'virtualmachineinstances',
-  scope: 'Namespaced',
-});
+export const KubevirtInstance = kubevirt.namespaced<KubevirtInstance>('VirtualMachineInstance');
 
 /** Source of a DataVolume's data. Exactly one field is set. */
 export interface DataVolumeSource {
@@ -130,26 +126,14 @@ export interface DataVolume extends KubeObject {
   };
 }
 
-export const DataVolume = foreignKind<DataVolume>({
-  group: 'cdi.kubevirt.io',
-  version: 'v1beta1',
-  kind: 'DataVolume',
-  plural: 'datavolumes',
-  scope: 'Namespaced',
-});
+export const DataVolume = cdi.namespaced<DataVolume>('DataVolume');
 
 /** CDI's DataSource: a name for the snapshot or claim that DataVolumes are cloned from. */
 export interface DataSource extends KubeObject {
   readonly spec?: { readonly source?: Pick<DataVolumeSource, 'snapshot' | 'pvc'> };
 }
 
-export const DataSource = foreignKind<DataSource>({
-  group: 'cdi.kubevirt.io',
-  version: 'v1beta1',
-  kind: 'DataSource',
-  plural: 'datasources',
-  scope: 'Namespaced',
-});
+export const DataSource = cdi.namespaced<DataSource>('DataSource');
 
 /** Configuration of CDI that applies to the cluster. */
 export interface CdiConfig extends KubeObject {
@@ -162,13 +146,7 @@ export interface CdiConfig extends KubeObject {
   };
 }
 
-export const CdiConfig = foreignKind<CdiConfig>({
-  group: 'cdi.kubevirt.io',
-  version: 'v1beta1',
-  kind: 'CDIConfig',
-  plural: 'cdiconfigs',
-  scope: 'Cluster',
-});
+export const CdiConfig = cdi.cluster<CdiConfig>('CDIConfig');
 
 /** Name of the only CDIConfig. */
 export const CDI_CONFIG = 'config';
@@ -190,13 +168,7 @@ export interface PersistentVolumeClaim extends KubeObject {
   };
 }
 
-export const PersistentVolumeClaim = foreignKind<PersistentVolumeClaim>({
-  group: '',
-  version: 'v1',
-  kind: 'PersistentVolumeClaim',
-  plural: 'persistentvolumeclaims',
-  scope: 'Namespaced',
-});
+export const PersistentVolumeClaim = core.namespaced<PersistentVolumeClaim>('PersistentVolumeClaim');
 
 export interface StorageClass extends KubeObject {
   readonly provisioner?: string;
@@ -204,13 +176,7 @@ export interface StorageClass extends KubeObject {
   readonly allowVolumeExpansion?: boolean;
 }
 
-export const StorageClass = foreignKind<StorageClass>({
-  group: 'storage.k8s.io',
-  version: 'v1',
-  kind: 'StorageClass',
-  plural: 'storageclasses',
-  scope: 'Cluster',
-});
+export const StorageClass = storage.cluster<StorageClass>('StorageClass', 'storageclasses');
 
 export interface VolumeSnapshot extends KubeObject {
   readonly spec?: {
@@ -224,21 +190,12 @@ export interface VolumeSnapshot extends KubeObject {
   };
 }
 
-export const VolumeSnapshot = foreignKind<VolumeSnapshot>({
-  group: 'snapshot.storage.k8s.io',
-  version: 'v1',
-  kind: 'VolumeSnapshot',
-  plural: 'volumesnapshots',
-  scope: 'Namespaced',
-});
+export const VolumeSnapshot = snapshots.namespaced<VolumeSnapshot>('VolumeSnapshot');
 
 /** Multus network that an interface of a machine is attached to. */
 export type NetworkAttachmentDefinition = KubeObject;
 
-export const NetworkAttachmentDefinition = foreignKind<NetworkAttachmentDefinition>({
-  group: 'k8s.cni.cncf.io',
-  version: 'v1',
-  kind: 'NetworkAttachmentDefinition',
-  plural: 'network-attachment-definitions',
-  scope: 'Namespaced',
-});
+export const NetworkAttachmentDefinition = multus.namespaced<NetworkAttachmentDefinition>(
+  'NetworkAttachmentDefinition',
+  'network-attachment-definitions',
+);

@@ -19,6 +19,12 @@ export interface Entries {
   readonly values: ReadonlyMap<string, string>;
 }
 
+/**
+ * State of the object that an entry belongs to. `Unreadable`: the operator is not allowed to read it, because its namespace is not
+ * watched any more.
+ */
+export type ObjectState = 'Exists' | 'Gone' | 'Unreadable';
+
 /** Changes of entries: null removes an entry. */
 export type EntryChanges = Readonly<Record<string, string | null>>;
 
@@ -34,8 +40,10 @@ export interface EntryStore {
    * @throws ConflictError, AlreadyExistsError or NotFoundError if the ConfigMap has changed since `known` was read
    */
   write(known: Entries, changes: EntryChanges): Promise<Entries>;
-  /** Whether the API server has the object with this key and UID, or does not allow the operator to read it. */
-  exists(key: string, uid: string): Promise<boolean>;
+  /** Returns the resourceVersion of the ConfigMap; undefined if it does not exist. */
+  version(): Promise<string | undefined>;
+  /** Returns the state of the object with this key and UID, according to the API server. */
+  stateOf(key: string, uid: string): Promise<ObjectState>;
 }
 
 /**
@@ -64,13 +72,15 @@ export function entryStore<T extends KubeObject>(
       const added = Object.entries(changes).filter((entry): entry is [string, string] => entry[1] !== null);
       return entriesIn(await client.create(ConfigMap, { metadata: ref, data: Object.fromEntries(added) }));
     },
-    exists: async (key, uid) => {
+    version: async () => (await ignoreNotFound(client.get(ConfigMap, ref)))?.metadata.resourceVersion,
+    stateOf: async (key, uid) => {
       const object = refOf(key);
-      if (object.namespace === undefined) return false; // not written by the operator
+      if (object.namespace === undefined) return 'Gone'; // not written by the operator
       try {
-        return (await ignoreNotFound(client.get(kind, object)))?.metadata.uid === uid;
+        const found = await ignoreNotFound(client.get(kind, object));
+        return found?.metadata.uid === uid ? 'Exists' : 'Gone';
       } catch (error) {
-        if (error instanceof ForbiddenError) return true; // its namespace is no longer watched
+        if (error instanceof ForbiddenError) return 'Unreadable';
         throw error;
       }
     },

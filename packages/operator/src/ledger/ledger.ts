@@ -36,6 +36,14 @@ export class Ledger {
     return this.#known;
   }
 
+  /** Forgets the known version if the ConfigMap has another one, for example because a person has deleted an entry. */
+  refresh(store: Pick<EntryStore, 'version'>): Promise<void> {
+    return this.#exclusively(async () => {
+      const known = this.#known;
+      if (known !== undefined && known.resourceVersion !== (await store.version())) this.#known = undefined;
+    });
+  }
+
   /** Returns the entries, which are read if they are not known. */
   async read(store: EntryStore): Promise<Entries> {
     return this.#known ?? (await this.#exclusively(async () => this.#known ?? (await this.#read(store))));
@@ -87,10 +95,10 @@ export class Ledger {
 /** Returns the UIDs of entries whose object does not exist any more, according to the API server. @param missing key by UID */
 export async function findAbandoned(
   missing: ReadonlyMap<string, string>,
-  store: Pick<EntryStore, 'exists'>,
+  store: Pick<EntryStore, 'stateOf'>,
 ): Promise<readonly string[]> {
   const abandoned: string[] = [];
-  for (const [uid, key] of missing) if (!(await store.exists(key, uid))) abandoned.push(uid);
+  for (const [uid, key] of missing) if ((await store.stateOf(key, uid)) === 'Gone') abandoned.push(uid);
   return abandoned;
 }
 

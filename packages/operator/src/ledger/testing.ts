@@ -1,5 +1,5 @@
 import { apiError } from '@vmwright/runtime';
-import type { Entries, EntryStore } from './entry-store.ts';
+import type { Entries, EntryStore, ObjectState } from './entry-store.ts';
 
 /**
  * The ConfigMap of a ledger and the objects that it refers to, for tests. Each call takes some turns, so that the calls of replicas
@@ -9,6 +9,8 @@ export class EntryServer {
   entries: Entries = { resourceVersion: undefined, values: new Map() };
   /** UIDs of the objects that exist. */
   readonly objects = new Set<string>();
+  /** UIDs of the objects that the operator is not allowed to read. */
+  readonly unreadable = new Set<string>();
   /** Largest number of entries at any moment. */
   most = 0;
   writes = 0;
@@ -38,8 +40,14 @@ export class EntryServer {
       this.most = Math.max(this.most, values.size);
       return this.entries;
     },
-    exists: async (_, uid) => this.objects.has(uid),
+    version: async () => this.entries.resourceVersion,
+    stateOf: async (_, uid) => this.#stateOf(uid),
   };
+
+  #stateOf(uid: string): ObjectState {
+    if (this.unreadable.has(uid)) return 'Unreadable';
+    return this.objects.has(uid) ? 'Exists' : 'Gone';
+  }
 
   async #wait(): Promise<void> {
     for (let turn = this.#turns(); turn > 0; turn--) await Promise.resolve();

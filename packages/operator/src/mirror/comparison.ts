@@ -1,16 +1,9 @@
 import { type Clock, wait } from '@vmwright/runtime';
+import type { CacheAge } from './cache-age.ts';
 import type { Session } from './database.ts';
 import { type Plan, rowKey } from './plan.ts';
 import { vmKey } from './rows.ts';
 import type { VmRows } from './vm-rows.ts';
-
-/**
- * How old the cache of VMs may be:
- * - `stale`: older than what an earlier leader has written. It is refreshed in any case.
- * - `late`: its watch may be behind. It is refreshed unless nothing differs.
- * - `listed`: it was just listed. It is refreshed only if a row has no VM.
- */
-export type CacheAge = 'stale' | 'late' | 'listed';
 
 export interface ComparisonOptions {
   readonly clock: Pick<Clock, 'after'>;

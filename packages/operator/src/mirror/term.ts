@@ -11,11 +11,13 @@ import {
   wait,
 } from '@vmwright/runtime';
 import { type WriteResult, writeBatch } from './batch.ts';
-import { type CacheAge, compare } from './comparison.ts';
+import { CacheAges } from './cache-age.ts';
+import { compare } from './comparison.ts';
 import { DatabaseError, type Session } from './database.ts';
 import { DatabaseLink } from './database-link.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import { FencedShards } from './fenced-shards.ts';
+import { KeyBatches } from './key-batches.ts';
 import type { Trigger } from './metrics.ts';
 import type { MirrorOptions } from './mirror.ts';
 import { type Plan, type PlannedWrite, rowIdOf } from './plan.ts';
@@ -28,9 +30,6 @@ import { VmRows } from './vm-rows.ts';
 const TICK_MS = 500;
 /** Maximum number of names in one search. */
 const SEARCH_NAMES = 10_000;
-/** Time for which changes are collected before a batch is written. */
-const COLLECT_MS = 3;
-const MAX_BATCH_ROWS = 2_500;
 /** Time for which a locked row is retried often. Most locks are held for milliseconds. */
 const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 50;
@@ -73,13 +72,8 @@ export class Term {
   /** Time since which the row of a key is locked by another transaction, on the monotonic clock. */
   readonly #lockedSince = new Map<string, number>();
   readonly #shards: FencedShards;
-  /** Number of times that another replica may have written newer states than those in the cache. */
-  #takeOvers: number;
-  /** Value of `#takeOvers` that the last comparison has taken into account. */
-  #comparedTakeOvers = 0;
-  /** Whether the cache was listed right before this term. */
-  #isListed: boolean;
-  #collecting: Promise<unknown> = Promise.resolve();
+  readonly #cacheAges: CacheAges;
+  readonly #batches: KeyBatches;
   #nextResyncAt = 0;
   lastComparisonAt = 0;
 
@@ -87,9 +81,9 @@ export class Term {
     const { world, log, database, backoff, reporter, context, takesOver } = options;
     this.#options = options;
     this.#shards = new FencedShards(context.shards, takesOver);
-    this.#isListed = context.hasFreshCaches;
-    this.#takeOvers = context.hasFreshCaches ? 0 : 1;
+    this.#cacheAges = new CacheAges(takesOver, context.hasFreshCaches);
     this.#queue = new WorkQueue({ clock: world, backoff });
+    this.#batches = new KeyBatches(world, this.#queue);
     this.#vmRows = new VmRows({
       ...options,
       onDuplicates: (key, row, older) => reporter.duplicateRows(key, row, older),
@@ -99,7 +93,7 @@ export class Term {
       ...{ world, log, database, backoff },
       prepare: (session, signal) => this.#prepare(session, signal),
       onFailure: (error) => {
-        if (error.scope === 'fence') this.#takeOvers += 1;
+        if (error.scope === 'fence') this.#cacheAges.tookOver();
         reporter.databaseFailed(error);
       },
     });
@@ -177,9 +171,7 @@ export class Term {
     const startedAt = world.monotonic();
     this.#nextResyncAt = startedAt + Math.min(resyncMs, RESYNC_RETRY_MS);
     const unlistable = new Set(vms.unlistable); // their cached VMs may be out of date
-    const takeOvers = this.#takeOvers;
-    const cacheAge = this.#cacheAge;
-    this.#isListed = false; // at the next comparison
+    const { age: cacheAge, succeeded } = this.#cacheAges.begin();
     const different = await compare(
       {
         ...{ clock: world, session, vmRows: this.#vmRows, cacheAge },
@@ -190,7 +182,7 @@ export class Term {
       },
       signal,
     );
-    this.#comparedTakeOvers = Math.max(this.#comparedTakeOvers, takeOvers);
+    succeeded();
     this.#shards.compared();
     for (const key of different) {
       if (trigger === 'start' || !this.#isPending(key)) this.#corrections.set(key, trigger);
@@ -201,11 +193,6 @@ export class Term {
     const durationMs = Math.round(world.monotonic() - startedAt);
     const fields = { trigger, rows: this.#vmRows.rows.size, vms: vms.size, differences: different.length };
     log.info({ ...fields, durationMs }, 'Compared the table with the cluster');
-  }
-
-  get #cacheAge(): CacheAge {
-    if (this.#options.takesOver && this.#comparedTakeOvers < this.#takeOvers) return 'stale';
-    return this.#isListed ? 'listed' : 'late';
   }
 
   /** Whether a difference is expected, because a change of the VM is not committed or its row was not found yet. */
@@ -251,7 +238,7 @@ export class Term {
   async #followShards(session: Session, signal: AbortSignal): Promise<void> {
     await this.#shards.releaseLost(session, () => this.#dropUnowned());
     const compare = () => {
-      this.#takeOvers += 1; // the previous owner may have written newer states
+      this.#cacheAges.tookOver(); // the previous owner may have written newer states
       return this.#compare(session, 'start', signal);
     };
     await this.#shards.acquireGained(session, compare, signal);
@@ -283,9 +270,7 @@ export class Term {
 
   async #runWorker(signal: AbortSignal): Promise<void> {
     for (;;) {
-      const collected = this.#collecting.then(() => this.#collect());
-      this.#collecting = collected;
-      const keys = await collected;
+      const keys = await this.#batches.next();
       if (keys.length === 0) return;
       const session = await this.#link.session(signal).catch(() => undefined);
       for (const key of keys) this.#inFlight.add(key);
@@ -303,20 +288,6 @@ export class Term {
         this.#queue.done(key);
       }
     }
-  }
-
-  /** Waits for a key and collects those that become ready within a few milliseconds. @returns none when the queue is closed */
-  async #collect(): Promise<readonly string[]> {
-    const first = await this.#queue.take();
-    if (first === undefined) return [];
-    await wait(this.#options.world, COLLECT_MS);
-    const keys = [first.key];
-    while (keys.length < MAX_BATCH_ROWS) {
-      const item = this.#queue.tryTake();
-      if (item === undefined) break;
-      keys.push(item.key);
-    }
-    return keys;
   }
 
   /** Brings the rows of some VMs up to date. @throws if the database is unavailable; then all keys must be retried */

@@ -1,7 +1,8 @@
 import { VirtualClock } from '@vmwright/core/testing';
 import { nodeWorld, ObjectCache, type World } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
-import { type CacheAge, compare } from './comparison.ts';
+import type { CacheAge } from './cache-age.ts';
+import { compare } from './comparison.ts';
 import { DEFAULT_MAPPING } from './mapping.ts';
 import type { Row } from './rows.ts';
 import { VAPP_LABEL, VirtualMachine } from './virtual-machine.ts';

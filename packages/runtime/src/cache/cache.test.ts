@@ -4,7 +4,9 @@ import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { apiError } from '../client/errors.ts';
-import { type CacheEvent, type CacheOptions, ObjectCache } from './cache.ts';
+import { ObjectCache } from './cache.ts';
+import type { CacheEvent } from './cache-event.ts';
+import type { CacheOptions } from './cache-options.ts';
 
 /** Starts a cache of ConfigMaps. */
 async function start(kubeconfig: string, options: Partial<CacheOptions<ConfigMap>>) {

@@ -1,95 +1,17 @@
-import { messageOf, type World } from '@vmwright/core';
-import type { Client } from '../client/client.ts';
+import { messageOf } from '@vmwright/core';
 import { ForbiddenError, NotFoundError } from '../client/errors.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import { type KubeObject, keyOf, type ObjectRef } from '../kind/object.ts';
 import { byFields, byLabels, type Selects } from '../kind/selector.ts';
+import { CacheEvent, type Subscriber } from './cache-event.ts';
+import type { CacheOptions } from './cache-options.ts';
 import { NamespacePartition } from './namespace-partition.ts';
 import { Reflector } from './reflector.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
-import { type Change, type Indexer, parseObject, Store, versionOf } from './store.ts';
+import { type Change, type Indexer, Store, versionOf } from './store.ts';
 
 /** The fields that a metadata-only cache keeps. */
 const METADATA_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
-
-export interface CacheOptions<T extends KubeObject> {
-  readonly world: World;
-  readonly client: Pick<Client, 'watch' | 'pages'>;
-  readonly kind: Kind<T>;
-  /** Namespaces to watch. If there are several, those that cannot be listed are left out until they can be. @default all */
-  readonly namespaces?: readonly string[];
-  /**
-   * Coordinates this cache with the caches of other kinds: a namespace becomes visible in all of them when all have
-   * listed it. @default each cache is independent
-   */
-  readonly shared?: SharedNamespaces;
-  readonly labelSelector?: string;
-  readonly fieldSelector?: string;
-  /** Keeps `metadata` only, without spec, status and data. @default false */
-  readonly metadataOnly?: boolean;
-  /** Reduces an object before it is stored. Managed fields are always dropped. */
-  readonly transform?: (object: T) => T;
-  /**
-   * Whether the cluster may lack the kind, because its CRD is not installed. Without the kind, the cache syncs with no
-   * objects (see `isServed`). It looks for the kind again at least every 30 seconds. @default false
-   */
-  readonly optional?: boolean;
-  readonly indexers?: Readonly<Record<string, Indexer<T>>>;
-  /**
-   * How the objects are first read: as the beginning of the watch, which takes the API server little memory, or in pages,
-   * which takes it less CPU time. @default 'watch'
-   */
-  readonly initialList?: 'watch' | 'pages' | undefined;
-  /**
-   * Whether a namespace exists. Called for a namespace that may not be listed, which can also mean that it was deleted
-   * together with the program's RoleBinding. @default it is assumed to exist
-   */
-  readonly namespaceExists?: (namespace: string) => Promise<boolean>;
-  /** Called with each failure to list or watch; the cache retries. */
-  readonly onError?: (error: unknown) => void;
-  /**
-   * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once
-   * when it can be again (`isListable` is true).
-   */
-  readonly onListable?: (namespace: string, isListable: boolean, error?: unknown) => void;
-}
-
-/** A change in the cache. Each read of `object` or `before` parses a new copy that the subscriber may keep. */
-export class CacheEvent<T extends KubeObject> {
-  readonly type: Change['type'];
-  readonly key: string;
-  /** Whether the object is part of the first complete list. */
-  readonly initial: boolean;
-  /** The resource version, as a number. */
-  readonly version: number;
-  /** Whether `before` is another object of the same name that was deleted without a `removed` event. */
-  readonly replaces: boolean;
-  readonly #before: string | undefined;
-  readonly #after: string | undefined;
-
-  constructor({ type, key, before, after, version, replaces = false }: Change, initial: boolean) {
-    this.type = type;
-    this.key = key;
-    this.initial = initial;
-    this.version = version;
-    this.replaces = replaces;
-    this.#before = before;
-    this.#after = after;
-  }
-
-  /** The newest state; for a removed object the last known state. */
-  get object(): T {
-    return parseObject(this.#after ?? this.#before ?? '');
-  }
-
-  /** The state before the change; undefined for an added object. */
-  get before(): T | undefined {
-    return this.#before === undefined ? undefined : parseObject(this.#before);
-  }
-}
-
-/** Receives the changes of a cache. */
-export type Subscriber<T extends KubeObject> = (event: CacheEvent<T>) => void;
 
 /**
  * In-memory copy of all objects of a kind, or of those in some namespaces or with some labels, kept current by a watch.

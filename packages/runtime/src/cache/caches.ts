@@ -3,7 +3,8 @@ import type { Client } from '../client/client.ts';
 import type { Write } from '../client/options.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
-import { type CacheOptions, ObjectCache } from './cache.ts';
+import { ObjectCache } from './cache.ts';
+import type { CacheOptions } from './cache-options.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
 
 /** Options of a kind's cache, shared by all controllers that read the kind. */

@@ -9,7 +9,9 @@ import { ForbiddenError } from '../client/errors.ts';
 import { ignoreNotFound } from '../client/ignore.ts';
 import { Namespace } from '../kind/builtin/namespace.ts';
 import { Secret } from '../kind/builtin/secret.ts';
-import { type CacheEvent, type CacheOptions, ObjectCache } from './cache.ts';
+import { ObjectCache } from './cache.ts';
+import type { CacheEvent } from './cache-event.ts';
+import type { CacheOptions } from './cache-options.ts';
 import { Caches } from './caches.ts';
 
 const FASTER = 20;

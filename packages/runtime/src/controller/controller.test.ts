@@ -6,7 +6,7 @@ import { connect } from '../../test/connect.ts';
 import { ConfigMap, Deployment, Pod } from '../../test/kinds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { BackendUnavailableError } from '../availability/availability.ts';
-import { CacheEvent } from '../cache/cache.ts';
+import { CacheEvent } from '../cache/cache-event.ts';
 import type { Client } from '../client/client.ts';
 import { apiError } from '../client/errors.ts';
 import { Secret } from '../kind/builtin/secret.ts';

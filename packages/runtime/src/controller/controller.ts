@@ -8,7 +8,8 @@ import {
   wait,
 } from '@vmwright/core';
 import { BackendUnavailableError } from '../availability/availability.ts';
-import type { CacheEvent, ObjectCache } from '../cache/cache.ts';
+import type { ObjectCache } from '../cache/cache.ts';
+import type { CacheEvent } from '../cache/cache-event.ts';
 import { versionOf } from '../cache/store.ts';
 import { ConflictError, ConnectionError, NotFoundError, UnavailableError } from '../client/errors.ts';
 import type { EventRecorder } from '../events/recorder.ts';

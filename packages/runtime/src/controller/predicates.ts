@@ -1,4 +1,4 @@
-import type { CacheEvent } from '../cache/cache.ts';
+import type { CacheEvent } from '../cache/cache-event.ts';
 import type { KubeObject } from '../kind/object.ts';
 
 /** Returns whether a change causes a reconcile. */

@@ -1,5 +1,5 @@
 import { jittered, type Timer, type World } from '@vmwright/core';
-import type { CacheEvent } from '../cache/cache.ts';
+import type { CacheEvent } from '../cache/cache-event.ts';
 import type { Caches } from '../cache/caches.ts';
 import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';

@@ -65,6 +65,17 @@ test('a term ends with its fence, even if the wall clock is set back before the 
   expect(term.holds).toBe(false);
 });
 
+test('a term within a longer period is lost with it, for the same reason', () => {
+  const { clock, term: outer } = begin();
+  const options = { clock, lease: 'test/inner', since: momentOf(clock), renewMs: 10_000 };
+  const inner = new Term({ ...options, within: outer.fence });
+  outer.lose('it was deleted');
+  expect([inner.holds, inner.fence.isOpen]).toEqual([false, false]);
+  expect(inner.leadershipLost.reason).toBe(outer.leadershipLost.reason);
+  const late = new Term({ ...options, within: outer.fence });
+  expect([late.holds, late.leadershipLost.aborted]).toEqual([false, true]);
+});
+
 test('a late response to a renewal does not revive a term that has ended', () => {
   const { clock, term } = begin();
   clock.pass(9_000);

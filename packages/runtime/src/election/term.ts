@@ -18,6 +18,8 @@ export interface TermOptions {
   /** Time right before the request that acquired the lease was sent. */
   readonly since: Moment;
   readonly renewMs: number;
+  /** Fence of a longer period that the term is part of: the term is lost when it closes. @default none */
+  readonly within?: Fence | undefined;
 }
 
 /**
@@ -40,15 +42,18 @@ export class Term {
   #over = false;
 
   constructor(options: TermOptions) {
+    const { lease, since, within } = options;
     this.#options = options;
-    this.fence = new Fence({ holds: () => this.holds, error: () => new NotLeadingError(options.lease) });
-    // A fence that has found the term expired stays closed, also if the wall clock is set back before the timer fires.
-    this.fence.signal.addEventListener('abort', () => this.lose('its time has passed'), { once: true });
-    this.#since = options.since;
+    this.fence = new Fence({ within, holds: () => this.holds, error: () => new NotLeadingError(lease) });
+    this.#since = since;
     this.#arm();
+    // A fence that has found the term expired stays closed, also if the wall clock is set back before the timer fires.
+    const { signal } = this.fence;
+    if (signal.aborted) this.#onFenceClosed();
+    else signal.addEventListener('abort', () => this.#onFenceClosed(), { once: true });
   }
 
-  /** Aborts with a LeadershipLostError when the term expires or another process holds the lease. */
+  /** Aborts with a LeadershipLostError when the term expires or another process holds the lease, or with the reason of `within`. */
   get leadershipLost(): AbortSignal {
     return this.#leadershipLost.signal;
   }
@@ -73,10 +78,7 @@ export class Term {
 
   /** Ends the term because leadership was lost. */
   lose(why: string): void {
-    if (this.#over) return;
-    const reason = new LeadershipLostError(this.#options.lease, why);
-    this.#end(reason);
-    this.#leadershipLost.abort(reason);
+    this.#lose(new LeadershipLostError(this.#options.lease, why));
   }
 
   /** Ends the term regularly, before the lease is released. */
@@ -84,7 +86,19 @@ export class Term {
     this.#end();
   }
 
-  #end(reason?: LeadershipLostError): void {
+  #onFenceClosed(): void {
+    const outer = this.#options.within?.signal;
+    if (outer?.aborted) this.#lose(outer.reason);
+    else this.lose('its time has passed');
+  }
+
+  #lose(reason: unknown): void {
+    if (this.#over) return;
+    this.#end(reason);
+    this.#leadershipLost.abort(reason);
+  }
+
+  #end(reason?: unknown): void {
     this.#over = true;
     this.#timer?.cancel();
     this.fence.close(reason);

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest';
-import type { CacheEvent } from '../cache/cache.ts';
+import type { CacheEvent } from '../cache/cache-event.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { WitnessedDeletions } from './witnessed-deletions.ts';
 

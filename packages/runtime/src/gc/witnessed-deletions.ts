@@ -1,5 +1,5 @@
 import type { World } from '@vmwright/core';
-import type { CacheEvent } from '../cache/cache.ts';
+import type { CacheEvent } from '../cache/cache-event.ts';
 import type { KubeObject } from '../kind/object.ts';
 
 type Change = Pick<CacheEvent<KubeObject>, 'type' | 'object' | 'before' | 'replaces'>;

@@ -234,6 +234,30 @@ test('two replicas never act in one namespace at the same time, and finally one 
   expect(counts.edits).toBeGreaterThan(scaled(200));
 }, 3_600_000);
 
+test('a member whose clock jumps forward and back between two syncs loses its shards, and acts again', async () => {
+  const timeline = new Timeline();
+  const server = new LeaseTable();
+  const member = new Replica({
+    ...{ name: 'r', timeline, server, random: new SeededRandom(1), shards: SHARDS },
+    ...{ speed: 1, wallOffsetMs: 0 },
+  });
+  const pass = (ms: number) => timeline.run(timeline.now + ms, () => undefined);
+  member.start();
+  await pass(30_000);
+  const fence = member.sharding?.fence(`${NAMESPACES[0]}/object`);
+  fence?.assertOpen();
+  // The last read of the shard map becomes older than the last renewal of the member's own Lease.
+  member.failsReads = true;
+  await pass(5_000);
+  member.host.jumpWallClock(6_000);
+  expect(() => fence?.assertOpen()).toThrow('this replica does not own shard');
+  member.host.jumpWallClock(-6_000);
+  member.failsReads = false;
+  await pass(60_000);
+  expect(member.counts).toMatchObject({ memberships: 2, lostMemberships: 1 });
+  expect(NAMESPACES.map((_, at) => member.acts(at))).toEqual(NAMESPACES.map(() => true));
+});
+
 describe('the model detects that', () => {
   async function failureOf(mutation: Mutation): Promise<string> {
     const { failed, errorInstance } = await fc.check(property(mutation), {

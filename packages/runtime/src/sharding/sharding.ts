@@ -14,10 +14,8 @@ import { type Plan, planOf } from './plan.ts';
 /** One period of being a member. Its shards are lost when it ends. */
 interface Membership {
   readonly heldShards: HeldShards;
-  /** Lasts while the shard map was recently read and agrees with the held shards. */
+  /** Lasts while the shard map was recently read and agrees with the held shards. Its fence is open while this member may act on them. */
   readonly term: Term;
-  /** Open while this member may act on its shards. */
-  readonly fence: Fence;
   /** Number of shards in the shard map. */
   shards: number;
 }
@@ -155,19 +153,21 @@ export class Sharding implements ShardOwnership {
 
   /** Membership in which this replica may act at this moment. */
   get #current(): Membership | undefined {
-    return this.#membership?.fence.isOpen ? this.#membership : undefined;
+    return this.#membership?.term.fence.isOpen ? this.#membership : undefined;
   }
 
   /** @returns whether `act` has returned by itself */
   async #runMembership(leading: AbortSignal, leadershipLost: AbortSignal, act: OnLeading): Promise<boolean> {
     const { world, name } = this.#options;
     const { renewMs } = this.#times;
-    const term = new Term({ clock: world, lease: this.#store.shardMapName, since: momentOf(world), renewMs });
-    const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });
+    const term = new Term({
+      ...{ clock: world, lease: this.#store.shardMapName, since: momentOf(world), renewMs },
+      within: this.#election.fence,
+    });
     const heldShards = new HeldShards(
-      (shard) => new Fence({ within: fence, error: () => new NotOwningError(`shard ${shard}`, name) }),
+      (shard) => new Fence({ within: term.fence, error: () => new NotOwningError(`shard ${shard}`, name) }),
     );
-    const membership: Membership = { heldShards, term, fence, shards: 1 };
+    const membership: Membership = { heldShards, term, shards: 1 };
     const acting = new AbortController();
     const shardsLost = new AbortController();
     const stop = (reason: unknown) => {
@@ -178,7 +178,7 @@ export class Sharding implements ShardOwnership {
     const lose = (cause: unknown) => {
       const reason = new ShardsLostError(name, { cause });
       shardsLost.abort(reason);
-      fence.close(reason);
+      term.end();
       stop(reason);
     };
     const onLeadingAborted = () => (this.#election.isLeading() ? stop(leading.reason) : lose(leading.reason));
@@ -203,7 +203,6 @@ export class Sharding implements ShardOwnership {
       leading.removeEventListener('abort', onLeadingAborted);
       leadershipLost.removeEventListener('abort', onLeadershipLost);
       term.end();
-      fence.close();
       this.#membership = undefined;
     }
   }

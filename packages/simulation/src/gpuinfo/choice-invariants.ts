@@ -1,7 +1,7 @@
 import { GPUInfo } from '@vmwright/operator';
 import type { KubeObject } from '@vmwright/runtime';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
-import { byUid } from '../scenario/stored-objects.ts';
+import { byUid, numberAt, textAt } from '../scenario/stored-objects.ts';
 import type { GpuTruth } from './gpu-truth.ts';
 import { isLive, type StoredReservation, type StoredReservations } from './reservations.ts';
 import {
@@ -25,6 +25,8 @@ interface Choice {
   readonly node: KubeObject | undefined;
   readonly was: StoredReservation | undefined;
   readonly is: StoredReservation;
+  /** Whether the status shows this reservation: its entry was deleted, and the replica restores it. */
+  readonly isRestored: boolean;
   readonly known: Known & { readonly now: number };
   /** All reservations as they would be stored. */
   readonly after: StoredReservations;
@@ -56,9 +58,20 @@ function onChoice(gpuTruth: GpuTruth, truth: Truth, listener: (choice: Choice) =
       const wanted = wantedBy(info);
       const [was, is] = [before.get(wanted.uid), after.get(wanted.uid)];
       if (!isLive(is) || (isLive(was) && was.node === is.node && was.gpus === is.gpus)) continue;
-      listener({ wanted, node: nodeIn(known, is.node), was, is, known, after });
+      const isRestored = was === undefined && isReported(info, is);
+      listener({ wanted, node: nodeIn(known, is.node), was, is, isRestored, known, after });
     }
   });
+}
+
+function isReported(info: KubeObject, { node, generation, until }: StoredReservation): boolean {
+  const shown = textAt(info, 'status', 'reservedUntil');
+  return (
+    textAt(info, 'status', 'phase') === 'Reserved' &&
+    textAt(info, 'status', 'suitableNodeName') === node &&
+    numberAt(info, 'status', 'observedGeneration') === generation &&
+    (shown === undefined ? undefined : Date.parse(shown)) === until
+  );
 }
 
 function nodeIn({ nodes }: Known, name: string): KubeObject | undefined {
@@ -67,20 +80,23 @@ function nodeIn({ nodes }: Known, name: string): KubeObject | undefined {
 
 /**
  * A replica reserves a node only if the node is suitable as far as it knows: GPUs that are free, model, zone, state, maintenance,
- * facts that are current. It reserves none for a request that is paused. A job that runs may extend its time beyond the horizon.
+ * facts that are current. It reserves none for a request that is paused, but restores what the status shows, until the time that
+ * the status shows. A job that runs may extend its time beyond the horizon.
  */
 export function choosesSuitableNodes(truth: GpuTruth): Invariant {
   return {
     name: 'only suitable nodes are reserved',
     watch: (common, violated) =>
-      onChoice(truth, common, ({ wanted, node, was, is, known, after }) => {
+      onChoice(truth, common, ({ wanted, node, was, is, isRestored, known, after }) => {
         const what = `${is.node} for ${wanted.name} (${wanted.uid})`;
-        if (wanted.isPaused) violated(`${what} is reserved although the request is paused`);
+        if (wanted.isPaused && !isRestored) violated(`${what} is reserved although the request is paused`);
         if (node === undefined) {
           violated(`${what} is reserved but does not exist`);
           return;
         }
-        const found = obstacle(known, after, wanted, node, windowFrom(wanted, known.now));
+        const { now } = known;
+        const window = isRestored ? { start: now, end: is.until ?? now } : windowFrom(wanted, now);
+        const found = obstacle(known, after, wanted, node, window);
         const isExtended = isLive(was) && is.inUse && was.node === is.node;
         if (found === undefined || (found === BEYOND_HORIZON && isExtended)) return;
         violated(`${what} is reserved although ${found}`);
@@ -90,14 +106,15 @@ export function choosesSuitableNodes(truth: GpuTruth): Invariant {
 
 /**
  * A node goes to the oldest request that waits and can use it. A changed request that needs no more GPUs than it has is not
- * overtaken: it may choose before those that have none. Neither is one whose job runs.
+ * overtaken: it may choose before those that have none. Neither is one whose job runs, nor one whose reservation is restored.
  */
 export function oldestFirst(truth: GpuTruth): Invariant {
   return {
     name: 'the oldest request is answered first',
     watch: (common, violated) =>
-      onChoice(truth, common, ({ wanted, node, was, is, known, after }) => {
-        if (node === undefined || (isLive(was) && (is.inUse || wanted.gpus <= was.gpus))) return;
+      onChoice(truth, common, ({ wanted, node, was, is, isRestored, known, after }) => {
+        if (node === undefined || isRestored || (isLive(was) && (is.inUse || wanted.gpus <= was.gpus)))
+          return;
         const without = new Map(after);
         without.delete(wanted.uid);
         for (const info of known.infos) {

@@ -21,6 +21,7 @@ export const ConfigMap = kindOf({ ...core, kind: 'ConfigMap', plural: 'configmap
 const UNUSED: readonly Kind[] = [
   kindOf({ ...devices, kind: 'ResourceSlice', plural: 'resourceslices' }, 'Cluster'),
   kindOf({ ...devices, kind: 'ResourceClaim', plural: 'resourceclaims' }),
+  kindOf({ group: 'jobset.x-k8s.io', version: 'v1alpha2', kind: 'JobSet', plural: 'jobsets' }),
   kindOf({ group: 'karpenter.sh', version: 'v1', kind: 'NodeClaim', plural: 'nodeclaims' }, 'Cluster'),
 ];
 

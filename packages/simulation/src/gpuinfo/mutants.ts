@@ -41,7 +41,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
   {
     name: 'GPU reservation is dropped by the cache alone',
     file: `${SRC}/confirmations.ts`,
-    find: '!cached.has(uid) && this.#objects.get(uid)?.value === false;',
+    find: "!cached.has(uid) && this.#objects.get(uid)?.value === 'Gone';",
     replace: '!cached.has(uid);',
     why: 'the cache of a new leader may lack an object that exists',
     scenario,
@@ -65,15 +65,15 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
   {
     name: 'GPU reservation is made again right after its end',
     file: `${SRC}/allocate.ts`,
-    find: 'else if (isEdited(request, reservation)) waiting.push(request);',
+    find: 'else if (isEdited({ request, reservation })) waiting.push(request);',
     replace: 'else if (request.generation >= reservation.generation) waiting.push(request);',
     why: 'an ended reservation is made again only for a changed spec',
     scenario,
   },
   {
     name: 'GPU reservation does not end with its time',
-    file: `${SRC}/allocate.ts`,
-    find: "if (until !== undefined && until <= this.#now) return end('TimePassed');",
+    file: `${SRC}/observed-reservation.ts`,
+    find: "if (until !== undefined && until <= now) return end('TimePassed');",
     replace: '',
     why: 'other requests wait for the GPUs',
     scenario,
@@ -84,6 +84,14 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     find: 'if (reservation.ended === undefined) this.#occupancy.add(uid, reservation);',
     replace: 'if (uid !== reservation.key) this.#occupancy.add(uid, reservation);',
     why: 'other requests wait for the GPUs',
+    scenario,
+  },
+  {
+    name: 'restored GPU reservation takes the GPUs of another one',
+    file: `${SRC}/allocate.ts`,
+    find: 'if (this.#rejectionOf(request, candidate, restored) !== undefined) return false;',
+    replace: '',
+    why: 'another request may have the GPUs since the entry was deleted',
     scenario,
   },
   {

@@ -28,7 +28,8 @@ export type StoredReservations = ReadonlyMap<string, StoredReservation>;
 
 type Listener = (before: StoredReservations, after: StoredReservations, sent: Sent | undefined) => void;
 
-const LEDGER = 'vmwright-gpu-reservations';
+/** ConfigMap with the reservations. */
+export const LEDGER = 'vmwright-gpu-reservations';
 const NONE: StoredReservations = new Map();
 
 /** Whether the request writes the ConfigMap with the reservations. */
@@ -48,6 +49,7 @@ export class ReservationHistory {
       const before = this.#current;
       this.#current = after === undefined ? NONE : reservationsIn(after);
       this.#versions.set(after?.metadata.resourceVersion ?? '', this.#current);
+      if (traffic.arriving === undefined) return; // a person has edited it
       for (const notify of this.#listeners) notify(before, this.#current, traffic.arriving);
     });
   }
@@ -56,6 +58,7 @@ export class ReservationHistory {
     return this.#current;
   }
 
+  /** Calls the listener after each write of the operator. */
   listen(listener: Listener): void {
     this.#listeners.push(listener);
   }

@@ -57,7 +57,7 @@ const QUIET_MS = { before: 60_000, after: 900_000 };
 const SWEEP_MS = 72_000 + 13_000;
 const CALM_MS = { least: 4_000, most: 20_000 };
 /** Maximum numbers of changes by third parties per run. */
-const MAX_ACTIONS = { nodes: 10, workload: 8, hosts: 8, passes: 2 };
+const MAX_ACTIONS = { nodes: 10, workload: 8, hosts: 8, passes: 2, deletions: 2 };
 /** Interval at which vCenter reports usage after the faults. */
 const USAGE_MS = 20_000;
 
@@ -138,6 +138,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   plan(MAX_ACTIONS.passes, () =>
     replicas.pass(choices.one([30 * 60_000, 59 * 60_000, 61 * 60_000, 2 * HOUR_MS])),
   );
+  plan(MAX_ACTIONS.deletions, () => user.deleteReservation(reservations.current));
   if (!choices.oneIn(4)) calmAtFirst(simulation, CALM_MS.least, CALM_MS.most);
   const heal = () => {
     hosts.heal();

@@ -3,8 +3,9 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import { AdminClient } from '../runtime/admin-client.ts';
 import { find, isPaused, PAUSED } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
-import { ZONE } from './kinds.ts';
+import { ConfigMap, ZONE } from './kinds.ts';
 import { MODELS, ZONES } from './nodes.ts';
+import { isLive, LEDGER, type StoredReservations } from './reservations.ts';
 
 /** Actions of users that must occur over many seeds. */
 export const USER_ACTIONS = [
@@ -12,6 +13,7 @@ export const USER_ACTIONS = [
   'a request was paused',
   'a request was deleted',
   'a request was created again',
+  'a reservation was deleted by a person',
 ] as const;
 
 interface Place {
@@ -65,6 +67,17 @@ export class User {
   /** Deletes a request. */
   deleteOne(): void {
     this.#delete(this.#simulation.choices.one(PLACES));
+  }
+
+  /** Deletes the entry of a reservation that is held. */
+  deleteReservation(reservations: StoredReservations): void {
+    const held = [...reservations].flatMap(([uid, each]) => (isLive(each) ? [uid] : []));
+    const [first, ...more] = held;
+    if (first === undefined) return;
+    const uid = this.#simulation.choices.one([first, ...more]);
+    this.#count('a reservation was deleted by a person');
+    this.#note(`deletes the entry of ${uid} in the ledger`);
+    new AdminClient(this.#server).merge(ConfigMap, LEDGER, { data: { [uid]: null } });
   }
 
   /** Ends all pauses. */

@@ -1,6 +1,6 @@
 /**
- * Generates the manifests of KubeVirt, CDI, VolumeSnapshot and Multus from their Go modules, pinned in `tools/`. They are
- * committed, because the testbed needs them on machines without Go.
+ * Generates the manifests of KubeVirt, CDI, VolumeSnapshot, Multus and JobSet from their Go modules, pinned in `tools/` or here. They
+ * are committed, because the testbed needs them on machines without Go.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,6 +11,8 @@ import { run } from '../process/run.ts';
 const CDI = 'kubevirt.io/containerized-data-importer-api/pkg/apis/core/v1beta1';
 const SNAPSHOTTER = 'github.com/kubernetes-csi/external-snapshotter/client/v8';
 const MULTUS = 'github.com/k8snetworkplumbingwg/network-attachment-definition-client';
+/** With its version: in go.mod, its dependencies would change those of controller-gen. */
+const JOBSET = 'sigs.k8s.io/jobset@v0.10.1';
 
 /** Writes all manifests into `folder`. */
 export async function generateManifests(folder: string): Promise<void> {
@@ -34,6 +36,10 @@ export async function generateManifests(folder: string): Promise<void> {
   const snapshots = ['volumesnapshotclasses', 'volumesnapshotcontents', 'volumesnapshots'];
   const files = snapshots.map((name) => `config/crd/snapshot.storage.k8s.io_${name}.yaml`);
   await write('volumesnapshot-crds', await published(SNAPSHOTTER, files));
+  await write(
+    'jobset-crds',
+    await published(JOBSET, ['config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml']),
+  );
   await write('multus-crds', await published(MULTUS, ['artifacts/networks-crd.yaml']));
 }
 

@@ -404,6 +404,19 @@ test('listeners are notified when an inventory is interrupted and when it is liv
   ]);
 });
 
+test('after an outage an inventory is live at once, although nothing changes in vCenter', async () => {
+  await connect({ maxWaitSeconds: 600 }); // longer than the test may take
+  const inventory = await syncedInventory();
+  await until(hasPolled(2));
+  const live = new Promise<void>((resolve) => {
+    inventory.onLiveness(() => inventory.isLive && resolve());
+  });
+  await vcsim.control.status(503, 2);
+  await vcsim.control.drop();
+  await live;
+  expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1 });
+});
+
 /** Counts the interruptions of an inventory from now on. */
 function watchInterruptions(inventory: Inventory): () => number {
   let count = 0;

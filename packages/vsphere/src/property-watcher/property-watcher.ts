@@ -219,7 +219,8 @@ export class PropertyWatcher implements AsyncDisposable {
     let isAborted = false;
     for (let failures = 0; ; ) {
       signal.throwIfAborted();
-      const seconds = isImmediate || isAborted ? 0 : maxWaitSeconds;
+      // After an outage vCenter responds at once: until a response arrives, the subscribers count as interrupted.
+      const seconds = isImmediate || isAborted || failures > 0 ? 0 : maxWaitSeconds;
       const options = {
         maxWaitSeconds: seconds,
         ...(pageSize !== undefined && { maxObjectUpdates: pageSize }),

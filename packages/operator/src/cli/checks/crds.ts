@@ -1,18 +1,12 @@
-import {
-  type Client,
-  CustomResourceDefinition as Crd,
-  type CustomResourceDefinition,
-  ForbiddenError,
-  ignoreNotFound,
-  resourceOf,
-} from '@vmwright/runtime';
+import { type Client, CustomResourceDefinition, resourceOf } from '@vmwright/runtime';
 import { manifests } from '../../manifests.ts';
 import { REQUIRED_KINDS, unservedKinds } from '../../served-kinds.ts';
 import { CONTROLLERS } from '../../settings/controllers.ts';
 import type { Settings } from '../../settings/settings.ts';
+import { APPLY, checkInstalled } from './installed-object.ts';
 import { type CheckResult, failed, passed, skipped } from './result.ts';
 
-const INSTALL = 'apply the CRDs of this version: vmwright manifests | kubectl apply --server-side -f -';
+const INSTALL = `apply the CRDs of this version: ${APPLY}`;
 
 /** Checks that the CRDs of the enabled controllers are served, and that those of vmwright are of this version. */
 export async function checkCrds(
@@ -32,13 +26,10 @@ export async function checkCrds(
     const unserved = new Set((await unservedKinds(client, kinds, signal)).map(resourceOf));
     for (const resource of kinds.map(resourceOf)) {
       const own = crds.find(({ metadata }) => metadata.name === resource);
-      results.push(
-        unserved.has(resource)
-          ? missing(resource, own !== undefined, settings.named.has(controller))
-          : own === undefined
-            ? passed(`crd ${resource}`, 'served')
-            : await compare(client, resource, own, signal),
-      );
+      if (unserved.has(resource))
+        results.push(missing(resource, own !== undefined, settings.named.has(controller)));
+      else if (own === undefined) results.push(passed(`crd ${resource}`, 'served'));
+      else results.push(...(await compare(client, resource, own, signal)));
     }
   }
   return results;
@@ -54,26 +45,26 @@ function missing(resource: string, isOwn: boolean, isNamed: boolean): CheckResul
     : skipped(name, `not installed, so that the controller is off; ${remedy}`);
 }
 
-async function compare(
+function compare(
   client: Client,
   resource: string,
   own: object,
   signal: AbortSignal,
-): Promise<CheckResult> {
+): Promise<readonly CheckResult[]> {
   const name = `crd ${resource}`;
-  try {
-    const installed = await ignoreNotFound<CustomResourceDefinition>(
-      client.get(Crd, { name: resource }, { signal }),
-    );
-    if (installed === undefined) return failed(name, 'not installed', INSTALL);
-    const versions = 'spec' in own ? versionsOf(own.spec) : [];
-    return contains(installed.spec.versions, versions)
-      ? passed(name, 'of this version')
-      : failed(name, 'differs from this version of vmwright', INSTALL);
-  } catch (error) {
-    if (!(error instanceof ForbiddenError)) throw error;
-    return skipped(name, 'served; its version may not be read');
-  }
+  const versions = 'spec' in own ? versionsOf(own.spec) : [];
+  return checkInstalled(
+    { client, kind: CustomResourceDefinition, name: resource, signal },
+    ({ spec }) => [
+      contains(spec.versions, versions)
+        ? passed(name, 'of this version')
+        : failed(name, 'differs from this version of vmwright', INSTALL),
+    ],
+    {
+      missing: failed(name, 'not installed', INSTALL),
+      unreadable: skipped(name, 'served; its version may not be read'),
+    },
+  );
 }
 
 function versionsOf(spec: unknown): unknown {

@@ -1,8 +1,6 @@
 import {
   type Client,
   certificatesIn,
-  ForbiddenError,
-  ignoreNotFound,
   messageOf,
   nodeWorld,
   ValidatingWebhookConfiguration,
@@ -12,35 +10,31 @@ import type { Settings } from '../../settings/settings.ts';
 import { VM } from '../../vm/resource.ts';
 import { VMDiskImage } from '../../vmdiskimage/resource.ts';
 import { VmGroup } from '../../vmgroup/resource.ts';
+import { APPLY, checkInstalled } from './installed-object.ts';
 import { type CheckResult, failed, passed, skipped } from './result.ts';
 
-const INSTALL = 'apply it: vmwright manifests | kubectl apply --server-side -f -';
 const START = 'start the operator, which writes its CA, or check cert-manager if it injects the CA';
 
 /** Checks the CA of the webhooks, and that the API server reaches them. */
-export async function checkWebhooks(
+export function checkWebhooks(
   client: Client,
   settings: Settings,
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
-  try {
-    const configuration = await ignoreNotFound(
-      client.get(ValidatingWebhookConfiguration, { name: NAME }, { signal }),
-    );
-    if (configuration === undefined)
-      return [failed('webhooks', `the ValidatingWebhookConfiguration ${NAME} does not exist`, INSTALL)];
-    const bundles = (configuration.webhooks ?? []).map(({ name, clientConfig: { caBundle = '' } }) => ({
-      name,
-      pem: Buffer.from(caBundle, 'base64').toString(),
-    }));
-    return [
-      ...bundles.map(({ name, pem }) => checkBundle(name, pem, nodeWorld.now())),
+  const missing = `the ValidatingWebhookConfiguration ${NAME} does not exist`;
+  return checkInstalled(
+    { client, kind: ValidatingWebhookConfiguration, name: NAME, signal },
+    async ({ webhooks = [] }) => [
+      ...webhooks.map(({ name, clientConfig: { caBundle = '' } }) =>
+        checkBundle(name, Buffer.from(caBundle, 'base64').toString(), nodeWorld.now()),
+      ),
       ...(await reach(client, settings, signal)),
-    ];
-  } catch (error) {
-    if (!(error instanceof ForbiddenError)) throw error;
-    return [skipped('webhooks', 'webhook configurations may not be read')];
-  }
+    ],
+    {
+      missing: failed('webhooks', missing, `apply it: ${APPLY}`),
+      unreadable: skipped('webhooks', 'webhook configurations may not be read'),
+    },
+  );
 }
 
 /** Checks that a CA bundle contains a certificate that is valid now. @param now milliseconds since 1970 */

@@ -1,0 +1,23 @@
+import { foreignKind, type Kind, type KubeObject } from '@vmwright/runtime';
+
+/** Kinds of one version of an API group that is defined elsewhere. */
+export interface ApiGroup {
+  /**
+   * Declares a kind whose objects are in namespaces.
+   * @param plural name of the resource. @default the kind in lower case with an `s`
+   */
+  namespaced<T extends KubeObject>(kind: string, plural?: string): Kind<T>;
+  /** Declares a kind whose objects belong to the cluster. @param plural as for `namespaced` */
+  cluster<T extends KubeObject>(kind: string, plural?: string): Kind<T>;
+}
+
+/** Returns declarations of the kinds of an API group, for hand-written types of the fields in use. @param group empty for core */
+export function apiGroup(group: string, version: string): ApiGroup {
+  const pluralOf = (kind: string) => `${kind.toLowerCase()}s`;
+  return {
+    namespaced: (kind, plural = pluralOf(kind)) =>
+      foreignKind({ group, version, kind, plural, scope: 'Namespaced' }),
+    cluster: (kind, plural = pluralOf(kind)) =>
+      foreignKind({ group, version, kind, plural, scope: 'Cluster' }),
+  };
+}

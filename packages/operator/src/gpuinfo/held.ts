@@ -1,0 +1,41 @@
+import type { Occupancy } from './occupancy.ts';
+import type { Request } from './request.ts';
+import type { Reservation } from './reservation.ts';
+
+/** A request that holds a reservation. */
+export interface Held {
+  readonly request: Request;
+  readonly reservation: Reservation;
+}
+
+/** Whether the spec has changed since the reservation was made. */
+export function isEdited({ request, reservation }: Held): boolean {
+  return request.generation > reservation.generation;
+}
+
+/**
+ * Counts all reservations and moves those whose node draws from another pool there, if that pool has room for them beside all
+ * others. The others stay in their old pools.
+ * @param newPool returns the pool that the node of a reservation draws from, if it is another one than when the reservation was made
+ */
+export function followPools(
+  held: readonly Held[],
+  occupancy: Occupancy,
+  newPool: (held: Held) => string | undefined,
+): readonly Held[] {
+  for (const { request, reservation } of held) occupancy.add(request.uid, reservation);
+  let current = held;
+  for (let isChanged = true; isChanged; ) {
+    isChanged = false; // a reservation that leaves a pool can make room for another one
+    current = current.map((each) => {
+      const { request, reservation } = each;
+      const pool = newPool(each);
+      if (pool === undefined || occupancy.freeFor(request.uid, pool) < reservation.gpus) return each;
+      isChanged = true;
+      const followed = { ...reservation, pool };
+      occupancy.add(request.uid, followed);
+      return { request, reservation: followed };
+    });
+  }
+  return current;
+}

@@ -1,0 +1,48 @@
+import type { World } from '@vmwright/core';
+import type { Client } from '../client/client.ts';
+import type { Kind } from '../kind/kind.ts';
+import type { KubeObject } from '../kind/object.ts';
+import type { SharedNamespaces } from './shared-namespaces.ts';
+import type { Indexer } from './store.ts';
+
+export interface CacheOptions<T extends KubeObject> {
+  readonly world: World;
+  readonly client: Pick<Client, 'watch' | 'pages'>;
+  readonly kind: Kind<T>;
+  /** Namespaces to watch. If there are several, those that cannot be listed are left out until they can be. @default all */
+  readonly namespaces?: readonly string[];
+  /**
+   * Coordinates this cache with the caches of other kinds: a namespace becomes visible in all of them when all have
+   * listed it. @default each cache is independent
+   */
+  readonly shared?: SharedNamespaces;
+  readonly labelSelector?: string;
+  readonly fieldSelector?: string;
+  /** Keeps `metadata` only, without spec, status and data. @default false */
+  readonly metadataOnly?: boolean;
+  /** Reduces an object before it is stored. Managed fields are always dropped. */
+  readonly transform?: (object: T) => T;
+  /**
+   * Whether the cluster may lack the kind, because its CRD is not installed. Without the kind, the cache syncs with no
+   * objects (see `isServed`). It looks for the kind again at least every 30 seconds. @default false
+   */
+  readonly optional?: boolean;
+  readonly indexers?: Readonly<Record<string, Indexer<T>>>;
+  /**
+   * How the objects are first read: as the beginning of the watch, which takes the API server little memory, or in pages,
+   * which takes it less CPU time. @default 'watch'
+   */
+  readonly initialList?: 'watch' | 'pages' | undefined;
+  /**
+   * Whether a namespace exists. Called for a namespace that may not be listed, which can also mean that it was deleted
+   * together with the program's RoleBinding. @default it is assumed to exist
+   */
+  readonly namespaceExists?: (namespace: string) => Promise<boolean>;
+  /** Called with each failure to list or watch; the cache retries. */
+  readonly onError?: (error: unknown) => void;
+  /**
+   * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once
+   * when it can be again (`isListable` is true).
+   */
+  readonly onListable?: (namespace: string, isListable: boolean, error?: unknown) => void;
+}
