@@ -4,6 +4,7 @@ export { type Audited, Cloud, type CloudOptions, startCloud } from './cloud/clou
 export { type ConsoleCommand, consoleCommands, shapeOf } from './docs/console.ts';
 export { TestbedError } from './errors.ts';
 export { ApiError, condition, field, type KubeObject } from './kubernetes/api.ts';
+export type { AuditedRequest } from './kubernetes/audit.ts';
 export { Cluster, type Namespace, type ServiceAccount } from './kubernetes/cluster.ts';
 export {
   type ControlPlane,

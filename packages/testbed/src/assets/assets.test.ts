@@ -236,6 +236,7 @@ test('the catalog has the versions that the Go modules pin', () => {
     vcsim: 'github.com/vmware/govmomi',
     toxiproxy: 'github.com/Shopify/toxiproxy/v2',
     promtool: 'github.com/prometheus/prometheus',
+    helm: 'helm.sh/helm/v3',
   };
   const pinned = Object.entries(modules).map(([name, module]) => {
     const gomod = readFileSync(join(toolsFolder, name, 'go.mod'), 'utf8');

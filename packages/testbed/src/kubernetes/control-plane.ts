@@ -5,6 +5,7 @@ import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
 import { freePort, portFor } from '../process/ports.ts';
 import { RunSupervisor } from '../process/run-supervisor.ts';
+import { type AuditedRequest, auditedRequests, writeAuditPolicy } from './audit.ts';
 import { Cluster } from './cluster.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { Pki } from './pki.ts';
@@ -16,6 +17,13 @@ export interface ControlPlaneOptions {
   readonly port?: number;
   /** Common name of the client certificate that the API server presents to webhooks, issued by `pki.ca`. @default no certificate */
   readonly webhookClientName?: string;
+  /**
+   * Whether the API server sends requests for a Service to its EndpointSlices. It otherwise uses the Service's own address, which no
+   * kube-proxy forwards here. ExternalName Services, which `startKubeVirt` uses, then do not work. @default false
+   */
+  readonly endpointRouting?: boolean;
+  /** User whose requests `ControlPlane.audited` returns. @default no requests are recorded */
+  readonly audit?: string;
 }
 
 /**
@@ -29,6 +37,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly apiserver: Part;
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
+  /** Returns the completed requests of the user of the option `audit`. */
+  audited(): Promise<readonly AuditedRequest[]>;
   /** Compacts etcd, as the API server does every five minutes: watches from older resource versions then fail with 410. */
   compact(): Promise<void>;
   /**
@@ -61,6 +71,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     });
   const cluster = stack.use(await Cluster.connect(await kubeconfig('vmwright-admin', 'system:masters')));
 
+  const audit = options.audit === undefined ? undefined : await writeAuditPolicy(dir, options.audit);
   const etcd = await startEtcd(assets, dir);
   stack.use(etcd.part);
 
@@ -91,6 +102,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         '--allow-privileged=true',
         '--endpoint-reconciler-type=none', // it would publish 127.0.0.1 as an endpoint of the kubernetes Service, which is invalid
         '--profiling=false',
+        ...(options.endpointRouting ? ['--enable-aggregator-routing=true'] : []),
+        ...(audit?.args ?? []),
         ...(options.webhookClientName === undefined
           ? []
           : [
@@ -126,6 +139,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const owned = stack.move();
   return {
     ...{ cluster, pki, etcd: etcd.part, apiserver, controllerManager, scheduler },
+    audited: async () => (audit === undefined ? [] : auditedRequests(audit.log)),
     compact: () => compact(etcd.url),
     store: async (key, json) => {
       await postTo(etcd.url, 'kv/put', { key: base64(`/registry/${key}`), value: base64(json) });
