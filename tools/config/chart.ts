@@ -15,7 +15,8 @@ export async function chartFiles(objectsOf: ObjectsOf): Promise<GeneratedFiles> 
   const [everywhere, limited] = [objectsOf({}), objectsOf({ namespaces: [EACH] })];
   const each = CONTROLLERS.map((name) => [name, objectsOf({ controllers: new Set([name]) })] as const);
   const files = new Map<string, string>();
-  const write = (name: string, text: string) => void files.set(`charts/vmwright/templates/${name}.yaml`, text);
+  const write = (name: string, text: string) =>
+    void files.set(`charts/vmwright/templates/${name}.yaml`, text);
   for (const [name, { crds, userRoles }] of each) {
     const definitions = await Promise.all(crds.map(crdTemplate));
     write(`crds-${name}`, when(`and $.Values.crds.enabled ${has(name)}`, documents(definitions)));
@@ -27,12 +28,18 @@ export async function chartFiles(objectsOf: ObjectsOf): Promise<GeneratedFiles> 
     const text = await roleTemplates(objects, bound.get(part) ?? []);
     write(`rbac-${part}`, part === 'operator' ? text : when(has(part), text));
   }
-  write('webhooks', documents(await Promise.all(limited.webhooks.map((object) => webhookTemplate(object, each)))));
+  write(
+    'webhooks',
+    documents(await Promise.all(limited.webhooks.map((object) => webhookTemplate(object, each)))),
+  );
   return files;
 }
 
 /** Returns the roles for all namespaces, or for the watched ones. Objects that do not depend on them are written once. */
-async function roleTemplates(everywhere: readonly KubeObject[], limited: readonly KubeObject[]): Promise<string> {
+async function roleTemplates(
+  everywhere: readonly KubeObject[],
+  limited: readonly KubeObject[],
+): Promise<string> {
   const known = new Set(limited.map((object) => JSON.stringify(object)));
   const common = everywhere.filter((object) => known.has(JSON.stringify(object)));
   const shared = new Set(common.map((object) => JSON.stringify(object)));
@@ -55,7 +62,10 @@ async function boundTemplate(object: KubeObject): Promise<string> {
 async function crdTemplate(crd: KubeObject): Promise<string> {
   const isConverted = JSON.stringify(crd).includes('"strategy":"Webhook"');
   const { annotations = {}, ...metadata } = crd.metadata;
-  const text = await template({ ...crd, metadata: { ...metadata, annotations: { ...annotations, KEEP: '' } } });
+  const text = await template({
+    ...crd,
+    metadata: { ...metadata, annotations: { ...annotations, KEEP: '' } },
+  });
   return text.replace(
     '    KEEP: ""\n',
     `    {{- include "vmwright.crdAnnotations" $ | nindent 4 }}\n${isConverted ? INJECTION : ''}`,
@@ -75,7 +85,8 @@ async function webhookTemplate(
   const ownerOf = (webhook: string) =>
     each.find(([, { webhooks }]) => webhooks.flatMap(webhookNames).includes(webhook))?.[0] ?? '';
   const owners = new Set(webhookNames(configuration).map(ownerOf));
-  const webhooks = 'webhooks' in configuration && Array.isArray(configuration.webhooks) ? configuration.webhooks : [];
+  const webhooks =
+    'webhooks' in configuration && Array.isArray(configuration.webhooks) ? configuration.webhooks : [];
   const items = await Promise.all(
     webhooks.map(async ({ namespaceSelector, ...webhook }) => {
       const item = `${indent(await manifestYaml([[webhook]]), 2)}    {{- if $.Values.watchNamespaces }}\n${indent(
@@ -85,14 +96,13 @@ async function webhookTemplate(
       return when(has(ownerOf(String(webhook.name))), item);
     }),
   );
-  const head = await template({ ...configuration, webhooks: [] });
-  const annotated = head.replace(
-    /^webhooks: \[\]\n/m,
-    `webhooks:\n${items.join('')}`,
-  ).replace(
-    /^( *labels:\n.*\n)/m,
-    `$1  {{- if $.Values.certManager.enabled }}\n  annotations:\n    cert-manager.io/inject-ca-from: {{ $.Release.Namespace }}/vmwright-webhook\n  {{- end }}\n`,
-  );
+  const empty = { ...configuration, webhooks: [] };
+  const annotated = (await template(empty))
+    .replace(/^webhooks: \[\]\n/m, `webhooks:\n${items.join('')}`)
+    .replace(
+      /^( *labels:\n.*\n)/m,
+      `$1  {{- if $.Values.certManager.enabled }}\n  annotations:\n    cert-manager.io/inject-ca-from: {{ $.Release.Namespace }}/vmwright-webhook\n  {{- end }}\n`,
+    );
   return when(`or ${[...owners].map(has).join(' ')} false`, annotated);
 }
 

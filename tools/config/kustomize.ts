@@ -13,14 +13,20 @@ export async function kustomizeFiles(objectsOf: ObjectsOf): Promise<GeneratedFil
   const write = async (path: string, objects: readonly KubeObject[]) =>
     void files.set(`config/${path}`, await manifestYaml(objects));
   for (const crd of all.crds) await write(`crd/${crd.metadata.name}.yaml`, [crd]);
-  files.set('config/crd/kustomization.yaml', kustomization(all.crds.map(({ metadata }) => `${metadata.name}.yaml`)));
+  files.set(
+    'config/crd/kustomization.yaml',
+    kustomization(all.crds.map(({ metadata }) => `${metadata.name}.yaml`)),
+  );
 
   for (const [part, objects] of Map.groupBy(all.rbac, partOf)) await write(`rbac/${part}.yaml`, objects);
   const users = Map.groupBy(all.userRoles, ({ metadata }) => metadata.name.split('-')[1] ?? '');
   for (const [kind, roles] of users) await write(`rbac/users/${kind}.yaml`, roles);
   const parts = ['operator', ...CONTROLLERS].map((part) => `${part}.yaml`);
   files.set('config/rbac/kustomization.yaml', kustomization([...parts, 'users']));
-  files.set('config/rbac/users/kustomization.yaml', kustomization([...users.keys()].map((kind) => `${kind}.yaml`)));
+  files.set(
+    'config/rbac/users/kustomization.yaml',
+    kustomization([...users.keys()].map((kind) => `${kind}.yaml`)),
+  );
 
   await write('webhook/webhooks.yaml', all.webhooks);
   files.set('config/webhook/kustomization.yaml', kustomization(['webhooks.yaml']));
@@ -32,7 +38,10 @@ export async function kustomizeFiles(objectsOf: ObjectsOf): Promise<GeneratedFil
   files.set('config/overlays/namespaces/kustomization.yaml', namespacesOverlay());
   for (const controller of CONTROLLERS) {
     const only = objectsOf({ controllers: new Set([controller]) });
-    files.set(`config/overlays/${controller}/kustomization.yaml`, await controllerOverlay(controller, all, only));
+    files.set(
+      `config/overlays/${controller}/kustomization.yaml`,
+      await controllerOverlay(controller, all, only),
+    );
   }
   return files;
 }
@@ -46,13 +55,18 @@ function kustomization(resources: readonly string[]): string {
 const LABELS = 'labels:\n  - pairs:\n      app.kubernetes.io/name: vmwright\n';
 
 function namespacesOverlay(): string {
-  return `# The operator limited to named namespaces, which must exist. Replace ${EXAMPLE_NAMESPACES.join(' and ')} in this folder by yours.
+  return `# The operator limited to named namespaces, which must exist. Copy this folder and replace ${EXAMPLE_NAMESPACES.join(' and ')} by yours.
 ${kustomization(['../../crd', '../../rbac/users', '../../manager', '../../network-policy', 'rbac.yaml', 'webhooks.yaml'])}${LABELS}${addArgument(`--namespaces=${EXAMPLE_NAMESPACES.join()}`)}`;
 }
 
 /** Returns the overlay that removes the objects of all other controllers from `config/default`. */
 async function controllerOverlay(controller: string, all: Manifests, only: Manifests): Promise<string> {
-  const objects = ({ crds, rbac, userRoles, webhooks }: Manifests) => [...crds, ...rbac, ...userRoles, ...webhooks];
+  const objects = ({ crds, rbac, userRoles, webhooks }: Manifests) => [
+    ...crds,
+    ...rbac,
+    ...userRoles,
+    ...webhooks,
+  ];
   const kept = new Set(objects(only).map(identity));
   const deletions = objects(all)
     .filter((object) => !kept.has(identity(object)))

@@ -35,7 +35,8 @@ for (const path of globSync(GENERATED, { cwd: ROOT }))
 for (const [path, text] of files) {
   const content = path.endsWith('.json') ? text : HEADER + text;
   if (isCheck) {
-    if (committed(path) !== content) report(`${path} is out of date; run \`make generate\` and commit the result`);
+    if (committed(path) !== content)
+      report(`${path} is out of date; run \`make generate\` and commit the result`);
     continue;
   }
   mkdirSync(dirname(`${ROOT}${path}`), { recursive: true });

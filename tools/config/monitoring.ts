@@ -35,7 +35,10 @@ export async function monitoringFiles(root: string): Promise<GeneratedFiles> {
     ['charts/vmwright/files/alerts.yaml', rules],
     ...dashboards.map(
       (path) =>
-        [`charts/vmwright/files/dashboards/${basename(path)}`, readFileSync(`${root}${path}`, 'utf8')] as const,
+        [
+          `charts/vmwright/files/dashboards/${basename(path)}`,
+          readFileSync(`${root}${path}`, 'utf8'),
+        ] as const,
     ),
   ]);
 }

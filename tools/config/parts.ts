@@ -9,5 +9,7 @@ export type ObjectsOf = (options: Omit<ManifestOptions, 'namespace'>) => Manifes
 
 /** Returns the controller that a role or its binding belongs to; `operator` if it is needed whichever controllers run. */
 export function partOf({ metadata: { name } }: KubeObject): string {
-  return CONTROLLERS.find((part) => new RegExp(`^vmwright-${part}(-own|-cluster)?$`).test(name)) ?? 'operator';
+  return (
+    CONTROLLERS.find((part) => new RegExp(`^vmwright-${part}(-own|-cluster)?$`).test(name)) ?? 'operator'
+  );
 }

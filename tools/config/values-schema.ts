@@ -16,7 +16,15 @@ const QUANTITIES: Schema = {
 const RESOURCES = object({ requests: QUANTITIES, limits: QUANTITIES });
 
 /** Settings that other values of the chart, or its Secrets, determine. */
-const RESERVED = new Set(['config', 'namespace', 'namespaces', 'controllers', 'webhook-port', 'status-address', 'webhook-cert-dir']);
+const RESERVED = new Set([
+  'config',
+  'namespace',
+  'namespaces',
+  'controllers',
+  'webhook-port',
+  'status-address',
+  'webhook-cert-dir',
+]);
 
 /** Returns the schema of the chart's values. It rejects unknown values, and settings that the operator does not have. */
 export function valuesSchema(): string {

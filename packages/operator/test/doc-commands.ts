@@ -7,7 +7,9 @@ export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Returns the section of a page below a heading of the second or third level, without its subsections. */
 export function sectionOf(text: string, heading: string): string {
-  const found = text.split(/^(?=##+ )/m).find((section) => section.replace(/^#+ /, '').startsWith(`${heading}\n`));
+  const found = text
+    .split(/^(?=##+ )/m)
+    .find((section) => section.replace(/^#+ /, '').startsWith(`${heading}\n`));
   if (found === undefined) throw new Error(`the page has no heading "${heading}"`);
   return found;
 }

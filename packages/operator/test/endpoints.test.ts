@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { field, freePort } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SYSTEM } from './installed.ts';
+import { expectExactPermissions, OPERATOR_PERMISSIONS } from './permissions.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 let env: WithCloud;
@@ -12,7 +13,7 @@ let port: number;
 
 beforeAll(async () => {
   port = await freePort();
-  env = await install({ args: [`--metrics-bind-address=127.0.0.1:${port}`, '--vm-refresh=1s'] });
+  env = await install({ audit: true, args: [`--metrics-bind-address=127.0.0.1:${port}`, '--vm-refresh=1s'] });
 }, 180_000);
 afterAll(() => env[Symbol.asyncDispose]());
 
@@ -88,8 +89,8 @@ test('metrics over HTTPS need a token with the shipped metrics-reader role', asy
 
 test('the shipped network policy is accepted', async () => {
   const { cluster } = env.controlPlane;
-  const folder = fileURLToPath(new URL('../../../config/network-policy/', import.meta.url));
-  await cluster.apply([folder]);
+  const file = fileURLToPath(new URL('../../../config/network-policy/vmwright.yaml', import.meta.url));
+  await cluster.apply([file]);
   const policy = await cluster.api.get(
     `/apis/networking.k8s.io/v1/namespaces/${SYSTEM}/networkpolicies/vmwright`,
   );
@@ -108,4 +109,9 @@ test('the webhooks of controllers that do not run answer, so their objects can b
     await env.kubectl('annotate', '-f', file, 'vmwright.dev/deletion-policy=Orphan');
     await env.kubectl('delete', '-f', file);
   }
+});
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  await expectExactPermissions(env.controlPlane, OPERATOR_PERMISSIONS);
 });

@@ -1,13 +1,15 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { GPUInfo } from '../src/gpuinfo/resource.ts';
 import { answerTimes } from './answer-times.ts';
+import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
 /* GPUInfos on nodes that Kubernetes alone describes. */
 
 let env: WithGpus;
 beforeAll(async () => {
-  env = await install();
+  env = await install({ audit: true });
   await env.node('gpu-a', 1);
   await env.node('gpu-b', 1);
   await env.node('cpu-a');
@@ -248,3 +250,8 @@ async function settled(): Promise<number> {
     await env.controlPlane.cluster.kubectl(['get', 'gpu', '-A']); // takes some 100 ms
   }
 }
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  await expectExactPermissions(env.controlPlane, permissionsFor(GPUInfo));
+});

@@ -24,7 +24,10 @@ function normalized(value: unknown, key = ''): unknown {
   if (typeof value !== 'object' || value === null) return value;
   const ignored = { labels: HELM_LABELS, annotations: HELM_ANNOTATIONS }[key];
   const entries = Object.entries(value)
-    .filter(([name, content]) => !ignored?.test(name) && !(name === 'annotations' && isEmpty(normalized(content, name))))
+    .filter(
+      ([name, content]) =>
+        !ignored?.test(name) && !(name === 'annotations' && isEmpty(normalized(content, name))),
+    )
     .map(([name, content]) => [name, normalized(content, name)]);
   return Object.fromEntries(entries);
 }
@@ -63,7 +66,11 @@ describe('kustomize and Helm render the same objects', () => {
 
 /** Removes `labels: {}` and an empty section of settings, which have no effect. */
 function withoutEmptyMetadata(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (key, each) => (/^(labels|controller)$/.test(key) && (each === null || isEmpty(each)) ? undefined : each)));
+  return JSON.parse(
+    JSON.stringify(value, (key, each) =>
+      /^(labels|controller)$/.test(key) && (each === null || isEmpty(each)) ? undefined : each,
+    ),
+  );
 }
 
 describe('the roles', () => {
@@ -84,7 +91,11 @@ describe('the roles', () => {
     );
     expect(aggregated).toHaveLength(3 * crds.length);
     expect(aggregated).toEqual(
-      expect.arrayContaining(['vmwright-vm-admin in admin', 'vmwright-vm-editor in edit', 'vmwright-vm-viewer in view']),
+      expect.arrayContaining([
+        'vmwright-vm-admin in admin',
+        'vmwright-vm-editor in edit',
+        'vmwright-vm-viewer in view',
+      ]),
     );
   });
 });
@@ -106,7 +117,9 @@ describe('the chart', () => {
 
   test('has the version of the image that config/manager uses', async () => {
     const { appVersion } = parse(readFileSync(`${CHART}/Chart.yaml`, 'utf8'));
-    expect(readFileSync(`${ROOT}config/manager/deployment.yaml`, 'utf8')).toContain(`image: vmwright:${appVersion}\n`);
+    expect(readFileSync(`${ROOT}config/manager/deployment.yaml`, 'utf8')).toContain(
+      `image: vmwright:${appVersion}\n`,
+    );
   });
 
   test('limits the webhooks to the addresses of the API servers', async () => {

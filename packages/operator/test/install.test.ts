@@ -26,7 +26,12 @@ import { GROUPS } from './with-vcenter.ts';
 const PAGE = page('install.md');
 /** The chart as it was first published. */
 const FIRST_CHART = fileURLToPath(new URL('fixtures/vmwright-0.1.0.tgz', import.meta.url));
-const QUICK = ['--vm-refresh=1s', '--leader-elect-lease-duration=3s', '--leader-elect-renew-deadline=2s', '--leader-elect-retry-period=300ms'];
+const QUICK = [
+  '--vm-refresh=1s',
+  '--leader-elect-lease-duration=3s',
+  '--leader-elect-renew-deadline=2s',
+  '--leader-elect-retry-period=300ms',
+];
 
 const stack = new AsyncDisposableStack();
 let cluster: Cluster;
@@ -106,7 +111,14 @@ describe('with kustomize', () => {
 
   test('config/default can be applied to an empty cluster, and its pods are admitted to its restricted namespace', async () => {
     await follow('Install with kustomize');
-    const applied = await cluster.kubectl(['get', 'crd', '-l', 'app.kubernetes.io/name=vmwright', '-o', 'name']);
+    const applied = await cluster.kubectl([
+      'get',
+      'crd',
+      '-l',
+      'app.kubernetes.io/name=vmwright',
+      '-o',
+      'name',
+    ]);
     expect(applied.stdout.trim().split('\n')).toHaveLength(5);
   });
 
@@ -159,7 +171,9 @@ describe('with Helm', () => {
   const objects = async () => [...(await cluster.api.list(VMS)), ...(await cluster.api.list(GROUPS))];
 
   test('the chart can be installed', async () => {
-    const [install = '', ...rest] = consoleCommands(sectionOf(PAGE, 'Install with Helm')).map(({ line }) => line);
+    const [install = '', ...rest] = consoleCommands(sectionOf(PAGE, 'Install with Helm')).map(
+      ({ line }) => line,
+    );
     await execute(install.replace('charts/vmwright', FIRST_CHART));
     for (const line of rest) await execute(line);
     operator = await startOperator();
@@ -171,7 +185,15 @@ describe('with Helm', () => {
 
   test('an upgrade from the first version of the chart updates the CRDs and keeps all objects', async () => {
     const columns = async () =>
-      (await cluster.kubectl(['get', 'crd', 'vms.samplecontroller.k8s.io', '-o', 'jsonpath={.spec.versions[0].additionalPrinterColumns[*].name}'])).stdout;
+      (
+        await cluster.kubectl([
+          'get',
+          'crd',
+          'vms.samplecontroller.k8s.io',
+          '-o',
+          'jsonpath={.spec.versions[0].additionalPrinterColumns[*].name}',
+        ])
+      ).stdout;
     const first = await columns();
     await follow('Upgrade');
     expect(await columns()).not.toBe(first);
@@ -199,7 +221,7 @@ describe('with Helm', () => {
     }
     expect((await machines()).toSorted()).toEqual(['vmkept', 'vmnew']);
     await execute(
-      "helm upgrade vmwright charts/vmwright --namespace vmwright-system --reuse-values --set 'watchNamespaces={}'",
+      'helm upgrade vmwright charts/vmwright --namespace vmwright-system --reuse-values --set-json watchNamespaces=[]',
     );
     operator = await startOperator();
   });
@@ -221,7 +243,8 @@ describe('the namespace of the operator was deleted first', () => {
   test('a new installation deletes the objects and their machines', async () => {
     await follow('Install with kustomize');
     const settings = { data: { 'config.yaml': `cloud-url: ${cloud.url}\n` } };
-    const configure = () => cluster.api.merge(`/api/v1/namespaces/${SYSTEM}/configmaps/vmwright-config`, settings);
+    const configure = () =>
+      cluster.api.merge(`/api/v1/namespaces/${SYSTEM}/configmaps/vmwright-config`, settings);
     await configure();
     {
       await using _ = await startOperator();

@@ -2,6 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VirtualMachine } from '../src/virtualmachine/resource.ts';
+import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { conditionIn, FARM, install, PATHS, reasonOf, type WithKubevirt, WORK } from './with-kubevirt.ts';
 
 /** The manifest of the design proposal, unchanged. */
@@ -573,4 +575,9 @@ test('without Multus the operator starts, machines on the pod network run, and t
   await env.until('multus', isReason('NetworkNotFound'));
   await env.network('late');
   await env.until('multus', isReady);
+});
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  await expectExactPermissions(env.controlPlane, permissionsFor(VirtualMachine));
 });

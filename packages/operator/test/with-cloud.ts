@@ -1,7 +1,7 @@
 import { CloudClient, type Server } from '@vmwright/cloud';
 import { nodeWorld } from '@vmwright/runtime';
 import { type Cloud, type CloudOptions, type KubeObject, startCloud } from '@vmwright/testbed';
-import { type Installed, installed } from './installed.ts';
+import { type Auditing, type Installed, installed } from './installed.ts';
 
 export const VMS = '/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms';
 
@@ -21,12 +21,12 @@ export interface WithCloud extends Installed, AsyncDisposable {
 }
 
 export async function install(
-  options: { readonly cloud?: CloudOptions; readonly args?: readonly string[] } = {},
+  options: { readonly cloud?: CloudOptions; readonly args?: readonly string[] } & Auditing = {},
 ): Promise<WithCloud> {
   await using stack = new AsyncDisposableStack();
   const cloud = stack.use(await startCloud(options.cloud));
   const client = stack.use(new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: cloud.apiKey }));
-  const base = await installed(stack, { cloud, ...(options.args && { args: options.args }) });
+  const base = await installed(stack, { ...options, cloud });
   const { cluster } = base.controlPlane;
   const owned = stack.move();
   return {

@@ -85,10 +85,12 @@ export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest 
       const part = { controllers: controllers.get(role) ?? [], jobs: jobs.get(role) ?? [] };
       const [watched, own] = [watchedPermissionsOf(part), ownPermissionsOf(part, program)];
       return role === undefined
-        ? rolesOf(program, name, [...watched, ...programPermissionsOf(program)], [
-            ...programOwnPermissionsOf(program),
-            ...own,
-          ])
+        ? rolesOf(
+            program,
+            name,
+            [...watched, ...programPermissionsOf(program)],
+            [...programOwnPermissionsOf(program), ...own],
+          )
         : rolesOf(program, `${name}-${role}`, watched, own);
     }),
     // Not bound here: the administrator binds it to the service account of Prometheus.

@@ -30,7 +30,10 @@ export async function writeAuditPolicy(
   await writeFile(file, JSON.stringify(policy));
   await writeFile(log, ''); // the API server creates it with its first event
   // Blocking: the log contains each request when its response is sent.
-  return { args: [`--audit-policy-file=${file}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking'], log };
+  return {
+    args: [`--audit-policy-file=${file}`, `--audit-log-path=${log}`, '--audit-log-mode=blocking'],
+    log,
+  };
 }
 
 /** Returns the requests in an audit log. */
