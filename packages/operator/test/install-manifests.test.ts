@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CONTROLLERS } from '../src/settings/controllers.ts';
-import { ROOT } from './doc-commands.ts';
+import { page, ROOT, sectionOf } from './doc-commands.ts';
 import { CHART, helm, helmTemplate, kustomized, type Manifest, nameOf } from './rendered.ts';
 
 const HELM_LABELS = /^(helm\.sh\/chart|app\.kubernetes\.io\/(instance|version|managed-by))$/;
@@ -120,6 +120,12 @@ describe('the chart', () => {
     expect(readFileSync(`${ROOT}config/manager/deployment.yaml`, 'utf8')).toContain(
       `image: vmwright:${appVersion}\n`,
     );
+  });
+
+  test('has only values that docs/install.md describes', () => {
+    const values = sectionOf(page('install.md'), 'Values');
+    for (const name of Object.keys(parse(readFileSync(`${CHART}/values.yaml`, 'utf8'))))
+      expect(values).toMatch(new RegExp(`\`${name}[.\`]`));
   });
 
   test('limits the webhooks to the addresses of the API servers', async () => {

@@ -331,7 +331,7 @@ describe('a problem is reported with the object and the remedy', () => {
 
   test('a clone that CDI forbids', async () => {
     const { api } = cluster();
-    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/vmwright';
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/vmwright-kubevirt';
     const { rules } = await get(path);
     const all = Array.isArray(rules) ? rules : [];
     const isClone = (rule: unknown) => JSON.stringify(rule).includes('datavolumes/source');
