@@ -85,7 +85,14 @@ async function runPods(signal: AbortSignal): Promise<void> {
   }
 }
 
-const startOperator = (): Promise<Part> => startDeployedOperator(cluster, SYSTEM, QUICK);
+const startOperator = async () => stack.use(await startDeployedOperator(cluster, SYSTEM, QUICK));
+/** Sets the address of the cloud, as an overlay of the user does. */
+const configure = () => {
+  const metadata = { name: 'vmwright-config', namespace: SYSTEM };
+  const data = { 'config.yaml': `cloud-url: ${cloud.url}\n` };
+  const input = JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata, data });
+  return cluster.kubectl(['apply', '--server-side', '-f', '-'], { input });
+};
 const vmsIn = (namespace: string) => VMS.replace('/default/', `/${namespace}/`);
 const create = (name: string, vmname = `vm${name}`, namespace = 'default') =>
   cluster.api.create(vmsIn(namespace), {
@@ -138,8 +145,7 @@ describe('with kustomize', () => {
   });
 
   test('the API server reaches admission and conversion through the Service', async () => {
-    const settings = { data: { 'config.yaml': `cloud-url: ${cloud.url}\n` } };
-    await cluster.api.merge(`/api/v1/namespaces/${SYSTEM}/configmaps/vmwright-config`, settings);
+    await configure();
     operator = await startOperator();
     await expect(create('refused', 'vmforbidden')).rejects.toThrow('The name "vmforbidden" is prohibited.');
     await create('first');
@@ -237,36 +243,45 @@ describe('with Helm', () => {
   });
 });
 
-describe('the namespace of the operator was deleted first', () => {
-  const HEADING = 'The namespace was deleted first';
-
-  test('a new installation deletes the objects and their machines', async () => {
+describe('uninstalled in another order', () => {
+  test('the CRD first: a new installation deletes its objects and their machines', async () => {
     await follow('Install with kustomize');
-    const settings = { data: { 'config.yaml': `cloud-url: ${cloud.url}\n` } };
-    const configure = () =>
-      cluster.api.merge(`/api/v1/namespaces/${SYSTEM}/configmaps/vmwright-config`, settings);
     await configure();
-    {
-      await using _ = await startOperator();
-      await create('left');
-      await running('left');
-    }
+    const operator = await startOperator();
+    await create('left');
+    await running('left');
+    await operator.stop();
+    await cluster.kubectl(['delete', 'crd', 'vms.samplecontroller.k8s.io', '--wait=false']);
+    await follow('The CRDs were deleted first', 0, 1);
+    await configure();
+    await operator.start();
+    await follow('The CRDs were deleted first', 1);
+    expect(await machines()).toEqual([]);
+    await operator.stop();
+  });
+
+  test('the namespace first: a new installation deletes the objects and their machines', async () => {
+    const HEADING = 'The namespace was deleted first';
+    await follow(HEADING, 0, 2);
+    await configure();
+    const first = await startOperator();
+    await create('left');
+    await running('left');
+    await first.stop();
     await cluster.kubectl(['delete', 'namespace', SYSTEM]);
     await cluster.kubectl(['delete', 'vms.samplecontroller.k8s.io', 'left', '--wait=false']);
     await expect(create('rejected')).rejects.toThrow('service "vmwright-webhook" not found');
     expect(await machines()).toEqual(['vmleft']);
     await follow(HEADING, 0, 2);
     await configure();
-    const [, secret] = consoleCommands(sectionOf(PAGE, 'Install with kustomize'));
-    await execute(secret?.line ?? '');
-    await using _ = await startOperator();
+    await execute(consoleCommands(sectionOf(PAGE, 'Install with kustomize'))[1]?.line ?? '');
+    const second = await startOperator();
     await cluster.waitForGone(`${VMS}/left`);
     expect(await machines()).toEqual([]);
     await create('abandoned');
     await running('abandoned');
-  });
-
-  test('without the operator, an object can be deleted by removing its finalizer, and its machine stays', async () => {
+    await second.stop();
+    // The last resort, without the operator.
     await cluster.kubectl(['delete', 'namespace', SYSTEM]);
     await cluster.kubectl(['delete', 'vms.samplecontroller.k8s.io', 'abandoned', '--wait=false']);
     await follow(HEADING, 2);
