@@ -1,11 +1,13 @@
 import { CONTROLLERS, type Manifests } from '@vmwright/operator';
-import { type KubeObject, manifestYaml } from '@vmwright/runtime';
+import { type KubeObject, manifestYaml, type WebhookConfiguration } from '@vmwright/runtime';
 import { indent, webhookNames } from './kustomize.ts';
 import { type GeneratedFiles, type ObjectsOf, partOf } from './parts.ts';
 
 /** Action that stands for a watched namespace inside a `range` over all of them. */
 const EACH = '{{ . }}';
-const LABELS = 'LABELS';
+
+/** Key of a label or annotation that stands for included ones. YAML does not quote it, so that the line can be found. */
+const INCLUDED = 'INCLUDED';
 
 /**
  * Returns the generated templates of the chart: CRDs, RBAC and webhooks, each inside the conditions under which it is installed.
@@ -59,62 +61,65 @@ async function boundTemplate(object: KubeObject): Promise<string> {
     : text;
 }
 
+/** Returns the template of a CRD, with the annotation that keeps it when the release is uninstalled. */
 async function crdTemplate(crd: KubeObject): Promise<string> {
   const isConverted = JSON.stringify(crd).includes('"strategy":"Webhook"');
   const { annotations = {}, ...metadata } = crd.metadata;
   const text = await template({
     ...crd,
-    metadata: { ...metadata, annotations: { ...annotations, KEEP: '' } },
+    metadata: { ...metadata, annotations: { ...annotations, [INCLUDED]: '' } },
   });
-  return text.replace(
-    '    KEEP: ""\n',
-    `    {{- include "vmwright.crdAnnotations" $ | nindent 4 }}\n${isConverted ? INJECTION : ''}`,
+  const keep = '    {{- include "vmwright.crdAnnotations" $ | nindent 4 }}\n';
+  return text.replace(INCLUDED_LINE, isConverted ? keep + injection(4) : keep);
+}
+
+/** Returns the annotation that makes cert-manager inject its CA. */
+function injection(spaces: number, before = ''): string {
+  return indent(
+    when(
+      '$.Values.certManager.enabled',
+      `${before}cert-manager.io/inject-ca-from: {{ $.Release.Namespace }}/vmwright-webhook\n`,
+    ),
+    spaces,
   );
 }
 
-const INJECTION = `    {{- if $.Values.certManager.enabled }}
-    cert-manager.io/inject-ca-from: {{ $.Release.Namespace }}/vmwright-webhook
-    {{- end }}
-`;
-
 /** Returns the template of a webhook configuration. Each webhook is inside the condition of its controller. */
 async function webhookTemplate(
-  configuration: KubeObject,
+  configuration: WebhookConfiguration,
   each: readonly (readonly [string, Manifests])[],
 ): Promise<string> {
   const ownerOf = (webhook: string) =>
     each.find(([, { webhooks }]) => webhooks.flatMap(webhookNames).includes(webhook))?.[0] ?? '';
   const owners = new Set(webhookNames(configuration).map(ownerOf));
-  const webhooks =
-    'webhooks' in configuration && Array.isArray(configuration.webhooks) ? configuration.webhooks : [];
   const items = await Promise.all(
-    webhooks.map(async ({ namespaceSelector, ...webhook }) => {
-      const item = `${indent(await manifestYaml([[webhook]]), 2)}    {{- if $.Values.watchNamespaces }}\n${indent(
-        ranges(await manifestYaml([{ namespaceSelector }])),
-        4,
-      )}    {{- end }}\n`;
-      return when(has(ownerOf(String(webhook.name))), item);
+    (configuration.webhooks ?? []).map(async ({ namespaceSelector, ...webhook }) => {
+      const selector = ranges(await manifestYaml([{ namespaceSelector }]));
+      const item = indent(await manifestYaml([[webhook]]), 2);
+      const condition = '$.Values.watchNamespaces';
+      return when(has(ownerOf(webhook.name)), item + indent(when(condition, selector), 4));
     }),
   );
-  const empty = { ...configuration, webhooks: [] };
-  const annotated = (await template(empty))
-    .replace(/^webhooks: \[\]\n/m, `webhooks:\n${items.join('')}`)
-    .replace(
-      /^( *labels:\n.*\n)/m,
-      `$1  {{- if $.Values.certManager.enabled }}\n  annotations:\n    cert-manager.io/inject-ca-from: {{ $.Release.Namespace }}/vmwright-webhook\n  {{- end }}\n`,
-    );
-  return when(`or ${[...owners].map(has).join(' ')} false`, annotated);
+  const empty: WebhookConfiguration = { ...configuration, webhooks: [] };
+  const text = (await template(empty))
+    .replace(/^webhooks: \[\]\n/m, () => `webhooks:\n${items.join('')}`)
+    .replace(/^ *labels:\n.*\n/m, (labels) => labels + injection(2, 'annotations:\n  '));
+  return when(`or ${[...owners].map(has).join(' ')} false`, text);
 }
 
 /** Returns an object as a template, with the labels of the chart. */
-async function template({ metadata, ...object }: KubeObject): Promise<string> {
-  const { apiVersion, kind, ...content } = object;
+async function template({ apiVersion, kind, metadata, ...content }: KubeObject): Promise<string> {
   const { labels = {}, ...rest } = metadata;
   const text = await manifestYaml([
-    { apiVersion, kind, metadata: { ...rest, labels: { [LABELS]: '', ...labels } }, ...content },
+    { apiVersion, kind, metadata: { ...rest, labels: { [INCLUDED]: '', ...labels } }, ...content },
   ]);
-  return ranges(text).replace(`    ${LABELS}: ""\n`, '    {{- include "vmwright.labels" $ | nindent 4 }}\n');
+  // The labels come after the annotations, so theirs is the last line of this kind.
+  const at = text.lastIndexOf(INCLUDED_LINE);
+  const included = '    {{- include "vmwright.labels" $ | nindent 4 }}\n';
+  return ranges(text.slice(0, at) + included + text.slice(at + INCLUDED_LINE.length));
 }
+
+const INCLUDED_LINE = `    ${INCLUDED}: ""\n`;
 
 /** Repeats list items that stand for a watched namespace. */
 function ranges(text: string): string {

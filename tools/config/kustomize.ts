@@ -1,5 +1,5 @@
 import { CONTROLLERS, type Manifests } from '@vmwright/operator';
-import { type KubeObject, manifestYaml } from '@vmwright/runtime';
+import { type KubeObject, manifestYaml, type WebhookConfiguration } from '@vmwright/runtime';
 import { type GeneratedFiles, type ObjectsOf, partOf } from './parts.ts';
 
 /** Namespaces of the overlay `namespaces`, which users replace by theirs. */
@@ -108,12 +108,11 @@ function identity(object: KubeObject): string {
 }
 
 /** Returns the names of the webhooks in a configuration. */
-export function webhookNames(configuration: KubeObject): readonly string[] {
-  return 'webhooks' in configuration && Array.isArray(configuration.webhooks)
-    ? configuration.webhooks.map(({ name }) => String(name))
-    : [];
+export function webhookNames({ webhooks = [] }: WebhookConfiguration): readonly string[] {
+  return webhooks.map(({ name }) => name);
 }
 
+/** Indents each line that is not empty. */
 export function indent(text: string, spaces: number): string {
   return text.replace(/^(?=.)/gm, ' '.repeat(spaces));
 }

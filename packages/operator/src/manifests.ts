@@ -3,6 +3,7 @@ import {
   crdOf,
   type KubeObject,
   rbacOf,
+  type WebhookConfiguration,
   webhookManifests,
 } from '@vmwright/runtime';
 import { kindsOf, NAME, programPermissions, webhookAddress, webhooks } from './declarations.ts';
@@ -38,7 +39,7 @@ export function manifests(options: ManifestOptions): Manifests {
   return {
     crds: [...plain, ...converted],
     rbac: rbacOf(programPermissions(namespace, namespaces, controllers)),
-    webhooks: declared.filter((each) => !converted.includes(each)),
+    webhooks: declared.filter((each): each is WebhookConfiguration => !names.has(each.metadata.name)),
     networkPolicies: apiServers === undefined ? [] : [networkPolicy(namespace, apiServers)],
     userRoles: kinds.flatMap(userRoles),
   };
@@ -48,7 +49,7 @@ export interface Manifests {
   readonly crds: readonly KubeObject[];
   /** Service account of the operator and its roles. */
   readonly rbac: readonly KubeObject[];
-  readonly webhooks: readonly KubeObject[];
+  readonly webhooks: readonly WebhookConfiguration[];
   readonly networkPolicies: readonly KubeObject[];
   /** Roles for users of each kind. The operator does not need them. */
   readonly userRoles: readonly KubeObject[];
