@@ -122,6 +122,12 @@ describe('the chart', () => {
     );
   });
 
+  test('uses the ConfigMap of the SSVirt API server with ssvirt.config=null', async () => {
+    const rendered = await helmTemplate('--set=ssvirt.enabled=true,ssvirt.config=null');
+    expect(rendered.map(nameOf)).toContain('Deployment ssvirt-system/ssvirt-vm-controller');
+    expect(rendered.map(nameOf)).not.toContain('ConfigMap ssvirt-system/ssvirt-config');
+  });
+
   test('has only values that docs/install.md describes', () => {
     const values = sectionOf(page('install.md'), 'Values');
     for (const name of Object.keys(parse(readFileSync(`${CHART}/values.yaml`, 'utf8'))))
