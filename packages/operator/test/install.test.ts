@@ -227,7 +227,7 @@ describe('with Helm', () => {
     }
     expect((await machines()).toSorted()).toEqual(['vmkept', 'vmnew']);
     await execute(
-      'helm upgrade vmwright charts/vmwright --namespace vmwright-system --reuse-values --set-json watchNamespaces=[]',
+      'helm upgrade vmwright charts/vmwright --namespace vmwright-system --reset-then-reuse-values --set-json watchNamespaces=[]',
     );
     operator = await startOperator();
   });
