@@ -1,47 +1,51 @@
 /**
- * Part of `make generate`: writes the manifests in config/ from the operator's declarations. With `--check`, part of `make check`:
- * fails if they are out of date.
+ * Part of `make generate`: writes the manifests in config/ and the templates in charts/vmwright from the operator's declarations. With
+ * `--check`, part of `make check`: fails if they are out of date.
  */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { manifests } from '@vmwright/operator';
-import { manifestYaml } from '@vmwright/runtime';
+import { chartFiles } from './chart.ts';
+import { kustomizeFiles } from './kustomize.ts';
+import { monitoringFiles } from './monitoring.ts';
+import { valuesSchema } from './values-schema.ts';
 
-const FOLDER = fileURLToPath(new URL('../../config/', import.meta.url));
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const HEADER = '# Written by `make generate` from packages/operator. Do not edit.\n';
 
-/** Documentation address (RFC 5737), which allows no traffic until the user replaces it. */
-const NO_API_SERVER = '192.0.2.1/32';
-const REPLACE = `# Replace ${NO_API_SERVER} by the addresses from which your API servers call webhooks, or print it with
-# \`vmwright manifests --api-servers=<CIDR>,…\` (docs/endpoints.md).
-`;
+const files = new Map([
+  ...(await kustomizeFiles((options) => manifests({ namespace: 'vmwright-system', ...options }))),
+  ...(await chartFiles((options) => manifests({ namespace: '{{ $.Release.Namespace }}', ...options }))),
+  ...(await monitoringFiles(ROOT)),
+  ['charts/vmwright/values.schema.json', valuesSchema()] as const,
+]);
 
-const { crds, rbac, webhooks, networkPolicies } = manifests({
-  namespace: 'vmwright-system',
-  apiServers: [NO_API_SERVER],
-});
-const files = new Map<string, string>();
-for (const crd of crds) files.set(`crd/${crd.metadata.name}.yaml`, HEADER + (await manifestYaml([crd])));
-files.set('rbac/vmwright.yaml', HEADER + (await manifestYaml(rbac)));
-files.set('webhook/vmwright.yaml', HEADER + (await manifestYaml(webhooks)));
-files.set('network-policy/vmwright.yaml', HEADER + REPLACE + (await manifestYaml(networkPolicies)));
+/** Folders with generated files only, and the others with some. */
+const GENERATED = [
+  'config/{crd,network-policy,rbac,webhook,grafana}/**/*.yaml',
+  'config/overlays/{vm,vmgroup,kubevirt,gpuinfo,namespaces}/*',
+  'charts/vmwright/templates/{crds,rbac,user-roles,webhooks}*',
+  'charts/vmwright/files/**/*.*',
+];
 
 const isCheck = process.argv[2] === '--check';
-for (const folder of ['crd', 'network-policy', 'rbac', 'webhook']) {
-  mkdirSync(`${FOLDER}${folder}`, { recursive: true });
-  for (const name of readdirSync(`${FOLDER}${folder}`))
-    if (!files.has(`${folder}/${name}`))
-      report(`config/${folder}/${name} is not a generated file; remove it`);
-}
+for (const path of globSync(GENERATED, { cwd: ROOT }))
+  if (!files.has(path)) report(`${path} is not a generated file; remove it`);
 for (const [path, text] of files) {
-  if (!isCheck) writeFileSync(`${FOLDER}${path}`, text);
-  else if (committed(path) !== text)
-    report(`config/${path} is out of date; run \`make generate\` and commit the result`);
+  const content = path.endsWith('.json') ? text : HEADER + text;
+  if (isCheck) {
+    if (committed(path) !== content)
+      report(`${path} is out of date; run \`make generate\` and commit the result`);
+    continue;
+  }
+  mkdirSync(dirname(`${ROOT}${path}`), { recursive: true });
+  writeFileSync(`${ROOT}${path}`, content);
 }
 
 function committed(path: string): string {
   try {
-    return readFileSync(`${FOLDER}${path}`, 'utf8');
+    return readFileSync(`${ROOT}${path}`, 'utf8');
   } catch {
     return '';
   }

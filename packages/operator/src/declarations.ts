@@ -107,11 +107,11 @@ export function programPermissions(
 ): ProgramPermissions {
   const kinds: ReadonlySet<Kind> = new Set(kindsOf(controllers));
   const all: readonly ControllerPermissions[] = [
-    { for: VM, finalizer: { name: VM_FINALIZER } },
-    { for: VmGroup, finalizer: { name: VMGROUP_FINALIZER } },
-    VIRTUAL_MACHINE_PERMISSIONS,
-    IMAGE_PERMISSIONS,
-    gpuInfoPermissions(FACT_KINDS),
+    { for: VM, finalizer: { name: VM_FINALIZER }, role: 'vm' },
+    { for: VmGroup, finalizer: { name: VMGROUP_FINALIZER }, role: 'vmgroup' },
+    { ...VIRTUAL_MACHINE_PERMISSIONS, role: 'kubevirt' },
+    { ...IMAGE_PERMISSIONS, ownPermissions: IMAGE_OWN_PERMISSIONS, role: 'kubevirt' },
+    { ...gpuInfoPermissions(FACT_KINDS), ownPermissions: GPUINFO_OWN_PERMISSIONS, role: 'gpuinfo' },
   ];
   const cluster: Permission = { kind: Namespace, verbs: ['get'], names: [SYSTEM.name] };
   return {
@@ -119,15 +119,17 @@ export function programPermissions(
     namespace,
     ...(namespaces && { namespaces }),
     controllers: all.filter((controller) => kinds.has(controller.for)),
-    jobs: [VM, VmGroup].filter((kind) => kinds.has(kind)).map((kind) => ({ reads: [kind] })),
+    jobs: COLLECTED.filter(({ kind }) => kinds.has(kind)).map(({ kind, role }) => ({ reads: [kind], role })),
     election: { name: NAME },
     // The operator serves all webhooks, whichever controllers run.
     webhooks: { webhooks: webhooks(namespaces) },
     secureStatus: true,
     permissions: [cluster],
-    ownPermissions: [
-      ...(kinds.has(VMDiskImage) ? IMAGE_OWN_PERMISSIONS : []),
-      ...(kinds.has(GPUInfo) ? GPUINFO_OWN_PERMISSIONS : []),
-    ],
   };
 }
+
+/** Kinds whose machines the garbage collectors compare with the objects. */
+const COLLECTED = [
+  { kind: VM, role: 'vm' },
+  { kind: VmGroup, role: 'vmgroup' },
+];

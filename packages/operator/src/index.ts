@@ -43,6 +43,7 @@ export {
 export type { Row } from './mirror/rows.ts';
 export { type MirrorSettingRow, mirrorSettingRows } from './mirror/settings-table.ts';
 export { runOperator } from './operator.ts';
+export { CONTROLLERS, type ControllerName } from './settings/controllers.ts';
 export { type SettingRow, settingRows } from './settings/rows.ts';
 export { type Settings, settingsFrom } from './settings/settings.ts';
 export { SettingsError } from './settings/values.ts';

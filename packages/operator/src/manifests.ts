@@ -3,10 +3,12 @@ import {
   crdOf,
   type KubeObject,
   rbacOf,
+  type WebhookConfiguration,
   webhookManifests,
 } from '@vmwright/runtime';
 import { kindsOf, NAME, programPermissions, webhookAddress, webhooks } from './declarations.ts';
 import { networkPolicy } from './network-policy.ts';
+import { userRoles } from './user-roles.ts';
 
 export interface ManifestOptions {
   /** Namespace of the operator. */
@@ -19,7 +21,7 @@ export interface ManifestOptions {
   readonly webhookUrl?: string | undefined;
   /** `namespace/name` of the cert-manager Certificate whose CA cert-manager injects. @default the operator injects its own */
   readonly injectCaFrom?: string | undefined;
-  /** Address ranges from which the API servers call webhooks. @default no network policy */
+  /** Address ranges from which the API servers call webhooks; empty: any address. @default no network policy */
   readonly apiServers?: readonly string[] | undefined;
 }
 
@@ -37,14 +39,18 @@ export function manifests(options: ManifestOptions): Manifests {
   return {
     crds: [...plain, ...converted],
     rbac: rbacOf(programPermissions(namespace, namespaces, controllers)),
-    webhooks: declared.filter((each) => !converted.includes(each)),
+    webhooks: declared.filter((each): each is WebhookConfiguration => !names.has(each.metadata.name)),
     networkPolicies: apiServers === undefined ? [] : [networkPolicy(namespace, apiServers)],
+    userRoles: kinds.flatMap(userRoles),
   };
 }
 
 export interface Manifests {
   readonly crds: readonly KubeObject[];
+  /** Service account of the operator and its roles. */
   readonly rbac: readonly KubeObject[];
-  readonly webhooks: readonly KubeObject[];
+  readonly webhooks: readonly WebhookConfiguration[];
   readonly networkPolicies: readonly KubeObject[];
+  /** Roles for users of each kind. The operator does not need them. */
+  readonly userRoles: readonly KubeObject[];
 }

@@ -11,7 +11,7 @@ const METRICS_PORT = 8443;
 /**
  * Returns a policy that admits API servers to the webhooks, namespaces with the label `metrics: enabled` to the metrics,
  * and nothing else. Probes come from the node of the pod, which network policies always admit.
- * @param apiServers address ranges (CIDR) from which the API servers call webhooks
+ * @param apiServers address ranges (CIDR) from which the API servers call webhooks; empty: any address
  */
 export function networkPolicy(namespace: string, apiServers: readonly string[]): NetworkPolicy {
   const tcp = (port: number) => [{ protocol: 'TCP', port }];
@@ -23,7 +23,11 @@ export function networkPolicy(namespace: string, apiServers: readonly string[]):
       podSelector: { matchLabels: { 'app.kubernetes.io/name': NAME } },
       policyTypes: ['Ingress'],
       ingress: [
-        { from: apiServers.map((cidr) => ({ ipBlock: { cidr } })), ports: tcp(WEBHOOK_PORT) },
+        {
+          // A rule with an empty list of sources admits all of them, as one without the list does.
+          ...(apiServers.length > 0 && { from: apiServers.map((cidr) => ({ ipBlock: { cidr } })) }),
+          ports: tcp(WEBHOOK_PORT),
+        },
         { from: [{ namespaceSelector: { matchLabels: { metrics: 'enabled' } } }], ports: tcp(METRICS_PORT) },
       ],
     },

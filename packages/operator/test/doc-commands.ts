@@ -5,6 +5,15 @@ import { expect } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
+/** Returns the section of a page below a heading of the second or third level, without its subsections. */
+export function sectionOf(text: string, heading: string): string {
+  const found = text
+    .split(/^(?=##+ )/m)
+    .find((section) => section.replace(/^#+ /, '').startsWith(`${heading}\n`));
+  if (found === undefined) throw new Error(`the page has no heading "${heading}"`);
+  return found;
+}
+
 /** Returns the text of a page in `docs`. */
 export function page(name: string): string {
   return readFileSync(`${ROOT}docs/${name}`, 'utf8');
@@ -28,7 +37,7 @@ export async function runCommands(
 }
 
 /** Splits a command line into words, of which some have parts in single quotes: `jsonpath='{.a} {.b}'`. */
-function wordsOf(line: string): readonly string[] {
+export function wordsOf(line: string): readonly string[] {
   const words = line.match(/(?:'[^']*'|[^\s'])+/g) ?? [];
   return words.map((word) => word.replaceAll("'", ''));
 }

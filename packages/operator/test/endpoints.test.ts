@@ -8,6 +8,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Collector, startCollector } from './collector.ts';
 import { SYSTEM } from './installed.ts';
 import { auditLines } from './log-lines.ts';
+import { expectExactPermissions, OPERATOR_PERMISSIONS } from './permissions.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 let env: WithCloud;
@@ -18,6 +19,7 @@ beforeAll(async () => {
   port = await freePort();
   collector = await startCollector();
   env = await install({
+    audit: true,
     args: [`--metrics-bind-address=127.0.0.1:${port}`, '--vm-refresh=1s'],
     env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url },
   });
@@ -161,8 +163,8 @@ test('metrics over HTTPS need a token with the shipped metrics-reader role', asy
 
 test('the shipped network policy is accepted', async () => {
   const { cluster } = env.controlPlane;
-  const folder = fileURLToPath(new URL('../../../config/network-policy/', import.meta.url));
-  await cluster.apply([folder]);
+  const file = fileURLToPath(new URL('../../../config/network-policy/vmwright.yaml', import.meta.url));
+  await cluster.apply([file]);
   const policy = await cluster.api.get(
     `/apis/networking.k8s.io/v1/namespaces/${SYSTEM}/networkpolicies/vmwright`,
   );
@@ -181,4 +183,11 @@ test('the webhooks of controllers that do not run answer, so their objects can b
     await env.kubectl('annotate', '-f', file, 'vmwright.dev/deletion-policy=Orphan');
     await env.kubectl('delete', '-f', file);
   }
+});
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  // The certificate is replaced when it expires (rotation.test.ts of the runtime).
+  const renewal = ['patch secrets vmwright-webhook-certificate'];
+  await expectExactPermissions(env.controlPlane, OPERATOR_PERMISSIONS, renewal);
 });

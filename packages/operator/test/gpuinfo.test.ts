@@ -1,14 +1,16 @@
 import { field, type KubeObject, type Part, startOperator } from '@vmwright/testbed';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { GPUInfo } from '../src/gpuinfo/resource.ts';
 import { answerTimes } from './answer-times.ts';
 import { QUICK_ELECTION, SYSTEM } from './installed.ts';
+import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
 /* GPUInfos on nodes that Kubernetes alone describes. */
 
 let env: WithGpus;
 beforeAll(async () => {
-  env = await install();
+  env = await install({ audit: true });
   await env.node('gpu-a', 1);
   await env.node('gpu-b', 1);
   await env.node('cpu-a');
@@ -401,3 +403,9 @@ async function settled(): Promise<number> {
     await env.controlPlane.cluster.kubectl(['get', 'gpu', '-A']); // takes some 100 ms
   }
 }
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  // Events are patched when they repeat, which these do not.
+  await expectExactPermissions(env.controlPlane, permissionsFor(GPUInfo), ['patch events']);
+});

@@ -39,6 +39,12 @@ export interface Installed {
   refused(manifest: string): Promise<string>;
 }
 
+/** Option of tests that check the operator's permissions. */
+export interface Auditing {
+  /** Records all requests of the operator (`controlPlane.audited`). @default false */
+  readonly audit?: boolean;
+}
+
 /**
  * Starts a control plane, with KubeVirt if the operator uses it, installs the operator and starts it. The stack disposes of all of
  * them.
@@ -46,11 +52,14 @@ export interface Installed {
  */
 export async function installed(
   stack: AsyncDisposableStack,
-  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'gpuinfo' | 'args' | 'env'>,
+  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'gpuinfo' | 'args' | 'env'> & Auditing,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
   const controlPlane = stack.use(
-    await startControlPlane({ scheduler: options.kubevirt ?? options.gpuinfo ?? false }),
+    await startControlPlane({
+      scheduler: options.kubevirt ?? options.gpuinfo ?? false,
+      ...(options.audit && { audit: `system:serviceaccount:${SYSTEM}:vmwright` }),
+    }),
   );
   if (options.kubevirt) stack.use(await startKubeVirt(controlPlane));
   const { cluster } = controlPlane;

@@ -2,7 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { canary, condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VirtualMachine } from '../src/virtualmachine/resource.ts';
 import { auditLines } from './log-lines.ts';
+import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { conditionIn, FARM, install, PATHS, reasonOf, type WithKubevirt, WORK } from './with-kubevirt.ts';
 
 /** The manifest of the design proposal, unchanged. */
@@ -337,7 +339,7 @@ describe('a problem is reported with the object and the remedy', () => {
 
   test('a clone that CDI forbids', async () => {
     const { api } = cluster();
-    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/vmwright';
+    const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/vmwright-kubevirt';
     const { rules } = await get(path);
     const all = Array.isArray(rules) ? rules : [];
     const isClone = (rule: unknown) => JSON.stringify(rule).includes('datavolumes/source');
@@ -602,4 +604,11 @@ test('without Multus the operator starts, machines on the pod network run, and t
   await env.until('multus', isReason('NetworkNotFound'));
   await env.network('late');
   await env.until('multus', isReady);
+});
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  // The API server checks it, besides `patch`, when a server-side apply creates KubeVirt's VirtualMachine.
+  const unused = ['create virtualmachines'];
+  await expectExactPermissions(env.controlPlane, permissionsFor(VirtualMachine), unused);
 });

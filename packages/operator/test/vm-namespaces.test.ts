@@ -270,7 +270,7 @@ describe('with --namespaces', () => {
     // The operator would otherwise often finish before the RoleBinding is deleted: the order is the namespace controller's.
     operator.pause();
     await cluster.kubectl(['delete', 'namespace', 'b', '--wait=false']);
-    await cluster.waitForGone('/apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/vmwright');
+    await cluster.waitForGone('/apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/vmwright-vm');
     operator.resume();
     await untilGone(vmId);
     const log = () => readFile(operator.log, 'utf8');

@@ -1,6 +1,8 @@
 import type { CloudError } from '@vmwright/cloud';
 import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VM } from '../src/vm/resource.ts';
+import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 /** Sample manifest of the controller that this operator replaces, verbatim, including its status. */
@@ -18,6 +20,7 @@ status:
 let env: WithCloud;
 beforeAll(async () => {
   env = await install({
+    audit: true,
     args: ['--vm-refresh=1s', '--vm-sweep=2s', '--cloud-timeout=2s', '--vm-unknown-after=4s'],
     cloud: {
       prohibited: ['vmforbidden it is the name of a river', 'bad-*'],
@@ -282,4 +285,9 @@ test('deletion with the policy Orphan keeps the machine and removes its ownershi
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'orphan');
   const [server] = (await env.servers()).filter(({ id }) => id === vmId);
   expect(server).toMatchObject({ state: 'running', labels: {} });
+});
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  await expectExactPermissions(env.controlPlane, permissionsFor(VM));
 });

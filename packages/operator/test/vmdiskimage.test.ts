@@ -1,7 +1,9 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VMDiskImage } from '../src/vmdiskimage/resource.ts';
 import { SYSTEM } from './installed.ts';
 import { auditLines } from './log-lines.ts';
+import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { conditionIn, IMAGES, type WithImages, withImages } from './with-images.ts';
 
 let env: WithImages;
@@ -417,4 +419,9 @@ test('an operator that is killed during an import converges to one DataVolume an
     expect(await env.children(image, 'snapshots')).toHaveLength(1);
   }
   await expect.poll(slots).toEqual([]);
+});
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  await expectExactPermissions(env.controlPlane, permissionsFor(VMDiskImage));
 });

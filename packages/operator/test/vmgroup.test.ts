@@ -1,13 +1,15 @@
 import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { VmGroup } from '../src/vmgroup/resource.ts';
+import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { VcenterUser } from './vcenter-user.ts';
 import { GROUPS, install, isRunning, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
 let env: WithVcenter;
 
 beforeAll(async () => {
-  env = await install({ vcsim: { templates: [TEMPLATE, 'other-template'] } });
+  env = await install({ audit: true, vcsim: { templates: [TEMPLATE, 'other-template'] } });
 });
 afterAll(() => env[Symbol.asyncDispose]());
 beforeEach(async () => {
@@ -480,3 +482,8 @@ async function destroy(id: string): Promise<void> {
 function makeForeign(folderName: string): Promise<string> {
   return env.clone(`vm-operator/${folderName}`, { name: 'foreign' });
 }
+
+// The last test of the file: it checks the requests of all others.
+test('the operator uses exactly the permissions that it ships', async () => {
+  await expectExactPermissions(env.controlPlane, permissionsFor(VmGroup));
+});

@@ -1,7 +1,7 @@
 import { CloudClient, type Server } from '@vmwright/cloud';
 import { nodeWorld } from '@vmwright/runtime';
 import { type Cloud, type CloudOptions, type KubeObject, startCloud } from '@vmwright/testbed';
-import { type Installed, installed } from './installed.ts';
+import { type Auditing, type Installed, installed } from './installed.ts';
 
 export const VMS = '/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms';
 
@@ -25,7 +25,7 @@ export async function install(
     readonly cloud?: CloudOptions;
     readonly args?: readonly string[];
     readonly env?: Readonly<Record<string, string>>;
-  } = {},
+  } & Auditing = {},
 ): Promise<WithCloud> {
   await using stack = new AsyncDisposableStack();
   const cloud = stack.use(await startCloud(options.cloud));

@@ -8,7 +8,7 @@ import {
   type Vcsim,
   type VcsimOptions,
 } from '@vmwright/testbed';
-import { type Installed, installed, SYSTEM } from './installed.ts';
+import { type Auditing, type Installed, installed, SYSTEM } from './installed.ts';
 
 /** Namespace of the GPUInfos in tests. */
 const ML = 'ml';
@@ -55,14 +55,19 @@ export async function install(
     /** Environment variables with the address and the credentials of the vCenter. @default 'GOVMOMI' */
     readonly variables?: 'GOVMOMI' | 'VC';
     readonly args?: readonly string[];
-  } = {},
+  } & Auditing = {},
 ): Promise<WithGpus> {
   await using stack = new AsyncDisposableStack();
   const vcsim = options.vcsim && stack.use(await startVcsim(options.vcsim));
   // Without an election, an idle operator writes nothing at all.
   const args = ['--leader-elect=false', ...(options.args ?? [])];
   const env = vcsim && variablesOf(vcsim, options.variables ?? 'GOVMOMI');
-  const base = await installed(stack, { gpuinfo: true, args, ...(env && { env }) });
+  const base = await installed(stack, {
+    gpuinfo: true,
+    audit: options.audit ?? false,
+    args,
+    ...(env && { env }),
+  });
   const { cluster } = base.controlPlane;
   await cluster.kubectl(['create', 'namespace', ML]);
   await cluster.waitFor(`/api/v1/namespaces/${ML}/serviceaccounts/default`, () => true);

@@ -44,7 +44,7 @@ const MACHINES = '/apis/pelotech.ot/v1alpha1/namespaces/default/virtualmachines'
 
 export async function withImages(): Promise<WithImages> {
   await using stack = new AsyncDisposableStack();
-  const env = await installed(stack, { kubevirt: true, env: ENV, args: ARGS });
+  const env = await installed(stack, { kubevirt: true, audit: true, env: ENV, args: ARGS });
   const { cluster } = env.controlPlane;
   const { api } = cluster;
   const owned = stack.move();

@@ -36,7 +36,7 @@ export interface WithKubevirt extends Installed, AsyncDisposable {
 
 export async function install(args: readonly string[] = []): Promise<WithKubevirt> {
   await using stack = new AsyncDisposableStack();
-  const base = await installed(stack, { kubevirt: true, args });
+  const base = await installed(stack, { kubevirt: true, audit: true, args });
   const { cluster } = base.controlPlane;
   for (const namespace of [WORK, FARM]) await cluster.kubectl(['create', 'namespace', namespace]);
   const patch = (name: string, body: object) => cluster.api.merge(`${PATHS.machines}/${name}`, body);

@@ -2,7 +2,7 @@ import { nodeWorld } from '@vmwright/runtime';
 import type { KubeObject, Vcsim, VcsimOptions } from '@vmwright/testbed';
 import { field, startVcsim } from '@vmwright/testbed';
 import { type CloneOptions, isRef, VcenterClient } from '@vmwright/vsphere';
-import { type Installed, installed } from './installed.ts';
+import { type Auditing, type Installed, installed } from './installed.ts';
 
 export const GROUPS = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/default/vmgroups';
 export const TEMPLATE = 'vm-operator-template';
@@ -58,13 +58,12 @@ export async function install(
     readonly vcsim?: VcsimOptions;
     readonly args?: readonly string[];
     readonly env?: Readonly<Record<string, string>>;
-  } = {},
+  } & Auditing = {},
 ): Promise<WithVcenter> {
   await using stack = new AsyncDisposableStack();
   const inventory = { standaloneHosts: 0, vms: 2 };
   const vcsim = stack.use(await startVcsim({ inventory, templates: [TEMPLATE], ...options.vcsim }));
-  const { args, env } = options;
-  const base = await installed(stack, { vcsim, ...(args && { args }), ...(env && { env }) });
+  const base = await installed(stack, { ...options, vcsim });
   const { username, password, ca, host } = vcsim;
   const vcenter = stack.use(
     new VcenterClient({

@@ -20,10 +20,17 @@ export interface ControllerPermissions {
   readonly reads?: readonly Kind[];
   readonly finalizer?: { readonly name: string };
   readonly permissions?: readonly Permission[];
+  /** Additional permissions in the program's own namespace. */
+  readonly ownPermissions?: readonly Permission[];
+  /**
+   * Part of the program whose roles get these permissions: they are called `<program>-<role>`, so that an installation can leave
+   * them out. @default the roles of the program
+   */
+  readonly role?: string;
 }
 
 /** Parts of a job's options from which its permissions follow. */
-export type JobPermissions = Pick<ControllerPermissions, 'reads' | 'permissions'>;
+export type JobPermissions = Pick<ControllerPermissions, 'reads' | 'permissions' | 'role'>;
 
 /** Parts of a program from which its permissions follow. */
 export interface ProgramPermissions {
@@ -49,8 +56,6 @@ export interface ProgramPermissions {
   readonly secureStatus?: boolean;
   /** Additional permissions in all watched namespaces. */
   readonly permissions?: readonly Permission[];
-  /** Additional permissions in the program's own namespace. */
-  readonly ownPermissions?: readonly Permission[];
 }
 
 export interface RoleManifest extends KubeObject {
@@ -65,29 +70,53 @@ export interface BindingManifest extends KubeObject {
 const RBAC = 'rbac.authorization.k8s.io';
 
 /**
- * Returns the manifests of a service account with exactly the permissions that the program declares: a ClusterRole for
- * the objects that it watches and writes, a Role for its own Leases and Secrets, and their bindings.
+ * Returns the manifests of a service account with exactly the permissions that the program declares: for the program, and for each
+ * `role` of its controllers, a ClusterRole for the objects that it watches and writes, a Role for objects in its own namespace, and
+ * their bindings.
  */
 export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest | BindingManifest)[] {
-  const { name, namespace, namespaces } = program;
-  const everywhere = [
-    ...program.controllers.flatMap(permissionsOf),
-    ...(program.jobs ?? []).flatMap(({ reads = [], permissions = [] }) => [
-      ...reads.map(watching),
-      RECORD_EVENTS,
-      ...permissions,
-    ]),
-    ...webhookPermissions(program),
-    ...(program.secureStatus ? TOKEN_REVIEWS : []),
-    // A cache asks whether a namespace that it may not list was deleted.
-    ...(namespaces === undefined
-      ? []
-      : [{ kind: Namespace, verbs: ['get'], names: namespaces } satisfies Permission]),
-    ...(program.permissions ?? []),
+  const { name, namespace } = program;
+  const controllers = Map.groupBy(program.controllers, ({ role }) => role);
+  const jobs = Map.groupBy(program.jobs ?? [], ({ role }) => role);
+  const roles = new Set([undefined, ...controllers.keys(), ...jobs.keys()]);
+  return [
+    { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } },
+    ...[...roles].flatMap((role) => {
+      const part = { controllers: controllers.get(role) ?? [], jobs: jobs.get(role) ?? [] };
+      const [watched, own] = [watchedPermissionsOf(part), ownPermissionsOf(part, program)];
+      return role === undefined
+        ? rolesOf(
+            program,
+            name,
+            [...watched, ...programPermissionsOf(program)],
+            [...programOwnPermissionsOf(program), ...own],
+          )
+        : rolesOf(program, `${name}-${role}`, watched, own);
+    }),
+    // Not bound here: the administrator binds it to the service account of Prometheus.
+    ...(program.secureStatus
+      ? [roleManifest('ClusterRole', { name: `${name}-metrics-reader` }, [METRICS_READER])]
+      : []),
   ];
-  const clusterScoped = everywhere.filter(({ kind }) => kind.scope === 'Cluster');
-  const namespaced = everywhere.filter(({ kind }) => kind.scope === 'Namespaced');
-  const account = { apiVersion: 'v1', kind: 'ServiceAccount', metadata: { name, namespace } };
+}
+
+/** Controllers and jobs whose permissions are in the same roles. */
+interface ProgramPart {
+  readonly controllers: readonly ControllerPermissions[];
+  readonly jobs: readonly JobPermissions[];
+}
+
+/** A permission in one namespace. */
+type OwnPermission = readonly [namespace: string, Permission];
+
+/** Returns the roles with these permissions, and their bindings. @param watched permissions in all watched namespaces */
+function rolesOf(
+  program: ProgramPermissions,
+  name: string,
+  watched: readonly Permission[],
+  own: readonly OwnPermission[],
+): (RoleManifest | BindingManifest)[] {
+  const { namespaces } = program;
   const bound = (
     permissions: readonly Permission[],
     role: string,
@@ -101,19 +130,22 @@ export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest 
       ...(bindings ?? [binding('ClusterRoleBinding', 'ClusterRole', role, program)]),
     ];
   };
+  const scoped = (scope: Kind['scope']) => watched.filter(({ kind }) => kind.scope === scope);
   return [
-    account,
     ...(namespaces === undefined
-      ? bound(everywhere, name, undefined)
-      : [...bound(clusterScoped, `${name}-cluster`, undefined), ...bound(namespaced, name, namespaces)]),
-    ...[...ownPermissionsOf(program)].flatMap(([each, permissions]) => [
-      roleManifest('Role', { name: `${name}-own`, namespace: each }, rulesFor(permissions)),
+      ? bound(watched, name, undefined)
+      : [
+          ...bound(scoped('Cluster'), `${name}-cluster`, undefined),
+          ...bound(scoped('Namespaced'), name, namespaces),
+        ]),
+    ...[...Map.groupBy(own, ([namespace]) => namespace)].flatMap(([each, permissions]) => [
+      roleManifest(
+        'Role',
+        { name: `${name}-own`, namespace: each },
+        rulesFor(permissions.map(([, permission]) => permission)),
+      ),
       binding('RoleBinding', 'Role', `${name}-own`, program, each),
     ]),
-    // Not bound here: the administrator binds it to the service account of Prometheus.
-    ...(program.secureStatus
-      ? [roleManifest('ClusterRole', { name: `${name}-metrics-reader` }, [METRICS_READER])]
-      : []),
   ];
 }
 
@@ -138,6 +170,29 @@ function permissionsOf(controller: ControllerPermissions): Permission[] {
   ];
 }
 
+function watchedPermissionsOf({ controllers, jobs }: ProgramPart): readonly Permission[] {
+  return [
+    ...controllers.flatMap(permissionsOf),
+    ...jobs.flatMap(({ reads = [], permissions = [] }) => [
+      ...reads.map(watching),
+      RECORD_EVENTS,
+      ...permissions,
+    ]),
+  ];
+}
+
+/** Returns the permissions in all watched namespaces that the program needs whichever controllers it has. */
+function programPermissionsOf(program: ProgramPermissions): readonly Permission[] {
+  const { namespaces: names, secureStatus, permissions = [] } = program;
+  return [
+    ...webhookPermissions(program),
+    ...(secureStatus ? TOKEN_REVIEWS : []),
+    // A cache asks whether a namespace that it may not list was deleted.
+    ...(names === undefined ? [] : [{ kind: Namespace, verbs: ['get'], names } satisfies Permission]),
+    ...permissions,
+  ];
+}
+
 function webhookPermissions({ name, webhooks }: ProgramPermissions): Permission[] {
   if (webhooks === undefined) return [];
   const places = trustTargetsOf(webhooks.configuration ?? name, webhooks.webhooks);
@@ -146,37 +201,44 @@ function webhookPermissions({ name, webhooks }: ProgramPermissions): Permission[
   );
 }
 
-/** Returns the permissions for the program's own Leases, Secrets and events, by namespace. */
-function ownPermissionsOf(program: ProgramPermissions): ReadonlyMap<string, readonly Permission[]> {
+/** Returns the permissions for the program's own Leases and Secrets. */
+function programOwnPermissionsOf(program: ProgramPermissions): readonly OwnPermission[] {
   const { name, namespace, election, sharding, webhooks } = program;
-  const byNamespace = new Map<string, Permission[]>();
-  const add = (target: string, ...permissions: readonly Permission[]) => {
-    const known = byNamespace.get(target);
-    if (known === undefined) byNamespace.set(target, [...permissions]);
-    else known.push(...permissions);
+  const all: OwnPermission[] = [];
+  const add = (target = namespace, ...permissions: readonly Permission[]) => {
+    for (const permission of permissions) all.push([target, permission]);
   };
   if (election !== undefined)
     add(
-      election.namespace ?? namespace,
+      election.namespace,
       { kind: Lease, verbs: ['create'] }, // RBAC cannot restrict create by name
       { kind: Lease, verbs: ['get', 'patch'], names: [election.name] },
     );
   if (sharding !== undefined)
-    add(sharding.namespace ?? namespace, {
-      kind: Lease,
-      verbs: ['get', 'list', 'create', 'patch', 'delete'],
-    });
+    add(sharding.namespace, { kind: Lease, verbs: ['get', 'list', 'create', 'patch', 'delete'] });
   if (webhooks !== undefined)
     add(
-      webhooks.namespace ?? namespace,
+      webhooks.namespace,
       { kind: Secret, verbs: ['create'] },
       { kind: Secret, verbs: ['get', 'patch'], names: [webhooks.secret ?? `${name}-webhook-certificate`] },
     );
-  // Events about cluster-scoped objects are stored in the namespace default.
-  if (program.namespaces !== undefined && program.controllers.some((each) => each.for.scope === 'Cluster'))
-    add('default', RECORD_EVENTS);
-  for (const permission of program.ownPermissions ?? []) add(namespace, permission);
-  return byNamespace;
+  return all;
+}
+
+/** Returns the permissions of controllers in the program's own namespace, and for events about cluster-scoped objects. */
+function ownPermissionsOf(
+  { controllers }: ProgramPart,
+  { namespace, namespaces }: ProgramPermissions,
+): readonly OwnPermission[] {
+  return [
+    // Events about cluster-scoped objects are stored in the namespace default.
+    ...(namespaces !== undefined && controllers.some((each) => each.for.scope === 'Cluster')
+      ? [['default', RECORD_EVENTS] satisfies OwnPermission]
+      : []),
+    ...controllers.flatMap(({ ownPermissions = [] }) =>
+      ownPermissions.map((permission): OwnPermission => [namespace, permission]),
+    ),
+  ];
 }
 
 const TOKEN_REVIEWS: readonly Permission[] = [

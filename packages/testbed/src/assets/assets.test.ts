@@ -237,6 +237,7 @@ test('the catalog has the versions that the Go modules pin', () => {
     lua: 'github.com/yuin/gopher-lua',
     toxiproxy: 'github.com/Shopify/toxiproxy/v2',
     promtool: 'github.com/prometheus/prometheus',
+    helm: 'helm.sh/helm/v3',
   };
   const pinned = Object.entries(modules).map(([name, module]) => {
     const gomod = readFileSync(join(toolsFolder, name, 'go.mod'), 'utf8');

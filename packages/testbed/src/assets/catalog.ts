@@ -14,7 +14,8 @@ export type Program =
   | 'vcsim'
   | 'toxiproxy-server'
   | 'promtool'
-  | 'lua-health';
+  | 'lua-health'
+  | 'helm';
 
 export interface Release {
   readonly url: string;
@@ -54,6 +55,7 @@ const GOVMOMI = '0.56.0';
 const GOPHER_LUA = '1.1.1';
 /** Version of the Go module. The release of Prometheus is called 3.<minor - 300>.<patch>. */
 const PROMETHEUS = '0.311.3';
+const HELM = '3.19.5';
 
 const [, minor = ''] = KUBERNETES.split('.');
 
@@ -156,6 +158,26 @@ export const bundles: readonly Bundle[] = [
         url: `${base}/${name}.tar.gz`,
         member: `${name}/${program}`,
         checksum: { url: `${base}/sha256sums.txt`, read: fromSums(`${name}.tar.gz`) },
+      };
+    },
+  },
+  {
+    name: 'helm',
+    version: HELM,
+    programs: new Map([['helm', 'helm.sh/helm/v3/cmd/helm']]),
+    // Helm renders charts for this version of Kubernetes if it has no cluster to ask.
+    ldflags: [
+      '-s -w',
+      `helm.sh/helm/v3/internal/version.version=v${HELM}`,
+      'helm.sh/helm/v3/pkg/chartutil.k8sVersionMajor=1',
+      `helm.sh/helm/v3/pkg/chartutil.k8sVersionMinor=${minor}`,
+    ].join(' -X '),
+    release: (_program, { os, arch }) => {
+      const url = `https://get.helm.sh/helm-v${HELM}-${os}-${arch}.tar.gz`;
+      return {
+        url,
+        member: `${os}-${arch}/helm`,
+        checksum: { url: `${url}.sha256sum`, read: (text) => sha256.exec(text)?.[0] },
       };
     },
   },

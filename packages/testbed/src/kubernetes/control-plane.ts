@@ -1,12 +1,11 @@
 import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Assets } from '../assets/assets.ts';
-import { AUDIT_POLICY } from '../canaries/audit-policy.ts';
-import { CanarySearches } from '../canaries/searches.ts';
 import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
 import { freePort, portFor } from '../process/ports.ts';
 import { RunSupervisor } from '../process/run-supervisor.ts';
+import { type AuditedRequest, AuditLog } from './audit-log.ts';
 import { Cluster } from './cluster.ts';
 import { writeKubeconfig } from './kubeconfig.ts';
 import { Pki } from './pki.ts';
@@ -18,6 +17,13 @@ export interface ControlPlaneOptions {
   readonly port?: number;
   /** Common name of the client certificate that the API server presents to webhooks, issued by `pki.ca`. @default no certificate */
   readonly webhookClientName?: string;
+  /**
+   * Whether the API server sends requests for a Service to its EndpointSlices. It otherwise uses the Service's own address, which no
+   * kube-proxy forwards here. ExternalName Services, which `startKubeVirt` uses, then do not work. @default false
+   */
+  readonly endpointRouting?: boolean;
+  /** User whose requests `ControlPlane.audited` returns. @default no requests are recorded */
+  readonly audit?: string;
 }
 
 /**
@@ -31,6 +37,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly apiserver: Part;
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
+  /** Returns the completed requests of the user of the option `audit`. */
+  audited(): Promise<readonly AuditedRequest[]>;
   /** Compacts etcd, as the API server does every five minutes: watches from older resource versions then fail with 410. */
   compact(): Promise<void>;
   /**
@@ -51,7 +59,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const assets = new Assets();
   const dir = await RunSupervisor.shared.folder('kubernetes');
   stack.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
-  const audit = await auditOf(dir);
+  const audit = await AuditLog.create(dir, options.audit);
   stack.defer(() => audit?.search());
   const pki = new Pki(dir);
   const files = await pki.writeFiles();
@@ -95,6 +103,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         '--allow-privileged=true',
         '--endpoint-reconciler-type=none', // it would publish 127.0.0.1 as an endpoint of the kubernetes Service, which is invalid
         '--profiling=false',
+        ...(options.endpointRouting ? ['--enable-aggregator-routing=true'] : []),
         ...(audit?.flags ?? []),
         ...(options.webhookClientName === undefined
           ? []
@@ -131,6 +140,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const owned = stack.move();
   return {
     ...{ cluster, pki, etcd: etcd.part, apiserver, controllerManager, scheduler },
+    audited: async () => (await audit?.requests()) ?? [],
     compact: () => compact(etcd.url),
     store: async (key, json) => {
       await postTo(etcd.url, 'kv/put', { key: base64(`/registry/${key}`), value: base64(json) });
@@ -150,21 +160,6 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       };
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
-  };
-}
-
-/**
- * Prepares the audit log of the API server, in a test run only.
- * @returns the flags of the API server, and how to search in the log for credentials
- */
-async function auditOf(dir: string) {
-  const searches = CanarySearches.current;
-  if (searches === undefined) return undefined;
-  const [policy, log] = [join(dir, 'audit-policy.json'), join(dir, 'audit.log')];
-  await writeFile(policy, JSON.stringify(AUDIT_POLICY));
-  return {
-    flags: [`--audit-policy-file=${policy}`, `--audit-log-path=${log}`],
-    search: () => searches.file('an object that a service account wrote', log),
   };
 }
 

@@ -11,8 +11,8 @@ export async function applySamples(cluster: Cluster): Promise<void> {
       .join('\n---\n'),
   );
   const folder = fileURLToPath(new URL('../../../../config/samples/', import.meta.url));
-  const files = await readdir(folder);
-  await cluster.apply(files.filter((file) => file.endsWith('.yaml')).map((file) => join(folder, file)));
+  const files = (await readdir(folder)).filter((file) => file !== 'kustomization.yaml');
+  await cluster.apply(files.map((file) => join(folder, file)));
 }
 
 const IMAGE_NAMESPACE = 'vmdi-farm';

@@ -1,0 +1,36 @@
+import type { DeclaredKind, PolicyRule, RoleManifest } from '@vmwright/runtime';
+import { NAME } from './declarations.ts';
+
+const READ = ['get', 'list', 'watch'];
+const WRITE = ['create', 'delete', 'patch', 'update'];
+
+/** Roles of users, and the built-in roles of Kubernetes that contain them. */
+const ROLES = [
+  { role: 'admin', aggregate: 'admin', verbs: [...READ, ...WRITE, 'deletecollection'], writes: true },
+  { role: 'editor', aggregate: 'edit', verbs: [...READ, ...WRITE], writes: true },
+  { role: 'viewer', aggregate: 'view', verbs: READ, writes: false },
+] as const;
+
+/** Returns an admin, an editor and a viewer role of a kind. The built-in roles `admin`, `edit` and `view` contain them. */
+export function userRoles(kind: DeclaredKind): readonly RoleManifest[] {
+  const { group, plural, declaration } = kind;
+  const rule = (resource: string, verbs: readonly string[]): PolicyRule => ({
+    apiGroups: [group],
+    resources: [resource],
+    verbs: verbs.toSorted(),
+  });
+  const isScalable = declaration.versions.some(({ scale }) => scale !== undefined);
+  return ROLES.map(({ role, aggregate, verbs, writes }) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: {
+      name: `${NAME}-${kind.kind.toLowerCase()}-${role}`,
+      labels: { [`rbac.authorization.k8s.io/aggregate-to-${aggregate}`]: 'true' },
+    },
+    rules: [
+      rule(plural, verbs),
+      rule(`${plural}/status`, ['get']),
+      ...(isScalable ? [rule(`${plural}/scale`, writes ? ['get', 'patch', 'update'] : ['get'])] : []),
+    ],
+  }));
+}
