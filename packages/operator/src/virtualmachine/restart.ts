@@ -101,7 +101,8 @@ export function restartRecord({ status }: VirtualMachine): RestartRecord {
 /**
  * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off if the
  * machine is stuck although its disk is ready, because it started before the data was there. A machine that failed to start
- * before its disk was ready is restarted at once, one time. A machine whose root disk was replaced is not restarted for a change: the running guest may hold the only copy of the user's data.
+ * before its disk was ready is restarted at once, one time. A machine whose root disk was replaced is not restarted for a change: the
+ * running guest may hold the only copy of the user's data.
  * @param isDiskReady whether the root disk is cloned
  * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
  */

@@ -32,6 +32,8 @@ export const PASSWORD = 'the-password-of-the-user';
 /** Secret of a user with a password. */
 export const PASSWORDS: Ref = { namespace: 'red', name: 'passwords' };
 
+/** Interfaces of several machines: they have the same address, which only one of them may keep. */
+const INTERFACES = [{ network: 'red/lan', ipAddress: '10.10.0.7/24' }];
 const PASSWORD_ONE_IN = 8;
 const CASCADES = ['foreground', 'orphan'] as const;
 
@@ -136,7 +138,7 @@ export class User {
     this.#createMachine(ref, image, template, {
       ...(choices.oneIn(4) && { ignoreOnDeploy: true }),
       ...(choices.oneIn(4) && { updatePolicy: 'Restart' }),
-      ...(choices.oneIn(4) && { interfaces: [{ network: 'red/lan', ipAddress: '10.10.0.7/24' }] }),
+      ...(choices.oneIn(4) && { interfaces: INTERFACES }),
     });
   }
 
@@ -237,6 +239,7 @@ export class User {
       { resources: { diskSize: '20Gi' } },
       { ignoreOnDeploy: true },
       { ignoreOnDeploy: null },
+      { interfaces: INTERFACES },
     ]);
     this.#machines.run(`changes ${nameOf(ref)}: ${JSON.stringify(spec)}`, () =>
       this.#machines.client.mergePatch(VirtualMachine, ref, { spec }),
