@@ -407,6 +407,7 @@ describe('the root disk', () => {
     const planned = next(object, all(object, 'Running', { volumes: [], instance, claim }));
     expect([types(planned), planned.status.dataVolume]).toEqual([[], DISK]);
     expect(condition(planned, 'VolumeReady')).toMatchObject({ status: 'False', reason: 'VolumeDeleting' });
+    expect(planned.requeueAfterMs, 'the cache may never show the claim').toBe(30_000);
   });
 
   test('that was deleted is not replaced while the image is not Ready', () => {
