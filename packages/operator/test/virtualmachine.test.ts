@@ -259,7 +259,7 @@ describe('a running machine', () => {
     await api.delete(`${PATHS.instances}/runner`);
     await env.until('runner', isReason('CrashLoopBackOff'));
     await api.delete(`${PATHS.volumes}/${String(status(vm, 'dataVolume'))}`);
-    await env.until('runner', (each) => conditionIn(each, 'VolumeReady')?.reason === 'Cloning');
+    await env.until('runner', (each) => field(conditionIn(each, 'VolumeReady'), 'reason') === 'Cloning');
     await boot(null);
     await hang(null);
     await eventOf('runner', 'Restarted', 'Warning', 'before its root disk was ready');
