@@ -87,9 +87,9 @@ export async function runOperator(
   // All webhooks are served, also those of disabled controllers: the manifests may declare them, and the API server would reject
   // every request otherwise. Without its backend, a webhook checks what it can.
   manager.convert(VmGroup, CONVERSION);
-  const kubevirtCaches = settings.kubevirt && manager.caches;
-  manager.admit(VirtualMachine, admitVirtualMachines(kubevirtCaches));
-  manager.admit(VMDiskImage, admitVmDiskImages(kubevirtCaches));
+  const { caches } = manager;
+  manager.admit(VirtualMachine, admitVirtualMachines(settings.kubevirt && caches));
+  manager.admit(VMDiskImage, admitVmDiskImages(settings.kubevirt && { ...settings.kubevirt, caches }));
   if (settings.gpuinfo === undefined) manager.admit(Pod, admitPods(undefined));
   if (settings.cloud === undefined) manager.admit(VM, admitVms(undefined, cluster, log));
   else {

@@ -59,12 +59,13 @@ async function replaced(path: string, is: (object: KubeObject) => boolean = () =
   return cluster().waitFor(path, (object) => object.metadata.uid !== uid && is(object));
 }
 
-/** Waits for an event about a VirtualMachine. @returns its note */
-async function eventOf(name: string, reason: string, type?: 'Warning'): Promise<string> {
+/** Waits for an event about a VirtualMachine. @param text part of its note @returns its note */
+async function eventOf(name: string, reason: string, type?: 'Warning', text = ''): Promise<string> {
   const isWanted = (event: KubeObject) =>
     field(event, 'regarding', 'name') === name &&
     field(event, 'reason') === reason &&
-    (type === undefined || field(event, 'type') === type);
+    (type === undefined || field(event, 'type') === type) &&
+    String(field(event, 'note')).includes(text);
   for await (const { object } of cluster().api.watch(PATHS.events, AbortSignal.timeout(30_000)))
     if (isWanted(object)) return String(field(object, 'note'));
   throw new Error(`no event ${reason} about ${name}`);
@@ -207,12 +208,12 @@ describe('a running machine', () => {
     await cluster().waitForGone(`${PATHS.claims}/${old}`);
   });
 
+  const boot = (value: string | null) =>
+    cluster().api.merge(`${PATHS.kubevirt}/runner`, {
+      spec: { template: { metadata: { annotations: { 'testbed.vmwright.dev/boot': value } } } },
+    });
+
   test('that is stuck although its disk is ready is restarted with an event', async () => {
-    const { api } = cluster();
-    const boot = (value: string | null) =>
-      api.merge(`${PATHS.kubevirt}/runner`, {
-        spec: { template: { metadata: { annotations: { 'testbed.vmwright.dev/boot': value } } } },
-      });
     await boot('hang');
     const stuck = await replaced(
       `${PATHS.instances}/runner`,
@@ -246,6 +247,28 @@ describe('a running machine', () => {
     const ready = await env.until('runner', isReady);
     expect(status(ready, 'restartedAt')).toBeDefined();
     expect(status(ready, 'restarts')).toBeUndefined();
+  });
+
+  test("that failed to start before its disk was ready is restarted when it is ready, without KubeVirt's back-off", async () => {
+    const { api } = cluster();
+    const vm = await env.until('runner', isReady);
+    const snapshots = `/apis/snapshot.storage.k8s.io/v1/namespaces/${FARM}/volumesnapshots`;
+    const hang = (value: string | null) =>
+      api.merge(`${snapshots}/${String(status(vm, 'snapshot'))}`, {
+        metadata: { annotations: { 'testbed.vmwright.dev/clone': value } },
+      });
+    await hang('hang');
+    await boot('crash');
+    await api.delete(`${PATHS.instances}/runner`);
+    await env.until('runner', isReason('CrashLoopBackOff'));
+    await api.delete(`${PATHS.volumes}/${String(status(vm, 'dataVolume'))}`);
+    await env.until('runner', (each) => field(conditionIn(each, 'VolumeReady'), 'reason') === 'Cloning');
+    await boot(null);
+    await hang(null);
+    await eventOf('runner', 'Restarted', 'Warning', 'before its root disk was ready');
+    const ready = await env.until('runner', isReady);
+    expect(status(ready, 'restarts')).toBeUndefined();
+    expect(field(await get(`${PATHS.kubevirt}/runner`), 'status', 'startFailure')).toBeUndefined();
   });
 
   test('is deleted in order: the machine, then its disk and Secret, then the object', async () => {
@@ -396,12 +419,15 @@ describe('a problem is reported with the object and the remedy', () => {
   });
 });
 
-test('the address of another machine is rejected; of two accepted ones, the older keeps it', async () => {
+test('the address of another machine is rejected; of two accepted ones, the older keeps it, and the other is halted', async () => {
   const { api } = cluster();
   await env.network('net-b');
-  const spec = { interfaces: [{ network: 'net-b', ipAddress: '10.2.0.5/24' }], ignoreOnDeploy: true };
+  const at = (ipAddress: string) => ({ interfaces: [{ network: 'net-b', ipAddress }] });
+  const spec = { ...at('10.2.0.5/24'), ignoreOnDeploy: true };
   await env.machine('first', spec);
+  await env.machine('third', at('10.2.0.6/24'));
   await env.until('first', isReady);
+  await env.until('third', isReady);
   await expect(env.machine('second', spec)).rejects.toThrow(
     'The address 10.2.0.5 on the network work/net-b is used by the VirtualMachine "first" in this namespace',
   );
@@ -416,10 +442,19 @@ test('the address of another machine is rejected; of two accepted ones, the olde
       ),
     )
     .toBe(true);
+  await env.patch('third', { spec: at('10.2.0.5/24') });
   await api.merge(`${path}/vmwright`, { webhooks });
+  const isHalted = (vm: KubeObject) =>
+    isReason('AddressConflict')(vm) && status(vm, 'printableStatus') === 'Stopped';
+  const halted = await env.until('third', isHalted);
+  expect(message(halted)).toContain('is used by the VirtualMachine "first" in this namespace');
   const loser = await env.until('second', isReason('AddressConflict'));
   expect(status(loser, 'phase')).toBe('Failed');
   await env.kubectl('delete', '-n', WORK, 'otvm', 'first');
+  // The one with a disk gets the address, and the other one when that is gone.
+  await env.until('third', isReady);
+  await env.until('second', isReason('AddressConflict'));
+  await env.kubectl('delete', '-n', WORK, 'otvm', 'third');
   await env.until('second', isReady);
 });
 

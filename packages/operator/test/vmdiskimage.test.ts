@@ -235,22 +235,41 @@ describe('a referenced image', () => {
 });
 
 describe('kubectl delete', () => {
+  const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
+
+  // kube-controller-manager removes the finalizer of the propagation policy. It looks for new CRDs every 30 s.
   test('with --cascade=orphan keeps the data, and with --cascade=foreground deletes it', async () => {
     for (const cascade of ['orphan', 'foreground']) {
       await env.create(cascade, 'ok');
       const image = await env.untilPhase(cascade, 'Ready');
-      const volume = `/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes/${String(status(image, 'dataVolume'))}`;
-      // kube-controller-manager removes the finalizer of the propagation policy. It looks for new CRDs every 30 s.
-      await env.kubectl('delete', `--cascade=${cascade}`, 'vmdi', cascade);
+      await env.kubectl('delete', '--timeout=120s', `--cascade=${cascade}`, 'vmdi', cascade);
       for (const kind of ['volumes', 'snapshots'] as const)
         expect(await env.children(image, kind)).toEqual([]);
-      const kept = env.controlPlane.cluster.api.get(volume);
+      const kept = env.controlPlane.cluster.api.get(`${volumes}/${String(status(image, 'dataVolume'))}`);
       if (cascade === 'foreground') await expect(kept).rejects.toThrow('not found');
       else expect((await kept).metadata.deletionTimestamp).toBeUndefined();
     }
-  }, 240_000);
+  }, 150_000);
 
-  test('of the namespace deletes an image that a VirtualMachine of another namespace uses, and reports it', async () => {
+  test('with --cascade=orphan keeps the data if the garbage collector acts before the operator', async () => {
+    await env.create('orphan-first', 'ok');
+    const image = await env.untilPhase('orphan-first', 'Ready');
+    await env.patch('orphan-first', { metadata: { annotations: { 'vmwright.dev/paused': 'true' } } });
+    await env.kubectl('delete', '--wait=false', '--cascade=orphan', 'vmdi', 'orphan-first');
+    const isOrphaned = ({ metadata }: KubeObject) =>
+      metadata.deletionTimestamp !== undefined &&
+      !JSON.stringify(field(metadata, 'finalizers')).includes('orphan');
+    await env.until('orphan-first', isOrphaned);
+    await env.patch('orphan-first', { metadata: { annotations: { 'vmwright.dev/paused': null } } });
+    await env.gone('orphan-first');
+    const kept = await env.controlPlane.cluster.api.get(`${volumes}/${String(status(image, 'dataVolume'))}`);
+    expect([kept.metadata.deletionTimestamp, field(kept.metadata, 'ownerReferences')]).toEqual([
+      undefined,
+      undefined,
+    ]);
+  });
+
+  test('of the namespace deletes an image that is shared with a VirtualMachine of another namespace, and reports it', async () => {
     const { cluster } = env.controlPlane;
     await env.kubectl('create', 'namespace', 'doomed');
     const images = IMAGES.replace('/default/', '/doomed/');
@@ -261,10 +280,14 @@ describe('kubectl delete', () => {
       spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
     });
     await env.createMachine('remote-user', { name: 'base', namespace: 'doomed' });
-    await cluster.waitFor(
-      `${images}/base`,
-      (image) => status(image, 'phase') === 'Ready' && status(image, 'references') === 1,
-    );
+    const isReady = (image: KubeObject) => status(image, 'phase') === 'Ready';
+    const ready = await cluster.waitFor(`${images}/base`, isReady);
+    expect(status(ready, 'references'), 'the machine may not use the image').toBe(0);
+    await cluster.kubectl(['delete', '-n', 'doomed', '--dry-run=server', 'vmdi', 'base']);
+    await cluster.api.merge(`${images}/base`, {
+      metadata: { annotations: { 'vmwright.dev/shared-with': 'default' } },
+    });
+    await cluster.waitFor(`${images}/base`, (image) => status(image, 'references') === 1);
     expect((await cluster.tryKubectl(['delete', '-n', 'doomed', 'vmdi', 'base'])).stderr).toContain(
       'is used by VirtualMachine default/remote-user',
     );

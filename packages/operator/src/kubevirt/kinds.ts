@@ -36,6 +36,8 @@ export interface KubevirtMachine extends KubeObject {
     readonly ready?: boolean;
     readonly created?: boolean;
     readonly conditions?: readonly ForeignCondition[];
+    /** Failed starts since an instance last ran, if there are any. */
+    readonly startFailure?: { readonly lastFailedVMIUID?: string };
   };
 }
 

@@ -7,7 +7,7 @@ import { type Client, ignoreNotFound, type Kind, type KubeObject } from '@vmwrig
  */
 export async function isNewest<T extends KubeObject>(
   kind: Kind<T>,
-  { metadata }: T,
+  { metadata }: Pick<T, 'metadata'>,
   client: Pick<Client, 'get'>,
 ): Promise<boolean> {
   const newest = await ignoreNotFound(client.get(kind, metadata));

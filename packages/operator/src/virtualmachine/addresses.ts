@@ -10,8 +10,8 @@ export interface AddressConflict {
   readonly address: string;
   /** NetworkAttachmentDefinition: `namespace/name`. */
   readonly network: string;
-  /** The VirtualMachine that has the address; itself if two of its interfaces have the same address. */
-  readonly holder: ObjectRef;
+  /** Metadata of the VirtualMachine that has the address; its own if two of its interfaces have the same address. */
+  readonly holder: VirtualMachine['metadata'];
 }
 
 /** Returns the NetworkAttachmentDefinition of an interface. */
@@ -51,9 +51,8 @@ export function findAddressConflict(
     const [network = '', address = ''] = key.split(' ');
     if (keys.indexOf(key) < i) return { address, network, holder: vm.metadata };
     for (const other of machines.byIndex(ADDRESS_INDEX, key)) {
-      const isSelf =
-        other.metadata.namespace === vm.metadata.namespace && other.metadata.name === vm.metadata.name;
-      if (!isSelf && wins(other)) return { address, network, holder: other.metadata };
+      if (!isSame(vm.metadata, other.metadata) && wins(other))
+        return { address, network, holder: other.metadata };
     }
   }
   return undefined;
@@ -71,13 +70,22 @@ export function keepsAddress(a: VirtualMachine, b: VirtualMachine): boolean {
   return (a.metadata.uid ?? '') < (b.metadata.uid ?? '');
 }
 
+/** Whether the conflict is with another VirtualMachine, and not between two interfaces of the same one. */
+export function isHeldByOther({ metadata }: VirtualMachine, { holder }: AddressConflict): boolean {
+  return !isSame(metadata, holder);
+}
+
+function isSame(a: ObjectRef, b: ObjectRef): boolean {
+  return a.namespace === b.namespace && a.name === b.name;
+}
+
 /** Returns the message about a conflict. It does not name a VirtualMachine of another namespace, which may be secret. */
-export function conflictMessage({ metadata }: VirtualMachine, conflict: AddressConflict): string {
+export function conflictMessage(vm: VirtualMachine, conflict: AddressConflict): string {
   const { address, network, holder } = conflict;
-  if (holder.namespace === metadata.namespace && holder.name === metadata.name)
+  if (!isHeldByOther(vm, conflict))
     return `spec.interfaces: two interfaces have the address ${address} on the network ${network}. Change one of them`;
   const by =
-    holder.namespace === metadata.namespace
+    holder.namespace === vm.metadata.namespace
       ? `the VirtualMachine "${holder.name}" in this namespace`
       : 'a VirtualMachine in another namespace';
   return `The address ${address} on the network ${network} is used by ${by}. Choose another address`;

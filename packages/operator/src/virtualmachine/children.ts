@@ -83,13 +83,17 @@ export function volumeDraft(
   };
 }
 
-/** Returns the KubeVirt VirtualMachine. @param volume name of the DataVolume of the root disk */
-export function machineDraft(vm: VirtualMachine, volume: string): KubevirtMachine {
+/**
+ * Returns the KubeVirt VirtualMachine.
+ * @param volume name of the DataVolume of the root disk
+ * @param isHeld whether the operator keeps it halted for now
+ */
+export function machineDraft(vm: VirtualMachine, volume: string, isHeld = false): KubevirtMachine {
   const metadata = machineMetadata(vm);
   return {
     metadata: { ...childMetadata(vm), ...metadata },
     spec: {
-      runStrategy: shouldRun(vm) ? 'Always' : 'Halted',
+      runStrategy: shouldRun(vm) && !isHeld ? 'Always' : 'Halted',
       template: { metadata, spec: templateSpec(vm, volume) },
     },
   };

@@ -70,7 +70,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['AddressConflict'],
     meaning:
-      'Another VirtualMachine on the same network has the same address, and has a disk already or is older.',
+      'Another VirtualMachine on the same network has the same address, and has a disk already or is older. The machine is halted.',
     remedy: 'Choose another address.',
   },
   {

@@ -45,6 +45,9 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
     return requeueAfter(HELD_MS);
   }
   if (policy === 'Orphan') {
+    // With `--cascade=orphan`, the object exists until the garbage collector has removed its own finalizer.
+    const message = 'Deleting the VirtualMachine; its machine, disk and Secret are kept without an owner';
+    await setStatus(vm, deletingStatus(vm, message, 'progressing', now()));
     for (const child of [...(await machineOf(vm, context)), ...(await dataOf(vm, context))])
       if (
         await disown(child.kind, child.object, vm, context.client, {

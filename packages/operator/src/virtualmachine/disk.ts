@@ -36,6 +36,12 @@ export interface DiskPlan {
 const FREE_SNAPSHOT_MS = 30_000;
 
 /**
+ * Interval at which a claim without its DataVolume is looked at again. If it was read because the watch of claims was late, no event
+ * tells that it is gone.
+ */
+const CLAIM_MS = 30_000;
+
+/**
  * Plans the root disk: clones it once from a snapshot of the image, and again if it is lost. The operator never deletes a
  * DataVolume that succeeded, because the machine's data is in it.
  */
@@ -85,18 +91,20 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
 function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
   const where = keyOf(claim.metadata);
   // The garbage collector deletes the claim of a DataVolume that was deleted without this option.
+  const wait = (reason: string, message: string): DiskPlan => ({
+    ...lost({ phase: 'Provisioning', reason, message }),
+    requeueAfterMs: CLAIM_MS,
+  });
   if (controllerOf(claim) !== undefined)
-    return lost({
-      phase: 'Provisioning',
-      reason: 'VolumeDeleting',
-      message: `The DataVolume ${where} was deleted, and its PersistentVolumeClaim is deleted with it; a new disk is cloned then`,
-    });
+    return wait(
+      'VolumeDeleting',
+      `The DataVolume ${where} was deleted, and its PersistentVolumeClaim is deleted with it; a new disk is cloned then`,
+    );
   if (claim.status?.phase !== 'Bound')
-    return lost({
-      phase: 'Provisioning',
-      reason: 'VolumeWithoutDataVolume',
-      message: `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. Nothing is replaced; delete the claim to clone a new disk`,
-    });
+    return wait(
+      'VolumeWithoutDataVolume',
+      `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. Nothing is replaced; delete the claim to clone a new disk`,
+    );
   const { actions, events } = planResize(vm, observed);
   const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; nothing is replaced`;
   const condition = { status: 'True', reason: 'VolumeWithoutDataVolume', message } as const;

@@ -24,16 +24,30 @@ export interface ImageAccess {
 export function imageAccessOf(
   vm: VirtualMachine,
   image: Pick<VMDiskImage, 'metadata'> | undefined,
-  { imageNamespaces, imageCreationNamespaces }: ImageAccessSettings,
+  settings: ImageAccessSettings,
 ): ImageAccess {
+  const { namespace } = imageRefOf(vm);
+  const isOwn = namespace === vm.metadata.namespace;
+  return {
+    mayUse: mayUseImage(vm, image, settings),
+    mayCreate: isOwn || includes(settings.imageCreationNamespaces, namespace),
+  };
+}
+
+/** Whether a VirtualMachine may use the image that it refers to. Only then is it a reference of the image. */
+export function mayUseImage(
+  vm: VirtualMachine,
+  image: Pick<VMDiskImage, 'metadata'> | undefined,
+  { imageNamespaces }: Pick<ImageAccessSettings, 'imageNamespaces'>,
+): boolean {
   const { namespace = '' } = vm.metadata;
   const { namespace: ofImage } = imageRefOf(vm);
-  if (ofImage === namespace) return { mayUse: true, mayCreate: true };
-  const sharedWith = image?.metadata.annotations?.[SHARED_WITH]?.split(',').map((name) => name.trim()) ?? [];
-  return {
-    mayUse: includes(imageNamespaces, ofImage) || includes(sharedWith, namespace),
-    mayCreate: includes(imageCreationNamespaces, ofImage),
-  };
+  if (ofImage === namespace || includes(imageNamespaces, ofImage)) return true;
+  const sharedWith = image?.metadata.annotations?.[SHARED_WITH]?.split(',') ?? [];
+  return includes(
+    sharedWith.map((name) => name.trim()),
+    namespace,
+  );
 }
 
 function includes(namespaces: readonly string[], namespace: string): boolean {

@@ -221,6 +221,39 @@ describe('rejections', () => {
   );
 });
 
+describe('a machine whose address another VirtualMachine keeps', () => {
+  const holder = { namespace: 'work', name: 'first' };
+  const addressConflict = { address: '10.0.0.1', network: 'work/net', holder };
+  const object = vm({}, PLANNED);
+
+  test('is halted, and started again when the conflict is over', () => {
+    const running = all(object, 'Running', { instance, addressConflict });
+    const planned = next(object, running);
+    expect(planned.actions).toMatchObject([
+      { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, isNew: false },
+    ]);
+    expect(planned.status).toMatchObject({ phase: 'Failed', ...PLANNED });
+    expect(planned.status.message).toContain('is used by the VirtualMachine "first" in this namespace');
+    const halted = { ...machineDraft(object, DISK, true), status: { printableStatus: 'Stopped' } };
+    isSettled(object, { ...running, machine: halted, instance: undefined });
+    const later = all(object, 'Stopped', { machine: halted });
+    expect(next(object, later).actions).toMatchObject([
+      { type: 'applyMachine', machine: { spec: { runStrategy: 'Always' } } },
+    ]);
+  });
+
+  test('is left alone while it is paused, terminating, or in conflict only with itself', () => {
+    const paused = vm({}, PLANNED, { 'vmwright.dev/paused': 'true' });
+    expect(next(paused, all(paused, 'Running', { addressConflict })).actions).toEqual([]);
+    const { metadata, ...rest } = machine(object, { printableStatus: 'Running' });
+    const terminating = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
+    const observed = all(object, 'Running', { machine: terminating, addressConflict });
+    expect(next(object, observed).actions).toEqual([]);
+    const own = { ...addressConflict, holder: object.metadata };
+    expect(next(object, all(object, 'Running', { addressConflict: own })).actions).toEqual([]);
+  });
+});
+
 describe('an image that the machine may use and not create', () => {
   const access = { imageAccess: { mayUse: true, mayCreate: false } } as const;
   const object = vm({ vmDiskImageTemplate: TEMPLATE });
@@ -374,6 +407,7 @@ describe('the root disk', () => {
     const planned = next(object, all(object, 'Running', { volumes: [], instance, claim }));
     expect([types(planned), planned.status.dataVolume]).toEqual([[], DISK]);
     expect(condition(planned, 'VolumeReady')).toMatchObject({ status: 'False', reason: 'VolumeDeleting' });
+    expect(planned.requeueAfterMs, 'the cache may never show the claim').toBe(30_000);
   });
 
   test('that was deleted is not replaced while the image is not Ready', () => {
@@ -705,6 +739,62 @@ describe('restarts', () => {
       expect(types(next(waiting, observed, late))).not.toContain('restart');
     const ready = next(waiting, all(object, 'Running', { instance }), late).status;
     expect([ready.restarts, ready.stuckSince]).toEqual([undefined, undefined]);
+  });
+
+  describe('of a machine that failed to start before its disk was ready', () => {
+    const failed = 'uid-of-failed';
+    const conditions = [
+      {
+        type: 'VolumeReady',
+        status: 'False',
+        reason: 'Cloning',
+        message: '',
+        lastTransitionTime: '2026-11-17T09:00:00Z',
+      },
+    ] as const;
+    const late = vm({}, { ...PLANNED, conditions });
+    const looping = (lastFailedVMIUID: string, more: Partial<Observed> = {}) =>
+      all(late, 'CrashLoopBackOff', {
+        machine: machine(late, { printableStatus: 'CrashLoopBackOff', startFailure: { lastFailedVMIUID } }),
+        ...more,
+      });
+
+    test('are done at once, by halting it until KubeVirt has forgotten the failure', () => {
+      const planned = next(late, looping(failed));
+      expect(planned.actions).toMatchObject([
+        { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } } },
+      ]);
+      expect(reasons(planned)).toEqual(['Restarted']);
+      expect(planned.status).toMatchObject({ restarts: 1, restartedInstance: failed });
+      expect(hasNewIntent(late.status, planned.status)).toBe(true);
+      const stored = vm({}, planned.status);
+      const interrupted = next(stored, looping(failed));
+      expect([types(interrupted), interrupted.events]).toEqual([['applyMachine'], []]);
+      const halted = (status: KubevirtMachine['status']) =>
+        all(late, '', { machine: { ...machineDraft(late, DISK, true), ...(status && { status }) } });
+      expect(next(stored, halted({ startFailure: { lastFailedVMIUID: failed } })).actions).toEqual([]);
+      expect(next(stored, halted({})).actions).toMatchObject([
+        { type: 'applyMachine', machine: { spec: { runStrategy: 'Always' } } },
+      ]);
+    });
+
+    test('are done once: a later failure is left to KubeVirt', () => {
+      const stored = vm({}, next(late, looping(failed)).status);
+      expect(next(stored, looping('uid-of-next')).actions).toEqual([]);
+      expect(next(stored, looping(failed, { instance })).actions, 'another one starts already').toEqual([]);
+    });
+
+    test('stop an instance that started before, and keep one that runs', () => {
+      const starting = next(late, looping(failed, { instance }));
+      expect(starting.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+      expect(starting.status.restartedInstance).toBe('uid-of-instance');
+      expect(next(late, all(late, 'Running', { instance })).actions).toEqual([]);
+    });
+
+    test('wait for the disk', () => {
+      const cloning = looping(failed, { volumes: [volume(late, 'CloneInProgress')] });
+      expect(next(late, cloning)).toMatchObject({ actions: [], events: [] });
+    });
   });
 
   test('for a change are reported, or done once per change', () => {

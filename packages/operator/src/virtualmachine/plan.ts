@@ -1,7 +1,8 @@
 import { conditionOf, type EventInput, type KubeObject, keyOf } from '@vmwright/runtime';
 import { isPaused } from '../annotations.ts';
+import type { KubevirtMachine } from '../kubevirt/kinds.ts';
 import type { Action } from './actions.ts';
-import { conflictMessage } from './addresses.ts';
+import { conflictMessage, isHeldByOther } from './addresses.ts';
 import { machineDraft, secretDraft, shouldRun } from './children.ts';
 import { cloudInitOf } from './cloud-init.ts';
 import type { VirtualMachineReason } from './conditions.ts';
@@ -9,10 +10,10 @@ import { diagnose } from './diagnosis.ts';
 import { type DiskPlan, planDisk } from './disk.ts';
 import { differs } from './drift.ts';
 import { planImage } from './image.ts';
-import type { Observed } from './observe.ts';
+import { currentVolumeName, type Observed } from './observe.ts';
 import type { Problem } from './problem.ts';
 import type { VirtualMachine, VirtualMachineStatus } from './resource.ts';
-import { isRunning, planRestart, restartRecord, restartRequired } from './restart.ts';
+import { endsBackoff, isRunning, planRestart, restartRecord, restartRequired } from './restart.ts';
 import { type Report, statusOf } from './status.ts';
 import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names.ts';
 
@@ -42,11 +43,14 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
   const rejection = rejectionOf(vm, observed);
   if (rejection !== undefined) {
     const parts = { changedNames, restarts: restartRecord(vm), report: rejection };
-    return withEvents(vm, { status: statusOf(vm, observed, parts, now), actions: [], events: [] });
+    const status = statusOf(vm, observed, parts, now);
+    return withEvents(vm, { status, actions: planHalt(vm, observed), events: [] });
   }
   const image = planImage(vm, observed);
   const disk = planDisk(vm, observed, image);
-  const children = planChildren(vm, observed, disk);
+  const isDiskReady = disk.state === 'ready';
+  const restart = planRestart(vm, observed, { isDiskReady, isCurrent: isCurrent(vm, observed, disk) }, now);
+  const children = planChildren(vm, observed, disk, isDiskReady && endsBackoff(observed, restart.record));
   const report = reportOf(vm, observed, disk, children.problem);
   const parts = { image, changedNames, restartRequired: restartMessage(observed), report };
   if (isPaused(vm)) {
@@ -55,8 +59,6 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
     const all = { ...parts, disk: kept, restarts: restartRecord(vm) };
     return { status: statusOf(vm, observed, all, now), actions: [], events: [] };
   }
-  const isCurrent = children.machine.length === 0;
-  const restart = planRestart(vm, observed, { isDiskReady: disk.state === 'ready', isCurrent }, now);
   const passwordMs = children.problem && PASSWORD_RETRY_MS;
   const waits = [restart.requeueAfterMs, disk.requeueAfterMs, passwordMs].flatMap((ms) => ms ?? []);
   return withEvents(vm, {
@@ -81,39 +83,65 @@ function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefine
   return undefined;
 }
 
+/**
+ * Halts a machine whose address another VirtualMachine keeps: both were admitted at the same moment, or restored. Nothing else is
+ * done for it until the conflict is over.
+ */
+function planHalt(
+  vm: VirtualMachine,
+  { addressConflict, volumes, machine }: Observed,
+): readonly ApplyMachine[] {
+  if (addressConflict === undefined || !isHeldByOther(vm, addressConflict) || isPaused(vm)) return [];
+  if (machine?.spec?.runStrategy === 'Halted') return [];
+  const wanted = machineDraft(vm, currentVolumeName(vm, volumes, machine), true);
+  return machine === undefined ? [] : applyMachine(machine, wanted);
+}
+
+type ApplyMachine = Extract<Action, { type: 'applyMachine' }>;
+
+/** Returns the action that brings the KubeVirt VirtualMachine to its draft, unless it matches it or is terminating. */
+function applyMachine(
+  machine: KubevirtMachine | undefined,
+  wanted: KubevirtMachine,
+): readonly ApplyMachine[] {
+  if (machine?.metadata.deletionTimestamp !== undefined) return [];
+  if (machine !== undefined && !differs(machine, wanted)) return [];
+  return [{ type: 'applyMachine', machine: withUidOf(machine, wanted), isNew: machine === undefined }];
+}
+
+/** Whether the KubeVirt VirtualMachine has the desired spec. */
+function isCurrent(vm: VirtualMachine, { machine }: Observed, { dataVolume }: DiskPlan): boolean {
+  return dataVolume === undefined || applyMachine(machine, machineDraft(vm, dataVolume)).length === 0;
+}
+
 interface ChildrenPlan {
   readonly secret: readonly Action[];
   readonly machine: readonly Action[];
   readonly problem?: Problem;
 }
 
-/** Plans the Secret and the KubeVirt VirtualMachine. Objects that match their draft are not applied again. */
-function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan): ChildrenPlan {
+/**
+ * Plans the Secret and the KubeVirt VirtualMachine. Objects that match their draft are not applied again.
+ * @param isHeld whether the machine is halted for now
+ */
+function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan, isHeld: boolean): ChildrenPlan {
   const { passwords, secret, machine } = observed;
   const { state, dataVolume } = disk;
   if (state === 'missing' || dataVolume === undefined) return { secret: [], machine: [] };
   // An unreadable password is no reason to change a Secret that exists: cloud-init uses it only at the first boot.
   if ('problem' in passwords && secret === undefined)
     return { secret: [], machine: [], problem: { phase: 'Provisioning', ...passwords.problem } };
-  const actions: { secret: Action[]; machine: Action[] } = { secret: [], machine: [] };
+  const applySecret: Action[] = [];
   if (!('problem' in passwords)) {
     const wanted = secretDraft(vm, cloudInitOf(vm, passwords.hashes));
     if (secret === undefined || differs(secret, wanted))
-      actions.secret.push({
+      applySecret.push({
         type: 'applySecret',
         secret: withUidOf(secret, wanted),
         isNew: secret === undefined,
       });
   }
-  const wanted = machineDraft(vm, dataVolume);
-  const isTerminating = machine?.metadata.deletionTimestamp !== undefined;
-  if (!isTerminating && (machine === undefined || differs(machine, wanted)))
-    actions.machine.push({
-      type: 'applyMachine',
-      machine: withUidOf(machine, wanted),
-      isNew: machine === undefined,
-    });
-  return actions;
+  return { secret: applySecret, machine: applyMachine(machine, machineDraft(vm, dataVolume, isHeld)) };
 }
 
 /** Returns the draft with the UID of the existing object, so that another object of the same name is not changed. */

@@ -30,8 +30,8 @@ export async function readDoubtfulVolume(
 }
 
 /**
- * Returns the claim of the root disk as the API server has it, if the DataVolume does not exist and the cache has no claim. A
- * disk is replaced only if its claim is gone, too.
+ * Returns the claim of the root disk as the API server has it, if the cache has no claim and the DataVolume does not exist or is
+ * cloned. A disk is replaced, and a user is asked to delete its DataVolume, only if the claim is gone.
  * @param volume DataVolume that the API server has
  */
 export async function readDoubtfulClaim(
@@ -39,8 +39,10 @@ export async function readDoubtfulClaim(
   volume: DataVolume | undefined,
   { client, cache }: Pick<ReconcileContext<VirtualMachine>, 'client' | 'cache'>,
 ): Promise<PersistentVolumeClaim | undefined> {
-  if (status?.dataVolume === undefined || volume !== undefined) return undefined;
+  if (status?.dataVolume === undefined) return undefined;
   const ref = { namespace, name: status.dataVolume };
-  const cached = cache(DataVolume).get(keyOf(ref)) ?? cache(PersistentVolumeClaim).get(keyOf(ref));
-  return cached === undefined ? ignoreNotFound(client.get(PersistentVolumeClaim, ref)) : undefined;
+  const known = volume ?? cache(DataVolume).get(keyOf(ref));
+  const isCloning = known !== undefined && known.status?.phase !== 'Succeeded';
+  if (isCloning || cache(PersistentVolumeClaim).get(keyOf(ref)) !== undefined) return undefined;
+  return ignoreNotFound(client.get(PersistentVolumeClaim, ref));
 }

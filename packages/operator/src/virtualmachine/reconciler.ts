@@ -46,11 +46,16 @@ export class VirtualMachineReconciler {
     const hasSecret = context.cache(Secret).get({ ...vm.metadata, name: secretName(vm) }) !== undefined;
     const read = { passwords: await passwords.read(vm, hasSecret, context), volume, claim };
     // No await until the clone is reserved: another reconcile must not choose the same last clone of a snapshot.
-    const planned = plan(vm, observe(vm, read, context, this.#options), context.now());
+    const observed = observe(vm, read, context, this.#options);
+    const planned = plan(vm, observed, context.now());
     const stored = await storeIntent(vm, planned, context, clones);
     // A stored intent carried the version of the object, which proves that it was the newest one.
     const mayBeOld = stored === vm && planned.actions.length > 0;
-    if (mayBeOld && !(await isNewest(VirtualMachine, vm, context.client))) return requeueAfter(OLD_RETRY_MS);
+    // A machine is halted for the sake of another one only if that one still has the address.
+    const { holder } = observed.addressConflict ?? {};
+    const basis = holder === undefined ? [vm] : [vm, { metadata: holder }];
+    for (const object of mayBeOld ? basis : [])
+      if (!(await isNewest(VirtualMachine, object, context.client))) return requeueAfter(OLD_RETRY_MS);
     return this.#execute(stored, planned, context);
   };
 

@@ -21,7 +21,8 @@ export interface RestartPlan {
 
 /**
  * Statuses of KubeVirt that a restart can resolve once the disk is ready. CrashLoopBackOff is not one of them: KubeVirt has
- * deleted the failed instance then, and starts another one itself after at most 5 minutes.
+ * deleted the failed instance then, and starts another one itself after at most 5 minutes. Only if the instance failed before the
+ * disk was ready, another start at once is useful (`isLate`).
  */
 const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError']);
 
@@ -63,6 +64,28 @@ function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
   return volumes?.find(({ dataVolume }) => dataVolume !== undefined)?.dataVolume?.name;
 }
 
+/**
+ * Whether the root disk became ready after KubeVirt had begun to count failed starts, so that the failures say nothing about the
+ * next start. The stored condition tells it only once for each disk.
+ */
+function isLate({ status }: VirtualMachine, { machine }: Observed, isDiskReady: boolean): boolean {
+  const hasFailed = machine?.status?.startFailure !== undefined;
+  return hasFailed && isDiskReady && conditionOf(status?.conditions, 'VolumeReady')?.status === 'False';
+}
+
+/**
+ * Whether the machine is halted until KubeVirt has forgotten the failed start of an instance that the operator restarted.
+ * Otherwise KubeVirt would wait for up to 5 minutes before it starts another one.
+ */
+export function endsBackoff(
+  { machine, instance }: Pick<Observed, 'machine' | 'instance'>,
+  { restartedInstance }: RestartRecord,
+): boolean {
+  const { uid = restartedInstance } = instance?.metadata ?? {};
+  const failed = machine?.status?.startFailure?.lastFailedVMIUID;
+  return failed !== undefined && failed === restartedInstance && failed === uid; // otherwise another one starts already
+}
+
 /** Returns the record of earlier restarts. */
 export function restartRecord({ status }: VirtualMachine): RestartRecord {
   const { restarts, restartedAt, restartedGeneration, restartedInstance, stuckSince } = status ?? {};
@@ -77,8 +100,9 @@ export function restartRecord({ status }: VirtualMachine): RestartRecord {
 
 /**
  * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off if the
- * machine is stuck although its disk is ready, because it started before the data was there. A machine whose root disk was
- * replaced is not restarted for a change: the running guest may hold the only copy of the user's data.
+ * machine is stuck although its disk is ready, because it started before the data was there. A machine that failed to start
+ * before its disk was ready is restarted at once, one time. A machine whose root disk was replaced is not restarted for a change: the
+ * running guest may hold the only copy of the user's data.
  * @param isDiskReady whether the root disk is cloned
  * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
  */
@@ -94,8 +118,22 @@ export function planRestart(
   const record = { ...others, ...(restarts !== undefined && !isRunning(observed) && { restarts }) };
   const nothing = { record, actions: [], events: [] };
   const isAlive = instance !== undefined && instance.metadata.deletionTimestamp === undefined;
-  if (!isAlive || !shouldRun(vm) || machine === undefined) return nothing;
+  if (!shouldRun(vm) || machine === undefined) return nothing;
   const time = new Date(now).toISOString();
+  if (isLate(vm, observed, isDiskReady) && !isRunning(observed) && !isDiskReplaced(observed)) {
+    const { uid: restartedInstance = machine.status?.startFailure?.lastFailedVMIUID } =
+      instance?.metadata ?? {};
+    const note = 'Restarting the machine, because it failed to start before its root disk was ready';
+    return {
+      record: {
+        ...{ ...record, restarts: (restarts ?? 0) + 1, restartedAt: time },
+        ...(restartedInstance !== undefined && { restartedInstance }),
+      },
+      actions: isAlive ? [{ type: 'restart', uid: instance.metadata.uid }] : [],
+      events: [{ type: 'Warning', reason: 'Restarted', note }],
+    };
+  }
+  if (!isAlive) return nothing;
   const { uid } = instance.metadata;
   const actions = [{ type: 'restart', uid }] as const;
   // The operator stored the restart and stopped before it deleted the instance.

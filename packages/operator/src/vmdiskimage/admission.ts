@@ -1,6 +1,7 @@
 import { type AdmissionRules, allow, type Caches, deny, keyOf, type Verdict } from '@vmwright/runtime';
 import { deletionPolicyOf, POLICY_CHANGED } from '../annotations.ts';
 import { foregroundProblem } from '../kubevirt/deletion.ts';
+import type { ImageAccessSettings } from '../virtualmachine/image-access.ts';
 import { countReferences, hasSyncedUsers, indexUsers, listReferrers, usersOf } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
 import { NAMED_REFERRERS } from './status.ts';
@@ -11,13 +12,18 @@ const NAMESPACE_CONTROLLERS: ReadonlySet<string> = new Set([
   'system:kube-controller-manager',
 ]);
 
+/** State and settings from which the references of an image are counted. */
+export interface ReferenceSources extends Pick<ImageAccessSettings, 'imageNamespaces'> {
+  readonly caches: Caches;
+}
+
 /**
  * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion policies.
  * The finalizer holds a referenced image in any case, but its deletion cannot be undone: the rejection comes before that.
- * @param caches undefined for manifests, which only declare the rules
+ * @param sources undefined for manifests, which only declare the rules
  */
-export function admitVmDiskImages(caches: Caches | undefined): AdmissionRules<VMDiskImage> {
-  if (caches !== undefined) indexUsers(caches);
+export function admitVmDiskImages(sources: ReferenceSources | undefined): AdmissionRules<VMDiskImage> {
+  if (sources !== undefined) indexUsers(sources.caches);
   return {
     operations: ['CREATE', 'UPDATE', 'DELETE'],
     matchConditions: [
@@ -29,7 +35,7 @@ export function admitVmDiskImages(caches: Caches | undefined): AdmissionRules<VM
         if (problem !== undefined) return deny(problem);
         // The namespace controller also deletes the data, so the image would only keep the namespace from being deleted.
         const isByNamespace = NAMESPACE_CONTROLLERS.has(request.user.username);
-        return caches === undefined || isByNamespace ? allow() : validateDeletion(image, caches);
+        return sources === undefined || isByNamespace ? allow() : validateDeletion(image, sources);
       }
       const policy = deletionPolicyOf(image);
       return typeof policy === 'object' ? deny(policy.problem) : allow();
@@ -37,17 +43,17 @@ export function admitVmDiskImages(caches: Caches | undefined): AdmissionRules<VM
   };
 }
 
-function validateDeletion(image: VMDiskImage, caches: Caches): Verdict {
+function validateDeletion(image: VMDiskImage, sources: ReferenceSources): Verdict {
   if (image.metadata.deletionTimestamp !== undefined) return allow(); // it is being deleted already
   const name = keyOf(image.metadata);
-  if (!hasSyncedUsers(caches))
+  if (!hasSyncedUsers(sources.caches))
     return deny(
       `The references to the VMDiskImage ${name} are not known yet, because the operator is starting. Try again`,
       {
         code: 503,
       },
     );
-  const references = countReferences(usersOf(image, caches));
+  const references = countReferences(usersOf(image, sources.caches, sources));
   if (references.count === 0) return allow();
   const users = references.count === 1 ? 'this object' : 'these objects';
   return deny(

@@ -75,7 +75,8 @@ export const IMAGE_OWN_PERMISSIONS: readonly Permission[] = [
  * never changed.
  */
 export function controlVmDiskImages(manager: Manager, options: ImageControllerOptions): void {
-  const { namespace, syncs, pruneAfterMs, concurrency } = options;
+  const { namespace, syncs, pruneAfterMs, imageNamespaces, concurrency } = options;
+  const limits = { syncs, pruneAfterMs, imageNamespaces };
   const { caches } = manager;
   const images = caches.get(VMDiskImage);
   indexUsers(caches);
@@ -97,15 +98,9 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
     onReleased: enqueueNext,
   });
   const metrics = imageMetrics(manager.registry, queue);
-  const executor = new Executor({ caches, slots, metrics });
-  const { reconcile } = new ImageReconciler({
-    caches,
-    slots,
-    metrics,
-    executor,
-    limits: { syncs, pruneAfterMs },
-  });
-  const { reconcileDelete } = new ImageFinalizer({ caches, slots, reconcile });
+  const executor = new Executor({ caches, slots, limits, metrics });
+  const { reconcile } = new ImageReconciler({ caches, slots, limits, metrics, executor });
+  const { reconcileDelete } = new ImageFinalizer({ caches, slots, limits, reconcile });
   manager.control({
     for: VMDiskImage,
     predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status

@@ -14,14 +14,14 @@ import { pauseOf } from '../annotations.ts';
 import { auditChild } from '../kubevirt/audit.ts';
 import { cascadingPolicyOf, isNamespaceTerminating } from '../kubevirt/deletion.ts';
 import { DataVolume, PersistentVolumeClaim, VolumeSnapshot } from '../kubevirt/kinds.ts';
-import { controllerOf, disown } from '../kubevirt/ownership.ts';
+import { disown } from '../kubevirt/ownership.ts';
 import { timeOf } from '../times.ts';
 import { nameOf, snapshotChild, volumeChild } from './cleanup.ts';
 import { deleteChild } from './executor.ts';
-import { childrenOf, claimsOf } from './observe.ts';
+import { childrenOf, claimsOf, type ImageLimits, isDeletedWith } from './observe.ts';
 import { countReferences, listReferrers, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
-import { deleting, NAMED_REFERRERS, withReferences } from './status.ts';
+import { deleting, NAMED_REFERRERS } from './status.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 /** Requeue interval of a deletion that a user has to unblock, as a safety net: the change enqueues the image at once. */
@@ -40,12 +40,13 @@ const FOREGROUND = 'foregroundDeletion';
 export interface ImageFinalizerOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
+  readonly limits: ImageLimits;
   /** Reconciles an image that is being deleted and still referenced, so that its VMs can use it. */
   readonly reconcile: Reconcile<VMDiskImage>;
 }
 
 /**
- * Deletes the children of an image that is being deleted, in an order that is safe without a transaction over several
+ * Deletes or orphans the children of an image that is being deleted, in an order that is safe without a transaction over several
  * objects (decision 020):
  *
  * 1. The image has a deletion timestamp.
@@ -53,8 +54,9 @@ export interface ImageFinalizerOptions {
  * 3. The phase Deleting is stored. VMs do not use the image from now on.
  * 4. They are listed again. A VM that was created between the two lists makes the image usable again.
  * 5. `deletionStartedAt` is stored. The image does not come back from now on, whatever refers to it.
- * 6. Snapshots and DataVolumes are deleted. A VM that is created now waits until the image is gone.
- * 7. The finalizer is removed when the caches have no child and no claim of the image any more.
+ * 6. Snapshots and DataVolumes are deleted, or lose their owner reference. A VM that is created now waits until the image is gone.
+ * 7. The finalizer is removed when the caches have no child and no claim of the image any more. With `--cascade=orphan`, the image
+ *    exists until the garbage collector has removed its own finalizer.
  */
 export class ImageFinalizer {
   readonly #options: ImageFinalizerOptions;
@@ -71,21 +73,19 @@ export class ImageFinalizer {
       await context.setStatus(image, deleting(image, { state: 'stalled', message }, context.now()).status);
       return requeueAfter(HELD_MS);
     }
-    if (policy === 'Orphan') {
-      const isUnused =
-        image.status?.deletionStartedAt !== undefined ||
-        (await this.#isUnreferenced(image, context)) ||
-        (await isNamespaceTerminating(image, context.client));
-      return isUnused ? this.#orphan(image, context) : this.#maintain(image, context);
-    }
-    const marked = await this.#mark(image, context);
-    return marked === undefined ? this.#maintain(image, context) : this.#remove(marked, context);
+    const message =
+      policy === 'Orphan'
+        ? 'Deleting the image; its snapshots and its disk are kept without an owner'
+        : 'Deleting the snapshots and the disk of the image';
+    const marked = await this.#mark(image, message, context);
+    if (marked === undefined) return this.#maintain(image, context);
+    return policy === 'Orphan' ? this.#orphan(marked, context) : this.#remove(marked, context);
   };
 
   /** Whether no object refers to the image, according to lists from etcd. */
   async #isUnreferenced(image: VMDiskImage, { signal }: ReconcileContext<VMDiskImage>): Promise<boolean> {
-    const { caches } = this.#options;
-    const isReferenced = () => countReferences(usersOf(image, caches)).count > 0;
+    const { caches, limits } = this.#options;
+    const isReferenced = () => countReferences(usersOf(image, caches, limits)).count > 0;
     if (isReferenced()) return false; // the lists are needed only to prove the opposite
     const unlistable = await refreshUsers(caches, signal);
     if (unlistable.length > 0)
@@ -96,34 +96,38 @@ export class ImageFinalizer {
   }
 
   /**
-   * Stores that the deletion of the data begins, after two checks of the references. Both writes carry the resourceVersion, so they
+   * Stores that the deletion begins, after two checks of the references. Both writes carry the resourceVersion, so they
    * prove that the image was current. What is missing from the caches proves nothing: a user may have deleted a child.
    * @returns undefined if an object refers to the image
    */
-  async #mark(image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<VMDiskImage | undefined> {
+  async #mark(
+    image: VMDiskImage,
+    message: string,
+    context: ReconcileContext<VMDiskImage>,
+  ): Promise<VMDiskImage | undefined> {
     if (image.status?.deletionStartedAt !== undefined) return image;
-    if (!(await this.#isUnreferenced(image, context)))
-      return (await isNamespaceTerminating(image, context.client))
-        ? this.#override(image, context)
-        : undefined;
-    const message = 'Deleting the snapshots and the disk of the image';
+    if (!(await this.#isUnreferenced(image, context))) return this.#override(image, context);
     const { status } = deleting(image, { state: 'progressing', message }, context.now());
     const marked = await context.setStatus(image, { ...status, phase: 'Deleting' });
-    if (!(await this.#isUnreferenced(marked, context))) return undefined;
+    if (!(await this.#isUnreferenced(marked, context))) return this.#override(marked, context);
     const deletionStartedAt = timeOf(context.now());
     return context.setStatus(marked, { ...marked.status, deletionStartedAt });
   }
 
   /**
-   * Begins the deletion of a referenced image whose namespace is being deleted. The namespace controller deletes its data in any case,
-   * so the image would only keep the namespace from being deleted.
+   * Begins the deletion of a referenced image whose data Kubernetes deletes in any case. Without data, the image would only block the
+   * deletion of its namespace, or VirtualMachines that create it again.
+   * @returns undefined if the data can be kept
    */
-  #override(
+  async #override(
     image: VMDiskImage,
-    { setStatus, event, now }: ReconcileContext<VMDiskImage>,
-  ): Promise<VMDiskImage> {
-    const users = listReferrers(countReferences(usersOf(image, this.#options.caches)), NAMED_REFERRERS);
-    const message = `Deleting the image, because its namespace is being deleted, although it is used by ${users}`;
+    { client, setStatus, event, now }: ReconcileContext<VMDiskImage>,
+  ): Promise<VMDiskImage | undefined> {
+    const cause = await overrideCause(image, client);
+    if (cause === undefined) return undefined;
+    const { caches, limits } = this.#options;
+    const users = listReferrers(countReferences(usersOf(image, caches, limits)), NAMED_REFERRERS);
+    const message = `Deleting the image, because ${cause}, although it is used by ${users}`;
     event(image, { type: 'Warning', reason: 'DeletedInUse', note: message });
     const { status } = deleting(image, { state: 'progressing', message }, now());
     return setStatus(image, { ...status, phase: 'Deleting', deletionStartedAt: timeOf(now()) });
@@ -141,7 +145,7 @@ export class ImageFinalizer {
         await deleteChild(child, image, DELETED, context, caches);
     const claims = claimsOf(image, caches).map(claimText);
     const cached = [...children().map(nameOf), ...claims];
-    const remaining = cached.length > 0 ? cached : await unseenClaim(image, client);
+    const remaining = cached.length > 0 ? cached : await unseenClaim(image, caches, client);
     if (remaining.length > 0) {
       const message = `Waiting until these objects are deleted: ${remaining.join(', ')}`;
       await setStatus(image, deleting(image, { state: 'progressing', message }, now()).status);
@@ -177,30 +181,31 @@ export class ImageFinalizer {
 
   /** Keeps a referenced image usable while it waits for its deletion. */
   async #maintain(found: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const { caches, reconcile } = this.#options;
     const newest = context.cache(VMDiskImage).get(context.key); // this reconcile may have stored the phase Deleting
     const image = newest !== undefined && newest.metadata.uid === found.metadata.uid ? newest : found;
-    // What is created would be deleted again at once, and every import costs money.
-    if (image.metadata.finalizers?.includes(FOREGROUND)) {
-      const users = usersOf(image, caches);
-      await context.setStatus(image, withReferences(image, { users }, context.now()).status);
-      return requeueAfter(REFERENCED_MS);
-    }
-    const result = await reconcile(image, context);
+    const result = await this.#options.reconcile(image, context);
     return requeueAfter(Math.min(result?.requeueAfterMs ?? REFERENCED_MS, REFERENCED_MS));
   }
 }
 
+/** Returns why Kubernetes deletes the data of an image, whether or not it is in use; undefined if it does not. */
+async function overrideCause(image: VMDiskImage, client: Pick<Client, 'get'>): Promise<string | undefined> {
+  if (image.metadata.finalizers?.includes(FOREGROUND))
+    return 'its deletion in the foreground deletes its data';
+  return (await isNamespaceTerminating(image, client)) ? 'its namespace is being deleted' : undefined;
+}
+
 /** Returns the claim of the image's disk if it exists although the watch of claims has not delivered it yet. */
 async function unseenClaim(
-  { metadata: { namespace }, status }: VMDiskImage,
+  image: VMDiskImage,
+  caches: Caches,
   client: Pick<Client, 'get'>,
 ): Promise<readonly string[]> {
+  const { metadata, status } = image;
   if (status?.dataVolume === undefined) return [];
-  const claim = await ignoreNotFound(
-    client.get(PersistentVolumeClaim, { namespace, name: status.dataVolume }),
-  );
-  return claim === undefined || controllerOf(claim) === undefined ? [] : [claimText(claim)];
+  const ref = { namespace: metadata.namespace, name: status.dataVolume };
+  const claim = await ignoreNotFound(client.get(PersistentVolumeClaim, ref));
+  return claim === undefined || !isDeletedWith(image, claim, caches) ? [] : [claimText(claim)];
 }
 
 function claimText({ metadata }: PersistentVolumeClaim): string {

@@ -11,7 +11,7 @@ import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import type { Child } from './cleanup.ts';
 import { rejectionOf } from './errors.ts';
 import type { ImageMetrics } from './metrics.ts';
-import type { Observed } from './observe.ts';
+import type { ImageLimits, Observed } from './observe.ts';
 import type { Action } from './plan.ts';
 import { countReferences, refreshUsers, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
@@ -27,6 +27,7 @@ const CREATE_SNAPSHOT = {
 export interface ExecutorOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
+  readonly limits: ImageLimits;
   readonly metrics: ImageMetrics;
 }
 
@@ -75,10 +76,10 @@ export class Executor {
     image: VMDiskImage,
     { client, event, signal, log }: ReconcileContext<VMDiskImage>,
   ): Promise<Result> {
-    const { caches, metrics } = this.#options;
+    const { caches, limits, metrics } = this.#options;
     const unlistable = await refreshUsers(caches, signal);
     if (unlistable.length > 0) return 'wait';
-    if (countReferences(usersOf(image, caches)).count > 0) return {};
+    if (countReferences(usersOf(image, caches, limits)).count > 0) return {};
     const { uid, resourceVersion } = image.metadata;
     await ignoreNotFound(client.delete(VMDiskImage, image.metadata, { uid, resourceVersion }));
     const reason = 'no object refers to the image';

@@ -33,7 +33,7 @@ import { VMDiskImage } from './resource.ts';
 import { isReadyToUse } from './snapshots.ts';
 
 /** Settings that decide about an image. */
-export type ImageLimits = Pick<KubevirtSettings, 'syncs' | 'pruneAfterMs'>;
+export type ImageLimits = Pick<KubevirtSettings, 'syncs' | 'pruneAfterMs' | 'imageNamespaces'>;
 
 /** State of the cluster that the plan for an image is based on. */
 export interface Observed {
@@ -101,13 +101,23 @@ export function clonedImages(clone: DataVolume | DataSource, caches: Caches): re
   return [...new Set([...imagesWithPrefix(clonedPrefix(clone), caches), ...owning])];
 }
 
-/**
- * Returns the claims of all DataVolumes of an image, also of those that are gone. A claim without a controller is not one of them:
- * a user has deleted its DataVolume with `--cascade=orphan`, so the garbage collector keeps it.
- */
+/** Returns the claims of all DataVolumes of an image, also of those that are gone, that are deleted with the image. */
 export function claimsOf(image: VMDiskImage, caches: Caches): readonly PersistentVolumeClaim[] {
   const claims = caches.get(PersistentVolumeClaim).byIndex(BY_PREFIX, prefixKey(image));
-  return [...claims].filter((claim) => controllerOf(claim) !== undefined);
+  return [...claims].filter((claim) => isDeletedWith(image, claim, caches));
+}
+
+/**
+ * Whether the garbage collector deletes a claim once the DataVolumes of the image are gone. It keeps a claim without a controller,
+ * whose DataVolume a user has deleted with `--cascade=orphan`, and one whose DataVolume it has taken from the image, because a user
+ * has deleted the image with `--cascade=orphan`.
+ */
+export function isDeletedWith(image: VMDiskImage, claim: PersistentVolumeClaim, caches: Caches): boolean {
+  const owner = controllerOf(claim);
+  if (owner === undefined) return false;
+  const { namespace } = claim.metadata;
+  const volume = caches.get(DataVolume).get({ namespace, name: owner.name });
+  return volume?.metadata.uid !== owner.uid || isOwnedBy(volume, image);
 }
 
 /** Returns all children of an image in the caches. An object in another namespace cannot belong to it, whatever it says. */
@@ -178,7 +188,7 @@ export async function observe(
       snapshots: cached.filter(isEarlier),
     },
     lastAttempt: Math.max(number, ...[...volumes, ...cached].map((child) => attemptOf(image, child))),
-    users: usersOf(image, caches),
+    users: usersOf(image, caches, known.limits),
     storageClass: storageClassProblem(image, caches),
   };
 }

@@ -20,6 +20,7 @@ const SPEC: ImageSpec = {
   diskSize: '10Gi',
 };
 const limits = {
+  imageNamespaces: [],
   pruneAfterMs: 24 * HOUR,
   syncs: {
     concurrency: 10,

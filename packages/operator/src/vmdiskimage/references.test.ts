@@ -22,7 +22,10 @@ const LONG = 'x'.repeat(50);
 /** Images with the same names in two namespaces, and with names that have the same beginning after the cut. */
 const IMAGES: readonly VMDiskImage[] = NAMESPACES.flatMap((namespace, place) =>
   ['win', 'win-1', `${LONG}1`, `${LONG}2`].map((name, index) => ({
-    metadata: { namespace, name, uid: `${place}${index}345678-aaaa` },
+    metadata: {
+      ...{ namespace, name, uid: `${place}${index}345678-aaaa` },
+      ...(name === 'win-1' && { annotations: { 'vmwright.dev/shared-with': NAMESPACES.join(', ') } }),
+    },
     spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
   })),
 );
@@ -69,7 +72,10 @@ test('the references by index equal a recount of all objects, after any history'
         show(caches.get(DataVolume), state.volumes);
         show(caches.get(DataSource), state.sources);
         for (const image of IMAGES)
-          expect(countReferences(usersOf(image, caches)).referrers).toEqual(recount(image, state));
+          for (const allowed of [[], ['a'], ['*']])
+            expect(countReferences(usersOf(image, caches, { imageNamespaces: allowed })).referrers).toEqual(
+              recount(image, state, allowed),
+            );
       }
     }),
     { numRuns: 60 },
@@ -84,12 +90,18 @@ function show<T extends KubeObject>(cache: ObjectCache<T>, objects: ReadonlyMap<
 }
 
 /** Counts from all objects, without indexes and without the functions under test. */
-function recount(image: VMDiskImage, { machines, volumes, sources }: State): readonly string[] {
-  const { namespace, name, uid = '' } = image.metadata;
+function recount(
+  image: VMDiskImage,
+  { machines, volumes, sources }: State,
+  allowed: readonly string[],
+): readonly string[] {
+  const { namespace, name, uid = '', annotations } = image.metadata;
+  const isShared = allowed.includes('*') || allowed.includes(namespace ?? '') || annotations !== undefined;
   const used = [...machines].filter(
     ([, { metadata, spec }]) =>
       spec.vmDiskImageRef.name === name &&
-      (spec.vmDiskImageRef.namespace ?? metadata.namespace) === namespace,
+      (spec.vmDiskImageRef.namespace ?? metadata.namespace) === namespace &&
+      (metadata.namespace === namespace || isShared),
   );
   const owners = used.map(([, { metadata }]) => metadata.uid);
   const cloned = [...volumes].filter(([, { metadata, spec }]) => {

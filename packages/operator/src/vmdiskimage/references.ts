@@ -2,6 +2,7 @@ import { type Caches, type KubeObject, keyOf, type ObjectCache, type ObjectRef }
 import { clonesThrough, indexDataSources, machineUid } from '../kubevirt/clones.ts';
 import { DataSource, DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
 import { indexOwners, ownedIn } from '../kubevirt/owner-index.ts';
+import { type ImageAccessSettings, mayUseImage } from '../virtualmachine/image-access.ts';
 import { IMAGE_INDEX, indexByImage } from '../virtualmachine/image-ref.ts';
 import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { ADOPTED, attemptOf, clonedPrefix, prefixKey } from './identity.ts';
@@ -14,7 +15,7 @@ const CLONES_BY_SOURCE = 'cloned-source';
 
 /** Objects that use an image. */
 export interface Users {
-  /** VirtualMachines that name the image, also while they are terminating. */
+  /** VirtualMachines that name the image and may use it, also while they are terminating. */
   readonly machines: readonly VirtualMachine[];
   /** DataVolumes that clone a snapshot or the claim of the image, directly or through a DataSource, whoever created them. */
   readonly clones: readonly DataVolume[];
@@ -40,10 +41,18 @@ export function indexUsers(caches: Caches): void {
   caches.get(DataSource).addIndex(CLONES_BY_IMAGE, prefixes);
 }
 
-/** Returns the cached objects that use an image. */
-export function usersOf(image: VMDiskImage, caches: Caches): Users {
+/**
+ * Returns the cached objects that use an image. A VirtualMachine that may not use it is none of them: it would keep the image from
+ * being deleted although its author has no rights in the namespace of the image.
+ */
+export function usersOf(
+  image: VMDiskImage,
+  caches: Caches,
+  settings: Pick<ImageAccessSettings, 'imageNamespaces'>,
+): Users {
+  const named = [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))];
   return {
-    machines: [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))],
+    machines: named.filter((machine) => mayUseImage(machine, image, settings)),
     clones: [
       ...clonesOf(image, caches.get(DataVolume), caches),
       ...clonesOf(image, caches.get(DataSource), caches).flatMap((source) => clonesThrough(source, caches)),

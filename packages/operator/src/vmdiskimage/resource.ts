@@ -196,7 +196,7 @@ const status = object(
     references: optional(
       integer({
         description:
-          'Number of VirtualMachines that name the image, and of other DataVolumes that clone one of its snapshots. An image with references is not deleted.',
+          'Number of VirtualMachines that name the image and may use it, and of other DataVolumes that clone one of its snapshots. An image with references is not deleted.',
       }),
     ),
     referencedBy: optional(

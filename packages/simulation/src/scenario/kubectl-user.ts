@@ -39,6 +39,19 @@ export class KubectlUser<T extends KubeObject> {
     this.run(`deletes ${label}`, () => this.client.delete(this.#kind, ref));
   }
 
+  /**
+   * Deletes an object with `--cascade=foreground` or `--cascade=orphan`. The webhook rejects `foreground` with the deletion policy
+   * Orphan; the model has no webhooks, so this user does not try it.
+   */
+  cascade(ref: Ref, label: string, cascade: 'foreground' | 'orphan'): void {
+    this.run(`deletes ${label} with --cascade=${cascade}`, async () => {
+      const { uid, annotations } = (await this.client.get(this.#kind, ref)).metadata;
+      if (cascade === 'foreground' && annotations?.[DELETION_POLICY] === 'Orphan') return;
+      const propagation = cascade === 'foreground' ? 'Foreground' : 'Orphan';
+      await this.client.delete(this.#kind, ref, { uid, propagation });
+    });
+  }
+
   annotate(ref: Ref, label: string, annotation: string, value: string | null): void {
     const patch = { metadata: { annotations: { [annotation]: value } } };
     this.run(`annotates ${label} with ${annotation}: ${value}`, () =>

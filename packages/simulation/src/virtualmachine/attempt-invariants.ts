@@ -33,8 +33,8 @@ interface Attempt {
 const ROUNDING_MS = 1_000;
 
 /**
- * An attempt fails only because its import or snapshot failed or vanished, the user changed the image, or its time is over. The
- * time starts with the attempt, not with the queue.
+ * An attempt fails only because its import or snapshot failed or vanished or was orphaned, the user changed the image, or its time is
+ * over. The time starts with the attempt, not with the queue.
  */
 export const attemptsFailForAReason: Invariant = {
   name: 'an attempt fails only for a reason',
@@ -56,6 +56,9 @@ export const attemptsFailForAReason: Invariant = {
       const kind = [Volume, Claim, Snapshot].find((each) => isOf(resource, each));
       const attempt = kind && attempts.get(imageUidOf(server, object) ?? '');
       if (attempt !== undefined) attempt.problem ??= problemOf(object, after === undefined);
+      const owner = before && controllerOf(before.object);
+      const orphaned = owner !== controllerOf(object) ? attempts.get(owner ?? '') : undefined;
+      if (orphaned !== undefined) orphaned.problem ??= 'a child was orphaned (--cascade=orphan)';
     });
     onChange(server, VMDiskImage, (before, after) => {
       if (after === undefined) return;

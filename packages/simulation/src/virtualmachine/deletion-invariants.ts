@@ -1,9 +1,18 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
+import { ORPHAN } from '../apiserver/deletes.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Claim, Instance, Machine, Secret, Snapshot, Volume } from '../kubevirt/kinds.ts';
-import { byUid, controllerOf, isTerminating, keyOf, onChange } from '../scenario/stored-objects.ts';
-import { isOrphaned } from './objects.ts';
+import {
+  byUid,
+  controllerOf,
+  isTerminating,
+  keyOf,
+  onChange,
+  phaseIn,
+  textAt,
+} from '../scenario/stored-objects.ts';
+import { isOrphaned, snapshotsIn } from './objects.ts';
 import { onOperatorDelete } from './operator-writes.ts';
 
 /** Children are deleted in order: the disk stays until KubeVirt has removed the machine. */
@@ -20,8 +29,9 @@ export const machineDeletedFirst: Invariant = {
 };
 
 /**
- * An image or a machine is removed only when its children, and their children, are gone. A child that was created after the
- * deletion was requested came with a late request; the garbage collector removes it.
+ * An image or a machine is removed only when its children, and their children, are gone; if they are to be kept, only when its
+ * children do not name it as their owner any more. A child that was created after the deletion was requested came with a late
+ * request; the garbage collector removes it.
  */
 export const childrenDeletedFirst: Invariant = {
   name: 'children are deleted before their object',
@@ -34,12 +44,47 @@ export const childrenDeletedFirst: Invariant = {
       });
     for (const kind of [VirtualMachine, VMDiskImage])
       onChange(truth.server, kind, (before, after) => {
-        if (before === undefined || after !== undefined || isOrphaned(before)) return;
+        if (before === undefined || after !== undefined) return;
         // The operator reads claims from its cache. One that a stalled watch did not show is left to the garbage collector.
         const isStalled = truth.simulation.counts.of('stream stalled') > 0;
         for (const child of descendantsOf(truth, before.metadata.uid, owners))
-          if (!(isStalled && child.kind === Claim.kind) && !isLate(child, before))
-            violated(`${keyOf(before)} is gone, but ${child.kind} ${keyOf(child)} exists`);
+          if (!(isStalled && child.kind === Claim.kind) && !isLate(child, before) && !isKept(child, before))
+            violated(`${keyOf(before)} is gone, but its ${child.kind} ${keyOf(child)} exists`);
+      });
+  },
+};
+
+/** Whether a descendant of an orphaned object stays with its own owner, such as the claim of a DataVolume. */
+function isKept(child: StoredObject, owner: StoredObject): boolean {
+  return isOrphaned(owner) && controllerOf(child) !== owner.metadata.uid;
+}
+
+/**
+ * The operator does not delete what `--cascade=orphan` keeps: the children that the status of an object names when its deletion is
+ * requested. An image that is still referenced is maintained until its phase is Deleting.
+ */
+export const orphansAreKept: Invariant = {
+  name: 'orphans are kept',
+  watch: (truth, violated) => {
+    const owners = new Map<string, string>();
+    for (const kind of [VirtualMachine, VMDiskImage])
+      onChange(truth.server, kind, (before, after) => {
+        const { uid = '', finalizers = [] } = after?.metadata ?? {};
+        if (after === undefined || !finalizers.includes(ORPHAN)) return;
+        if (before?.metadata.finalizers?.includes(ORPHAN)) return;
+        const named = [textAt(after, 'status', 'dataVolume'), ...snapshotsIn(after)];
+        for (const childKind of [Machine, Volume, Snapshot, Secret])
+          for (const { kind: ofChild, metadata } of truth.server.objects(childKind))
+            if (metadata.ownerReferences?.some((each) => each.uid === uid))
+              if (named.includes(metadata.name) || ofChild === Machine.kind || ofChild === Secret.kind)
+                owners.set(metadata.uid ?? '', uid);
+      });
+    for (const kind of [Machine, Volume, Snapshot, Secret])
+      onOperatorDelete(truth, kind, (child) => {
+        const owner = owners.get(child.metadata.uid ?? '');
+        const image = byUid(truth.server, VMDiskImage, owner);
+        const isMaintained = image !== undefined && phaseIn(image) !== 'Deleting';
+        if (owner !== undefined && !isMaintained) violated(`${child.kind} ${keyOf(child)} is deleted`);
       });
   },
 };

@@ -10,6 +10,7 @@ import {
   isOf,
   isTerminating,
   keyOf,
+  listAt,
   onChange,
   phaseIn,
   textAt,
@@ -45,6 +46,26 @@ export const oneOfEach: Invariant = {
           .toArray();
         if (live.length > 1) violated(`${uid} has ${live.join(' and ')}`);
       });
+  },
+};
+
+/** Two machines with the same address on one network do not both run once the faults have stopped. */
+export const oneAddressEach: Invariant = {
+  name: 'one machine per address',
+  healed: function* ({ server }) {
+    const holders = new Map<string, string>();
+    for (const machine of server.objects(VirtualMachine)) {
+      const { namespace, name } = machine.metadata;
+      const child = find(server, Machine, namespace, name);
+      if (child === undefined || controllerOf(child) !== machine.metadata.uid) continue;
+      if (textAt(child, 'spec', 'runStrategy') === 'Halted') continue;
+      for (const each of listAt(machine, 'spec', 'interfaces')) {
+        const address = `${textAt(each, 'network')} ${textAt(each, 'ipAddress')}`;
+        const holder = holders.get(address);
+        if (holder !== undefined) yield `${keyOf(machine)} and ${holder} run with ${address}`;
+        holders.set(address, keyOf(machine));
+      }
+    }
   },
 };
 

@@ -33,7 +33,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'data is deleted before the second list',
     file: `${IMAGE}/deletion.ts`,
-    find: 'if (!(await this.#isUnreferenced(marked, context))) return undefined;',
+    find: 'if (!(await this.#isUnreferenced(marked, context))) return this.#override(marked, context);',
     replace: '',
     why: 'a machine may be created between the first list and the phase Deleting',
     scenario,
@@ -44,6 +44,30 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     find: 'if (remaining.length > 0) {',
     replace: 'if (remaining.length < 0) {',
     why: 'the finalizer stays until the data is gone',
+    scenario,
+  },
+  {
+    name: 'claim of an orphaned DataVolume is waited for',
+    file: `${IMAGE}/observe.ts`,
+    find: 'return volume?.metadata.uid !== owner.uid || isOwnedBy(volume, image);',
+    replace: 'return volume === undefined || isOwnedBy(volume, image) || volume.metadata.uid === owner.uid;',
+    why: 'the garbage collector may have removed its finalizer before the operator saw it',
+    scenario,
+  },
+  {
+    name: 'child is deleted although it was orphaned since',
+    file: `${IMAGE}/executor.ts`,
+    find: "await client.delete(kind, metadata, { uid, resourceVersion, propagation: 'Background' });",
+    replace: "await client.delete(kind, metadata, { uid, propagation: 'Background' }); void resourceVersion;",
+    why: 'the garbage collector may have removed the owner reference since the child was cached',
+    scenario,
+  },
+  {
+    name: 'machine keeps running with the address of another one',
+    file: `${MACHINE}/plan.ts`,
+    find: 'return machine === undefined ? [] : applyMachine(machine, wanted);',
+    replace: 'return machine === undefined || wanted !== undefined ? [] : applyMachine(machine, wanted);',
+    why: 'two machines with one address disturb each other',
     scenario,
   },
   {
@@ -73,9 +97,9 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'reference of a terminating machine is dropped',
     file: `${IMAGE}/references.ts`,
-    find: 'machines: [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))],',
+    find: 'machines: named.filter((machine) => mayUseImage(machine, image, settings)),',
     replace:
-      'machines: [...caches.get(VirtualMachine).byIndex(IMAGE_INDEX, keyOf(image.metadata))].filter(({ metadata }) => metadata.deletionTimestamp === undefined),',
+      'machines: named.filter((machine) => mayUseImage(machine, image, settings) && machine.metadata.deletionTimestamp === undefined),',
     why: 'a machine uses its image until it is gone',
     scenario,
   },

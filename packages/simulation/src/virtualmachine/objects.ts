@@ -1,5 +1,6 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import type { ApiServer } from '../apiserver/api-server.ts';
+import { ORPHAN } from '../apiserver/deletes.ts';
 import type { FieldError } from '../apiserver/errors.ts';
 import { fieldAt, same } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
@@ -40,8 +41,11 @@ export function snapshotsIn(image: StoredObject): readonly string[] {
   return listAt(image, 'status', 'snapshots').map((each) => textAt(each, 'name') ?? '');
 }
 
+/** Whether a deletion keeps the children of an object: by its deletion policy, or because of `--cascade=orphan`. */
 export function isOrphaned({ metadata }: StoredObject): boolean {
-  return metadata.annotations?.[DELETION_POLICY] === 'Orphan';
+  return (
+    metadata.annotations?.[DELETION_POLICY] === 'Orphan' || metadata.finalizers?.includes(ORPHAN) === true
+  );
 }
 
 /** Returns the UIDs of the images that hold a sync slot. */

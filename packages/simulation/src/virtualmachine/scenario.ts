@@ -20,7 +20,7 @@ import type { Simulation } from '../world/simulation.ts';
 import { attemptsFailForAReason } from './attempt-invariants.ts';
 import { BACKEND_FAULTS, Backends } from './backends.ts';
 import { CRITICAL_MOMENTS, countCriticalMoments } from './critical-moments.ts';
-import { childrenDeletedFirst, machineDeletedFirst } from './deletion-invariants.ts';
+import { childrenDeletedFirst, machineDeletedFirst, orphansAreKept } from './deletion-invariants.ts';
 import { Foreign } from './foreign.ts';
 import {
   dataKeptWhileReferenced,
@@ -34,6 +34,7 @@ import {
 } from './image-invariants.ts';
 import {
   choiceStoredFirst,
+  oneAddressEach,
   oneOfEach,
   passwordStaysSecret,
   restartsBackOff,
@@ -176,6 +177,8 @@ function invariantsOf(limit: number, foreign: Foreign, references: References): 
     choiceStoredFirst,
     machineDeletedFirst,
     childrenDeletedFirst,
+    orphansAreKept,
+    oneAddressEach,
     restartsBackOff,
     foreign.invariant,
     observedGenerationNeverGoesBack,

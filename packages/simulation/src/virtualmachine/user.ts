@@ -32,14 +32,21 @@ export const PASSWORD = 'the-password-of-the-user';
 /** Secret of a user with a password. */
 export const PASSWORDS: Ref = { namespace: 'red', name: 'passwords' };
 
+/** Interfaces of several machines: they have the same address, which only one of them may keep. */
+const INTERFACES = [{ network: 'red/lan', ipAddress: '10.10.0.7/24' }];
 const PASSWORD_ONE_IN = 8;
+const CASCADES = ['foreground', 'orphan'] as const;
 
 export const USER_ACTIONS = [
   'a machine was created without a template',
   'a machine was changed',
   'a machine was orphaned',
+  'a machine was deleted with --cascade=foreground',
+  'a machine was deleted with --cascade=orphan',
   'an image was deleted by a user',
   'an image was orphaned',
+  'an image was deleted with --cascade=foreground',
+  'an image was deleted with --cascade=orphan',
   'an image was paused',
   'the source of an image was changed',
   'an image was retried by a user',
@@ -87,7 +94,11 @@ export class User {
       at(() => this.#machines.annotate(ref, nameOf(ref), PAUSED, null));
     }
     if (!choices.oneIn(2)) return;
-    at(() => (choices.oneIn(6) ? this.#orphan(ref) : this.delete(ref)));
+    at(() => {
+      if (choices.oneIn(6)) this.#orphan(ref);
+      else if (choices.oneIn(4)) this.#cascade(ref);
+      else this.delete(ref);
+    });
     if (choices.oneIn(2)) at(() => this.create(ref, choices.one(IMAGES)));
   }
 
@@ -98,6 +109,7 @@ export class User {
     if (choices.oneIn(3)) at(() => this.createImage(ref));
     if (choices.oneIn(4)) at(() => this.deleteImage(ref));
     if (choices.oneIn(12)) at(() => this.#orphanImage(ref));
+    if (choices.oneIn(8)) at(() => this.#cascadeImage(ref));
     if (choices.oneIn(6)) at(() => this.retry(ref));
     if (choices.oneIn(8)) at(() => this.#changeSource(ref));
     if (choices.oneIn(8)) {
@@ -126,7 +138,7 @@ export class User {
     this.#createMachine(ref, image, template, {
       ...(choices.oneIn(4) && { ignoreOnDeploy: true }),
       ...(choices.oneIn(4) && { updatePolicy: 'Restart' }),
-      ...(choices.oneIn(4) && { interfaces: [{ network: 'red/lan', ipAddress: '10.10.0.7/24' }] }),
+      ...(choices.oneIn(4) && { interfaces: INTERFACES }),
     });
   }
 
@@ -227,6 +239,7 @@ export class User {
       { resources: { diskSize: '20Gi' } },
       { ignoreOnDeploy: true },
       { ignoreOnDeploy: null },
+      { interfaces: INTERFACES },
     ]);
     this.#machines.run(`changes ${nameOf(ref)}: ${JSON.stringify(spec)}`, () =>
       this.#machines.client.mergePatch(VirtualMachine, ref, { spec }),
@@ -249,6 +262,18 @@ export class User {
   #orphanImage(ref: Ref): void {
     this.#count('an image was orphaned');
     this.#images.orphan(ref, nameOf(ref));
+  }
+
+  #cascade(ref: Ref): void {
+    const cascade = this.#simulation.choices.one(CASCADES);
+    this.#count(`a machine was deleted with --cascade=${cascade}`);
+    this.#machines.cascade(ref, nameOf(ref), cascade);
+  }
+
+  #cascadeImage(ref: Ref): void {
+    const cascade = this.#simulation.choices.one(CASCADES);
+    this.#count(`an image was deleted with --cascade=${cascade}`);
+    this.#images.cascade(ref, `the image ${nameOf(ref)}`, cascade);
   }
 
   #pauseImage(ref: Ref): void {
