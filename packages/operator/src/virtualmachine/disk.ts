@@ -91,7 +91,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
 function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
   const where = keyOf(claim.metadata);
   // The garbage collector deletes the claim of a DataVolume that was deleted without this option.
-  const wait = (reason: string, message: string): DiskPlan => ({
+  const wait = (reason: VirtualMachineReason, message: string): DiskPlan => ({
     ...lost({ phase: 'Provisioning', reason, message }),
     requeueAfterMs: CLAIM_MS,
   });
