@@ -21,7 +21,7 @@ import { SYSTEM } from './installed.ts';
 import { VMS } from './with-cloud.ts';
 import { GROUPS } from './with-vcenter.ts';
 
-/* Installs what users install, with the commands of docs/install.md, on one control plane after the other test. */
+/* Installs what users install, with the commands of docs/install.md. The tests share a control plane and build on each other. */
 
 const PAGE = page('install.md');
 /** The chart as it was first published. */
@@ -153,6 +153,14 @@ describe('with kustomize', () => {
     await cluster.api.create(GROUPS, groupNamed('group'));
     const old = await cluster.api.get(`${GROUPS.replace('v1beta1', 'v1alpha1')}/group`);
     expect(old.apiVersion).toBe('vm.codeconnect.vmworld.com/v1alpha1');
+  });
+
+  test('the second replica takes over when the leader is killed', async () => {
+    const leader = operator;
+    operator = await startOperator();
+    await leader.kill();
+    await create('second');
+    await running('second');
   });
 
   test('uninstalling in the documented order leaves no machine, object or finalizer behind', async () => {
