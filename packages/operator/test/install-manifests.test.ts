@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { CONTROLLERS } from '../src/settings/controllers.ts';
@@ -72,6 +73,14 @@ function withoutEmptyMetadata(value: unknown): unknown {
     ),
   );
 }
+
+test.each(
+  globSync('config/**/kustomization.yaml', { cwd: ROOT })
+    .map((file) => dirname(file).slice('config/'.length))
+    .filter((folder) => folder !== 'certmanager'), // a component, which is part of overlays/all
+)('kubectl kustomize accepts config/%s', async (folder) => {
+  expect(await kustomized(folder)).not.toEqual([]);
+});
 
 describe('the roles', () => {
   test('have no wildcards', async () => {

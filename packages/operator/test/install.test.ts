@@ -17,21 +17,16 @@ import {
 } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { page, ROOT, sectionOf, wordsOf } from './doc-commands.ts';
-import { SYSTEM } from './installed.ts';
+import { QUICK_ELECTION, SYSTEM } from './installed.ts';
 import { VMS } from './with-cloud.ts';
 import { GROUPS } from './with-vcenter.ts';
 
-/* Installs what users install, with the commands of docs/install.md, on one control plane after the other test. */
+/* Installs what users install, with the commands of docs/install.md. The tests share a control plane and build on each other. */
 
 const PAGE = page('install.md');
-/** The chart as it was first published. */
+/** Version 0.1.0 of the chart. Its CRD of VMs lacks the column `Message`. */
 const FIRST_CHART = fileURLToPath(new URL('fixtures/vmwright-0.1.0.tgz', import.meta.url));
-const QUICK = [
-  '--vm-refresh=1s',
-  '--leader-elect-lease-duration=3s',
-  '--leader-elect-renew-deadline=2s',
-  '--leader-elect-retry-period=300ms',
-];
+const QUICK = [...QUICK_ELECTION, '--vm-refresh=1s'];
 
 const stack = new AsyncDisposableStack();
 let cluster: Cluster;
@@ -56,10 +51,10 @@ afterAll(() => stack.disposeAsync());
 /** Runs a command of the documentation. */
 async function execute(line: string): Promise<string> {
   const command = line.replace('an-api-key', cloud.apiKey).replace('https://cloud.example:8480', cloud.url);
-  const [program, ...args] = wordsOf(command.replace(/\b(?=(config|charts)\/)/g, ROOT));
+  const [program, ...args] = wordsOf(command.replace(/(?<=\s)(?=(config|charts)\/)/g, ROOT));
   if (program === 'kubectl') return (await cluster.kubectl(args)).stdout;
-  const env = { ...process.env, KUBECONFIG: cluster.kubeconfig };
-  return (await run(program === 'helm' ? helm : `unknown program ${program}`, args, { env })).stdout;
+  if (program !== 'helm') throw new Error(`the test does not know the program of "${line}"`);
+  return (await run(helm, args, { env: { ...process.env, KUBECONFIG: cluster.kubeconfig } })).stdout;
 }
 
 /** Runs the commands of a section of docs/install.md, or some of them. */
@@ -153,6 +148,14 @@ describe('with kustomize', () => {
     await cluster.api.create(GROUPS, groupNamed('group'));
     const old = await cluster.api.get(`${GROUPS.replace('v1beta1', 'v1alpha1')}/group`);
     expect(old.apiVersion).toBe('vm.codeconnect.vmworld.com/v1alpha1');
+  });
+
+  test('the second replica takes over when the leader is killed', async () => {
+    const leader = operator;
+    operator = await startOperator();
+    await leader.kill();
+    await create('second');
+    await running('second');
   });
 
   test('uninstalling in the documented order leaves no machine, object or finalizer behind', async () => {

@@ -114,6 +114,31 @@ describe('rules', () => {
   });
 });
 
+test('permissions of a controller with a role are in roles of their own', () => {
+  const objects = rbacOf({
+    name: 'noter',
+    namespace: 'system',
+    controllers: [
+      { for: Note, role: 'notes', ownPermissions: [{ kind: ConfigMap, verbs: ['get'], names: ['state'] }] },
+      { for: Node },
+    ],
+    jobs: [{ reads: [Secret], role: 'notes' }],
+    election: { name: 'noter' },
+  });
+  const resourcesOf = (name: string) =>
+    objects.flatMap((each) =>
+      'rules' in each && each.metadata.name === name
+        ? each.rules.flatMap((rule) => ('resources' in rule ? rule.resources : []))
+        : [],
+    );
+  expect(resourcesOf('noter')).toEqual(['nodes', 'events']);
+  expect(resourcesOf('noter-own')).toEqual(['leases', 'leases']);
+  expect(resourcesOf('noter-notes')).toEqual(['secrets', 'events', 'notes', 'notes/status']);
+  expect(resourcesOf('noter-notes-own')).toEqual(['configmaps']);
+  const bindings = objects.flatMap((each) => ('roleRef' in each ? [each.roleRef.name] : []));
+  expect(bindings).toEqual(['noter', 'noter-own', 'noter-notes', 'noter-notes-own']);
+});
+
 onCluster(
   'the generated roles allow what a program declares and nothing else',
   async ({ cluster, namespace }) => {
