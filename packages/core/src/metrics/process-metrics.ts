@@ -52,10 +52,8 @@ export function processMetrics(
     heapUsed.set(memory.heapUsed);
     external.set(memory.external);
   });
-  if (openFiles() !== undefined) {
-    const files = gauge('process_open_fds', 'Number of open file descriptors');
-    registry.beforeText(() => files.set(openFiles() ?? 0));
-  }
+  const files = gauge('process_open_fds', 'Number of open file descriptors; NaN where /proc does not exist');
+  registry.beforeText(() => files.set(openFiles() ?? Number.NaN));
   if (eventLoop) eventLoopMetrics(registry);
 }
 

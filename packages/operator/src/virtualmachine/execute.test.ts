@@ -1,5 +1,12 @@
-import { AlreadyExistsError, silentLogger } from '@vmwright/runtime';
-import { expect, test } from 'vitest';
+import {
+  AlreadyExistsError,
+  ConflictError,
+  collectingLogger,
+  NotFoundError,
+  silentLogger,
+} from '@vmwright/runtime';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Action } from './actions.ts';
 import { execute } from './execute.ts';
 
 const vm = {
@@ -17,5 +24,51 @@ test('an image that another VirtualMachine created at the same time is accepted 
   const image = { metadata: { namespace: 'work', name: 'base' }, spec };
   const event = { type: 'Normal', reason: 'ImageCreated', note: '' } as const;
   const client = { create, apply: unused, mergePatch: unused, delete: unused };
-  expect(await execute({ type: 'createImage', image, event }, vm, client, silentLogger)).toBeUndefined();
+  expect(
+    await execute({ type: 'createImage', image, event }, vm, { client, log: silentLogger }),
+  ).toBeUndefined();
+});
+
+describe('an act on a child leaves one audit line', () => {
+  const { logger: log, lines } = collectingLogger();
+  const child = { metadata: { namespace: 'work', name: 'demo', uid: 'k-1' } };
+  const answered = vi.fn();
+  const client = { create: answered, apply: answered, mergePatch: answered, delete: answered };
+  const machine = { ...child, spec: {} };
+  const about = { kind: 'VirtualMachine', object: 'work/demo', uid: 'u-1', machineName: 'work/demo' };
+
+  beforeEach(() => {
+    lines.length = 0;
+    answered.mockReset().mockResolvedValue(child);
+  });
+
+  test.each([
+    [{ type: 'createVolume', volume: child }, 'create', 'DataVolume'],
+    [{ type: 'applyMachine', machine, isNew: true }, 'create', 'VirtualMachine'],
+    [{ type: 'applyMachine', machine, isNew: false }, 'reconfigure', 'VirtualMachine'],
+    [{ type: 'deleteVolume', name: 'demo', uid: 'k-1', resourceVersion: '1' }, 'delete', 'DataVolume'],
+    [{ type: 'resizeClaim', name: 'demo', uid: 'k-1', size: '2Gi' }, 'reconfigure', 'PersistentVolumeClaim'],
+    [{ type: 'restart', uid: 'k-1' }, 'restart', 'VirtualMachineInstance'],
+  ] satisfies [Action, string, string][])('%o', async (action, act, resource) => {
+    await execute(action, vm, { client, log });
+    expect(lines).toMatchObject([{ ...about, audit: act, resource, machine: 'k-1' }]);
+  });
+
+  test('unless the child exists already, is gone, or has changed', async () => {
+    answered.mockRejectedValue(new AlreadyExistsError('exists', { status: 409 }));
+    await execute({ type: 'createVolume', volume: child }, vm, { client, log });
+    for (const error of [
+      new NotFoundError('gone', { status: 404 }),
+      new ConflictError('changed', { status: 409 }),
+    ]) {
+      answered.mockRejectedValue(error);
+      await execute({ type: 'restart', uid: 'k-1' }, vm, { client, log });
+    }
+    expect(lines).toEqual([]);
+  });
+
+  test('and a Secret, which is no part of a machine, none', async () => {
+    await execute({ type: 'applySecret', secret: child, isNew: true }, vm, { client, log });
+    expect(lines).toEqual([]);
+  });
 });

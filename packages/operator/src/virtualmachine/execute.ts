@@ -31,41 +31,44 @@ import { VirtualMachine } from './resource.ts';
 export async function checkName(
   action: Action,
   vm: VirtualMachine,
-  client: Pick<Client, 'get'>,
+  { client }: { readonly client: Pick<Client, 'get'> },
 ): Promise<undefined> {
   if (action.type === 'applySecret' && action.isNew) await rejectForeign(Secret, action.secret, vm, client);
   if (action.type === 'applyMachine' && action.isNew)
     await rejectForeign(KubevirtMachine, action.machine, vm, client);
 }
 
-/** Client with which actions are executed. */
-type Writer = Pick<Client, 'create' | 'apply' | 'mergePatch' | 'delete'>;
+/** Context of an action. */
+interface ActionContext {
+  readonly client: Pick<Client, 'create' | 'apply' | 'mergePatch' | 'delete'>;
+  /** Created on first use, so it is read only when an act is logged. */
+  readonly log: Logger;
+}
 
 /** Executes an action of a plan. Every action can be repeated. @returns the event to record */
 export async function execute(
   action: Action,
   vm: VirtualMachine,
-  client: Writer,
-  log: Logger,
+  context: ActionContext,
 ): Promise<EventInput | undefined> {
   if (action.type !== 'createImage') {
-    await change(action, vm, client, log);
+    await change(action, vm, context);
     return undefined;
   }
   // Another VirtualMachine may create the same image at the same time.
-  const created = await ignoreAlreadyExists(client.create(VMDiskImage, action.image));
+  const created = await ignoreAlreadyExists(context.client.create(VMDiskImage, action.image));
   return created && action.event;
 }
 
 async function change(
   action: Exclude<Action, { type: 'createImage' }>,
   vm: VirtualMachine,
-  client: Writer,
-  log: Logger,
+  context: ActionContext,
 ): Promise<void> {
+  const { client } = context;
   const { namespace, name } = vm.metadata;
   const acted = (act: AuditedAct['act'], kind: Kind, child: KubeObject, reason: string) =>
-    auditChild(log, VirtualMachine, vm, { act, kind, child, reason });
+    auditChild(context.log, VirtualMachine, vm, { act, kind, child, reason });
   switch (action.type) {
     case 'applySecret':
       return void (await client.apply(Secret, action.secret));

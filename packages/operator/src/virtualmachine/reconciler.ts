@@ -64,12 +64,12 @@ export class VirtualMachineReconciler {
     { status, actions, events, requeueAfterMs }: Plan,
     context: ReconcileContext<VirtualMachine>,
   ): Promise<Result> {
-    const { client, setStatus, event, now, log } = context;
+    const { setStatus, event, now } = context;
     const actionEvents: EventInput[] = [];
     for (const step of [checkName, execute]) {
       for (const action of actions) {
         try {
-          const input = await step(action, vm, client, log);
+          const input = await step(action, vm, context);
           if (input !== undefined) actionEvents.push(input);
         } catch (error) {
           const problem = problemOf(vm, action, error);

@@ -43,7 +43,7 @@ export class Executor {
   }
 
   async execute(action: Action, image: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const { client, log } = context;
+    const { client } = context;
     const { caches, slots } = this.#options;
     const { uid = '' } = image.metadata;
     switch (action.type) {
@@ -54,11 +54,11 @@ export class Executor {
         return { slot: 'none' };
       case 'createVolume':
         return created(image, 'DataVolumeRejected', client.create(DataVolume, action.volume), (child) =>
-          auditChild(log, VMDiskImage, image, { ...CREATE_VOLUME, child }),
+          auditChild(context.log, VMDiskImage, image, { ...CREATE_VOLUME, child }),
         );
       case 'createSnapshot':
         return created(image, 'SnapshotRejected', client.create(VolumeSnapshot, action.snapshot), (child) =>
-          auditChild(log, VMDiskImage, image, { ...CREATE_SNAPSHOT, child }),
+          auditChild(context.log, VMDiskImage, image, { ...CREATE_SNAPSHOT, child }),
         );
       case 'delete':
         await deleteChild(action.child, image, 'it belongs to an attempt that has ended', context, caches);

@@ -1,4 +1,4 @@
-import { collectingLogger, Fence } from '@vmwright/runtime';
+import { collectingLogger, Fence, type Tracer } from '@vmwright/runtime';
 import { type ChangeOptions, FaultError, type Ref } from '@vmwright/vsphere';
 import { describe, expect, test } from 'vitest';
 import { type ConditionError, ReportedError } from '../vcenter/errors.ts';
@@ -18,7 +18,7 @@ function group(generation = 1, uid = 'u-1', spec: Partial<VmGroup['spec']> = {})
   };
 }
 
-function start() {
+function start(tracer?: Tracer) {
   const timers = new Set<() => void>();
   const world = {
     at: 0,
@@ -32,7 +32,7 @@ function start() {
   };
   const enqueued: string[] = [];
   const { logger: log, lines } = collectingLogger();
-  const inFlight = new InFlight({ world, log, enqueue: (key) => enqueued.push(key) });
+  const inFlight = new InFlight({ world, log, tracer, enqueue: (key) => enqueued.push(key) });
   const term = new Fence();
   const state = inFlight.of(KEY, group(), term);
   const permit = {
@@ -287,6 +287,38 @@ describe('an operation', () => {
       { level: 'info', msg: 'Deleting machine', audit: 'delete', ...audited },
       { level: 'debug', msg: 'Operation succeeded', operation: 'remove', ...fields },
     ]);
+  });
+
+  test('is listed with its machine, its vCenter task and its age while it is in flight', async () => {
+    const { state, inFlight, permit, world } = start();
+    const { operation } = pending();
+    await state.start(3, operation, permit);
+    world.at += 1_500;
+    expect(inFlight.list()).toEqual([
+      {
+        ...{ object: KEY, slot: 3, operation: 'clone', machine: 'web-0', task: 'task-1', forMs: 1_500 },
+        isWaitingForInventory: false,
+      },
+    ]);
+    inFlight.clear();
+    expect(inFlight.list()).toEqual([]);
+  });
+
+  test('runs in a span of its own, because it outlives the reconcile that starts it', async () => {
+    const spans: string[] = [];
+    const tracer: Tracer = {
+      span: async (name, attributes, work) => {
+        spans.push(`${name} ${attributes['machine.name']}`);
+        return work({ traceId: '', set: () => undefined });
+      },
+      call: () => undefined,
+    };
+    const { state, enqueued, permit } = start(tracer);
+    const { operation, resolve } = pending();
+    await state.start(0, operation, permit);
+    resolve();
+    await expect.poll(() => enqueued).toEqual([KEY]);
+    expect(spans).toEqual(['vmgroup clone web-0']);
   });
 
   test('has its own fence, which closes when the operation ends while the fence of the term stays open', async () => {

@@ -1,4 +1,4 @@
-import { Registry } from '@vmwright/core';
+import { type MetricDescription, Registry } from '@vmwright/core';
 import { SERVER_STATES, type ServerState } from '../../api/server.ts';
 
 /** Buckets of the request durations, in seconds. */
@@ -37,6 +37,11 @@ export class CloudMetrics {
   text(counts: ReadonlyMap<ServerState, number>): string {
     for (const state of SERVER_STATES) this.#servers.with({ state }).set(counts.get(state) ?? 0);
     return this.#registry.text();
+  }
+
+  /** Describes all metrics, for the documentation. */
+  describe(): readonly MetricDescription[] {
+    return this.#registry.describe();
   }
 
   static readonly contentType = Registry.contentType;
