@@ -55,22 +55,6 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'child is deleted although it was orphaned since',
-    file: `${IMAGE}/executor.ts`,
-    find: "await client.delete(kind, metadata, { uid, resourceVersion, propagation: 'Background' });",
-    replace: "await client.delete(kind, metadata, { uid, propagation: 'Background' }); void resourceVersion;",
-    why: 'the garbage collector may have removed the owner reference since the child was cached',
-    scenario,
-  },
-  {
-    name: 'machine keeps running with the address of another one',
-    file: `${MACHINE}/plan.ts`,
-    find: 'return machine === undefined ? [] : applyMachine(machine, wanted);',
-    replace: 'return machine === undefined || wanted !== undefined ? [] : applyMachine(machine, wanted);',
-    why: 'two machines with one address disturb each other',
-    scenario,
-  },
-  {
     name: 'snapshot is taken before the import succeeded',
     file: `${IMAGE}/plan.ts`,
     find: 'if (hasImportedDisk(observed) && snapshots.every(isTerminating))',
