@@ -21,7 +21,7 @@ const files = new Map([
   ['charts/vmwright/values.schema.json', valuesSchema()] as const,
 ]);
 
-/** Folders with generated files only, and the others with some. */
+/** Paths at which all files are generated. */
 const GENERATED = [
   'config/{crd,network-policy,rbac,webhook,grafana}/**/*.yaml',
   'config/overlays/{vm,vmgroup,kubevirt,gpuinfo,namespaces}/*',
