@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { field, type KubeObject, manifestPath } from '@vmwright/testbed';
+import { condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
@@ -223,11 +223,12 @@ describe('Kueue', () => {
 /* The CRD is JobSet's own. The test creates the Jobs, as the controller of JobSets does. */
 describe('a JobSet', () => {
   const GROUP = 'jobset.x-k8s.io';
+  const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   const SETS = `/apis/${GROUP}/v1alpha2/namespaces/ml/jobsets`;
   beforeAll(async () => {
     const { cluster } = env.controlPlane;
     await cluster.apply([manifestPath('jobset-crds')]);
-    await cluster.kubectl(['wait', '--for=condition=Established', `crd/jobsets.${GROUP}`]);
+    await cluster.waitFor(`${CRDS}/jobsets.${GROUP}`, (crd) => condition(crd, 'Established') === 'True');
     await env.operator.restart(); // it looks for the kind again after up to 30 s
   });
   afterEach(async () => {

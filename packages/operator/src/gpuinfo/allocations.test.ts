@@ -222,6 +222,22 @@ describe('an allocation', () => {
     expect(new Map(server.entries.values)).toEqual(before);
   });
 
+  test('enqueues a request whose entry a person has deleted, also if no node is left for it', async () => {
+    const server = new Server();
+    const replica = new Replica(one);
+    replica.see('a');
+    await replica.allocations.current(server.reservations, now);
+    const taken = facts([gpuNode('n')], [pool('n', 1, { '': 1 })], {
+      jobs: new Map([['a', job('Active', ['n'])]]),
+    });
+    replica.facts = { ...taken, version: 2 };
+    expect(nodeOf(await replica.allocations.current(server.reservations, now), 'a')).toBe('n');
+    server.entries = { resourceVersion: 'edited', values: new Map() };
+    replica.enqueued.length = 0;
+    await replica.allocations.sweep(server.reservations, now);
+    expect([replica.enqueued, server.entries.values.size]).toEqual([['ml/a'], 0]);
+  });
+
   test('continues from the stored reservations after a crash before any status was written', async () => {
     const server = new Server();
     const two = facts(

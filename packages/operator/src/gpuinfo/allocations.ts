@@ -46,6 +46,8 @@ export class Allocations {
   /** Lookups that run for all reconciles that wait for an allocation. */
   #lookups: Promise<unknown> | undefined;
   #latest: Latest | undefined;
+  /** Entries that the last allocation is based on. */
+  #entries: Entries | undefined;
 
   constructor(options: AllocationsOptions) {
     this.#options = options;
@@ -56,6 +58,7 @@ export class Allocations {
     this.#ledger.reset();
     this.#confirmations.reset();
     this.#latest = undefined;
+    this.#entries = undefined;
   }
 
   /** Latest allocation; undefined before the first one of a leadership term. */
@@ -129,11 +132,14 @@ export class Allocations {
     const computed = allocate(input, now());
     const allocation = unobserved.size === 0 ? computed : dueWithin(computed, now() + RECHECK_MS);
     confirmations.settle(computed.reservations);
+    const before = this.#entries ?? operation.entries;
     const changes = changesTo(operation.entries, allocation.reservations);
     if (changes !== undefined) await operation.write(changes);
     const unwatched = unwatchedIn(allocation.reservations, namespaces, (uid) => confirmations.stateOf(uid));
     this.#latest = { facts, allocation, unwatched, requestsVersion: version, entries: operation.entries };
-    if (changes !== undefined) onStored(affected(allocation, changes));
+    this.#entries = operation.entries;
+    const changed = changedEntries(before, operation.entries); // also those that a person has changed
+    if (changed.size > 0) onStored(affected(allocation, changed));
     return this.#latest;
   }
 }
@@ -143,10 +149,19 @@ function dueWithin(allocation: Allocation, at: number): Allocation {
   return { ...allocation, nextAt: Math.min(allocation.nextAt ?? at, at) };
 }
 
+/** Returns the UIDs of the entries that differ. */
+function changedEntries({ values: before }: Entries, { values: after }: Entries): ReadonlySet<string> {
+  const changed = new Set<string>();
+  if (before === after) return changed;
+  for (const [uid, text] of after) if (before.get(uid) !== text) changed.add(uid);
+  for (const uid of before.keys()) if (!after.has(uid)) changed.add(uid);
+  return changed;
+}
+
 /** Returns the keys of the objects whose reservation has changed, and of those that wait for one. */
-function affected({ verdicts }: Allocation, changes: object): readonly string[] {
+function affected({ verdicts }: Allocation, changed: ReadonlySet<string>): readonly string[] {
   const keys: string[] = [];
   for (const [uid, { request, reservation }] of verdicts)
-    if (reservation === undefined || uid in changes) keys.push(request.key);
+    if (reservation === undefined || changed.has(uid)) keys.push(request.key);
   return keys;
 }
