@@ -168,3 +168,10 @@ describe('the chart', () => {
     await expect(helmTemplate(`--set=${value}`)).rejects.toThrow(name);
   });
 });
+
+test('the chart and the Deployment have the version of the packages', () => {
+  const read = (path: string) => readFileSync(`${ROOT}${path}`, 'utf8');
+  const { version } = JSON.parse(read('packages/operator/package.json'));
+  expect(parse(read('charts/vmwright/Chart.yaml'))).toMatchObject({ version, appVersion: version });
+  expect(read('config/manager/deployment.yaml')).toContain(`image: vmwright:${version}\n`);
+});
