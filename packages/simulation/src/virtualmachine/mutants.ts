@@ -138,8 +138,8 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'machine is restarted without the UID of its instance',
     file: `${MACHINE}/execute.ts`,
-    find: 'return remove(client, KubevirtInstance, { namespace, name }, { uid: action.uid });',
-    replace: 'return remove(client, KubevirtInstance, { namespace, name }, {});',
+    find: 'remove(client, KubevirtInstance, ref, { uid: action.uid })',
+    replace: 'remove(client, KubevirtInstance, ref, {})',
     why: 'a late request would stop the next instance',
     scenario,
   },
@@ -155,9 +155,9 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
     name: 'disk is deleted before its machine',
     file: `${MACHINE}/deletion.ts`,
-    find: '(await deleteAll(await machineOf(vm, context), context)) ??',
+    find: '(await deleteAll(await machineOf(vm, context), vm, context)) ??',
     replace:
-      '(await deleteAll([...(await machineOf(vm, context)), ...(await dataOf(vm, context))], context)) ??',
+      '(await deleteAll([...(await machineOf(vm, context)), ...(await dataOf(vm, context))], vm, context)) ??',
     why: 'a running machine would lose its disk',
     scenario,
   },
