@@ -45,7 +45,7 @@ export async function* lag(programs: Programs): AsyncGenerator<Row> {
   yield { name: `${what}: sent to committed, p99 (ms)`, ...at('sent', 0.99) };
 }
 
-/** Time until the commit of a row in ms, from two moments. */
+/** Milliseconds until a row is committed, since the change was sent and since the API server accepted it. */
 interface Lag {
   readonly sent: number;
   readonly accepted: number;

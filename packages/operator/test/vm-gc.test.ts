@@ -34,7 +34,7 @@ test('garbage collection deletes a server that was created after its VM was dele
 }, 120_000);
 
 test('garbage collection keeps and reports every server of a cluster that was rebuilt without its objects', async () => {
-  // The same situation as a copy of a production cluster: its operator sees machines that production creates.
+  // A copy of a production cluster is in the same situation: its operator sees machines whose VMs exist only in production.
   const kept = await Promise.all(
     Array.from({ length: 10 }, (_, n) =>
       env.client.create(

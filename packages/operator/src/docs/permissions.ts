@@ -6,7 +6,7 @@ import { CONTROLLERS } from '../settings/controllers.ts';
 export interface PermissionDoc {
   /** Name as in `--controllers`; undefined if the operator needs the permission whichever controllers run. */
   readonly controller: string | undefined;
-  /** Resource with its group and, if the permission is limited to them, the names of objects: `leases.coordination.k8s.io (vmwright)`. */
+  /** Resource and group, followed by object names if the permission is limited to named objects: `leases.coordination.k8s.io (vmwright)`. */
   readonly resource: string;
   readonly verbs: string;
   /** Whether the permission is limited to the operator's namespace. */

@@ -166,7 +166,7 @@ test('a cached NodeClaim has its node and its expiry', () => {
   });
 });
 
-test('a cached pod that waits has the node that it can only run on, and a Job its controller', () => {
+test('the cache keeps the required node of a pending pod with the GPUInfo label, and the controller of a Job', () => {
   const labels = { 'vmwright.dev/gpuinfo': 'training' };
   const affinity = (...nodeSelectorTerms: readonly object[]) => ({
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },

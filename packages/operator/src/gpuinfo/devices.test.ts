@@ -83,7 +83,7 @@ test('a device with a taint cannot be used, and still means that the node has a 
   expect(deviceGpusOf([slice([tainted])])).toMatchObject({ total: 0 });
 });
 
-test('only the newest complete generation of a pool counts', () => {
+test('the newest complete generation of a pool counts, or the newest one if none is complete', () => {
   const old = slice([device('a'), device('b')], { generation: 1 });
   const half = slice([device('c')], { generation: 2, resourceSliceCount: 2 });
   const rest = slice([device('d'), device('e')], { generation: 2, resourceSliceCount: 2 });

@@ -105,7 +105,7 @@ export const placement = object(
 );
 export type Placement = schema.ValueOf<typeof placement>;
 
-/** A reservation, as far as its placement depends on it. */
+/** Fields of a reservation that its placement depends on. */
 export interface PlacedReservation {
   readonly namespace: string;
   /** Name of the GPUInfo. */

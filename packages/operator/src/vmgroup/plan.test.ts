@@ -456,7 +456,7 @@ describe('machines that people took over', () => {
     );
   });
 
-  test('are not replaced by an update, and templates are not powered on', () => {
+  test('are not replaced by an update, and not powered on if they were converted to a template', () => {
     const found = observed([...held, machine(2)], { templateId: DEBIAN, isTemplateFound: true });
     const update = { maxUnavailable: 3 };
     const { status } = plan(group({ template: 'debian', update }, { replicas }), found, NOW);

@@ -31,7 +31,7 @@ function start(...configured: readonly number[]) {
   return { replicas, heldBy, run };
 }
 
-test('held has all shards of a single replica, and none before it is a member', async () => {
+test('a single replica holds all shards, and none before it is a member', async () => {
   const { replicas, heldBy, run } = start(SHARDS);
   const [only] = replicas;
   only?.start();
@@ -40,7 +40,7 @@ test('held has all shards of a single replica, and none before it is a member', 
   expect(heldBy(only)).toEqual(ALL);
 });
 
-test('held moves to a replica that joins, and back when it stops', async () => {
+test('shards move to a replica that joins, and back when it stops', async () => {
   const { replicas, heldBy, run } = start(SHARDS, SHARDS);
   const [first, second] = replicas;
   first?.start();

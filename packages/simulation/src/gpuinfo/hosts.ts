@@ -113,7 +113,7 @@ export class Hosts implements KnownHosts {
     ])();
   }
 
-  /** Changes the usage of all machines, which decides nothing that is decided already. */
+  /** Changes the CPU demand of all machines. Usage alone must not change an existing answer. */
   changeUsage(): void {
     const machines = new Map(this.#state.machines);
     for (const [uuid, machine] of machines)

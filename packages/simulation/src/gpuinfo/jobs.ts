@@ -42,7 +42,7 @@ export class JobHistory {
     return this.#active.has(uid);
   }
 
-  /** Whether a Job may use the reservation of a GPUInfo: its template names the GPUInfo, and it has had pods. */
+  /** Whether an unfinished Job whose pod failed names the GPUInfo: its next pod can use the reservation. */
   mayBeActive(uid: string): boolean {
     const jobs = this.#server.objects(Job);
     return jobs.some(

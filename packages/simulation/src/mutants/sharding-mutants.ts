@@ -33,8 +33,8 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
   {
     name: 'member acts although it could not renew its lease',
     file: `${SRC}/sharding/sharding.ts`,
-    find: 'const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });',
-    replace: 'const fence = new Fence({ holds: () => term.holds });',
+    find: 'renewMs }, within: this.#election.fence, });',
+    replace: 'renewMs } });',
     why: 'other members consider a member gone when its lease expires',
     scenario,
   },
@@ -82,8 +82,8 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
   {
     name: 'member acts without a recent read of the shard map',
     file: `${SRC}/sharding/sharding.ts`,
-    find: 'const fence = new Fence({ within: this.#election.fence, holds: () => term.holds });',
-    replace: 'const fence = new Fence({ within: this.#election.fence });',
+    find: '(shard) => new Fence({ within: term.fence,',
+    replace: '(shard) => new Fence({ within: this.#election.fence,',
     why: 'a shard map that was deleted or edited manually stops all owners in time',
     scenario,
   },

@@ -31,7 +31,7 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
   throw new Error('expected a rejection');
 }
 
-test('concurrent calls share one session, which stop logs out', async () => {
+test('concurrent calls share one session, and disposing of the client logs it out', async () => {
   {
     await using vcenter = clientOf(vcsim);
     const all = await Promise.all(Array.from({ length: 20 }, () => names(vcenter)));
