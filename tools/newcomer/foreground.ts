@@ -4,6 +4,9 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionOptions } from './session.ts';
 
+/** Time in which a command ends after Ctrl-C. */
+const STOP_MS = 120_000;
+
 /** A command that runs in the foreground of a terminal of its own until Ctrl-C. */
 export class Foreground implements AsyncDisposable {
   readonly #process: ChildProcess;
@@ -36,10 +39,12 @@ export class Foreground implements AsyncDisposable {
     }
   }
 
-  /** Presses Ctrl-C, and waits until the command has ended. */
+  /** Presses Ctrl-C, and waits until the command has ended. @throws Error if it does not end in time */
   async interrupt(): Promise<void> {
     this.#signal('SIGINT');
-    await this.#exit;
+    const isLate = sleep(STOP_MS, true, { ref: false });
+    if (await Promise.race([this.#exit.then(() => false), isLate]))
+      throw new Error(`the command did not end within ${STOP_MS / 1_000} s of Ctrl-C:\n${this.#output}`);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,19 +2,31 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { CloudClient } from '@vmwright/cloud';
-import { exponentialBuckets, type Registry, type Tracer, type World } from '@vmwright/runtime';
+import {
+  exponentialBuckets,
+  type Logger,
+  messageOf,
+  type Registry,
+  type Tracer,
+  type World,
+} from '@vmwright/runtime';
 import type { CloudSettings } from './settings/cloud.ts';
 import { SettingsError } from './settings/values.ts';
 
-/** Returns a client of the private cloud that records metrics and, with a tracer, spans. @throws SettingsError */
+/**
+ * Returns a client of the private cloud that records metrics and, with a tracer, spans.
+ * @param options.log logs a key that cannot be read, instead of throwing: the Secret may be created later, and other controllers
+ * need no cloud
+ * @throws SettingsError
+ */
 export async function connectCloud(
   world: World,
   { url, apiKey, ca, timeoutMs }: CloudSettings,
   registry: Registry,
-  tracer?: Tracer,
+  { tracer, log }: { readonly tracer?: Tracer | undefined; readonly log?: Logger } = {},
 ): Promise<CloudClient> {
-  // The files of the key and the certificates are read here, so that an error ends the program at its start. They are
-  // read again for each use, because they may be replaced.
+  // The files of the key and the certificates are read here to report problems at the start. They are read again for each use,
+  // because they may be replaced.
   if (ca !== undefined)
     try {
       new X509Certificate(await readFile(ca));
@@ -23,7 +35,13 @@ export async function connectCloud(
       throw new SettingsError(message, { cause });
     }
   const key = typeof apiKey === 'string' ? apiKey : () => readKey(apiKey.file);
-  if (typeof key === 'function') key();
+  if (typeof key === 'function')
+    try {
+      key();
+    } catch (error) {
+      if (log === undefined) throw error;
+      log.error({ error: messageOf(error) }, 'Cloud cannot be used');
+    }
   const record = cloudMetrics(registry);
   return new CloudClient({
     world,

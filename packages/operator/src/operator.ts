@@ -95,7 +95,7 @@ export async function runOperator(
   else {
     const { url, refreshMs, sweepMs, timeoutMs, unknownAfterMs, concurrency } = settings.cloud;
     if (url.startsWith('http:')) log.warn({ url }, 'The API key is sent to the cloud unencrypted; use https');
-    const cloud = backends.use(await connectCloud(world, settings.cloud, manager.registry, tracer));
+    const cloud = backends.use(await connectCloud(world, settings.cloud, manager.registry, { tracer, log }));
     manager.admit(VM, admitVms(cloud, cluster, log));
     controlVms(manager, { ...common, cloud, refreshMs, timeoutMs, unknownAfterMs, concurrency });
     collectVmGarbage(manager, { ...common, cloud, everyMs: sweepMs, graceMs: sweepMs });

@@ -1,5 +1,6 @@
 import type { DeclaredKind, PolicyRule, RoleManifest } from '@vmwright/runtime';
 import { NAME } from './declarations.ts';
+import { VirtualMachine } from './virtualmachine/resource.ts';
 
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'patch', 'update'];
@@ -11,7 +12,10 @@ const ROLES = [
   { role: 'viewer', aggregate: 'view', verbs: READ, writes: false },
 ] as const;
 
-/** Returns an admin, an editor and a viewer role of a kind. The built-in roles `admin`, `edit` and `view` contain them. */
+/**
+ * Returns an admin, an editor and a viewer role of a kind. The built-in roles `admin`, `edit` and `view` contain them, except the viewer role
+ * of VirtualMachine: its spec can contain passwords, and `view` gives no access to Secrets.
+ */
 export function userRoles(kind: DeclaredKind): readonly RoleManifest[] {
   const { group, plural, declaration } = kind;
   const rule = (resource: string, verbs: readonly string[]): PolicyRule => ({
@@ -25,7 +29,9 @@ export function userRoles(kind: DeclaredKind): readonly RoleManifest[] {
     kind: 'ClusterRole',
     metadata: {
       name: `${NAME}-${kind.kind.toLowerCase()}-${role}`,
-      labels: { [`rbac.authorization.k8s.io/aggregate-to-${aggregate}`]: 'true' },
+      ...((kind.kind !== VirtualMachine.kind || aggregate !== 'view') && {
+        labels: { [`rbac.authorization.k8s.io/aggregate-to-${aggregate}`]: 'true' },
+      }),
     },
     rules: [
       rule(plural, verbs),

@@ -64,11 +64,11 @@ class Allocator {
     }
     const left = this.#ordered(held).filter((each) => !this.#keep(each));
     for (const { request } of left) this.#occupancy.remove(request.uid);
-    const unrestored = waiting.filter((request) => !this.#restore(request));
     for (const each of this.#changed) this.#extend(each);
     // An edited request that needs no additional GPUs is served before waiting requests.
     const goesFirst = (each: Held) => isEdited(each) && each.request.gpus <= each.reservation.gpus;
     for (const { request } of left.filter(goesFirst)) this.#choose(request);
+    const unrestored = waiting.filter((request) => !this.#restore(request));
     const displaced = left.filter((each) => !goesFirst(each)).map(({ request }) => request);
     for (const request of [...unrestored, ...displaced].toSorted(byAge)) this.#choose(request);
     return {

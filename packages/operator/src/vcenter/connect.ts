@@ -69,8 +69,7 @@ export async function connectVcenters(
     // The files of credentials and CA are read here to report problems at the start. They are read again for each login,
     // because they may be replaced.
     await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
-      if (each === vcenter) throw error;
-      // The operator starts nevertheless, for the other vCenters. The groups on this vCenter report the error.
+      // The operator starts nevertheless, for other backends: the Secret may be created later. Groups on this vCenter report the error.
       log.error({ vcenter: name, error: String(error) }, 'vCenter cannot be used');
     });
     if (each.insecure)
@@ -121,15 +120,20 @@ async function vcentersIn(file: string): Promise<readonly VcenterSettings[]> {
 
 async function credentialsOf({ name, credentials }: VcenterSettings) {
   if (!('folder' in credentials)) return credentials;
-  const read = async (key: string) => {
+  const textOf = (key: string) => readFile(join(credentials.folder, key), 'utf8');
+  // The Secret has the keys of VmGroup's environment variables, or of GPUInfo's.
+  const read = async (key: string, otherKey: string) => {
     try {
-      return (await readFile(join(credentials.folder, key), 'utf8')).replace(/\r?\n$/, '');
+      return (await textOf(key).catch(() => textOf(otherKey))).replace(/\r?\n$/, '');
     } catch (cause) {
-      const sentence = `the credentials of vCenter '${name}' cannot be read: ${join(credentials.folder, key)}`;
+      const sentence = `the credentials of vCenter '${name}' cannot be read: ${credentials.folder} has neither ${key} nor ${otherKey}`;
       throw new SettingsError(sentence, { cause });
     }
   };
-  return { username: await read('VC_USER'), password: await read('VC_PASS') };
+  return {
+    username: await read('VC_USER', 'GOVMOMI_USERNAME'),
+    password: await read('VC_PASS', 'GOVMOMI_PASSWORD'),
+  };
 }
 
 async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Promise<TlsOptions> {

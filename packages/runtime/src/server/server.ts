@@ -160,7 +160,8 @@ export class StatusServer implements AsyncDisposable {
     const { authorize, host = '' } = this.#options;
     if (authorize !== undefined) return authorize(request, path);
     // Not 401, which would make clients send a token over an unencrypted connection.
-    if (!isLoopback(host))
+    // A heap snapshot contains every Secret in memory, so not even local users get it without a token.
+    if (!isLoopback(host) || path === '/debug/heap')
       throw new RequestError(
         403,
         `${path} needs authentication, which this port does not support; use the HTTPS port\n`,
