@@ -36,7 +36,7 @@ vc-credentials: /etc/vmwright/vcenter
 
 ## Controllers
 
-\`--controllers\` is \`*\` by default: every controller runs whose settings and CRDs exist. A controller that cannot run is off, and one
+\`--controllers\` is \`*\` by default: every controller whose settings and CRDs exist runs. A controller that cannot run is off, and one
 line of the log (\`Controller is off\`) says why and how to enable it; \`vmwright status\` shows the same. CRDs that are installed later
 take effect after a restart of the operator. \`--controllers=vm\` runs only this one, \`--controllers=-vm\` all others. It is an error if
 a controller that is named cannot run, or if none can.`;

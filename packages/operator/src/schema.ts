@@ -41,6 +41,6 @@ export const message = optional(
 );
 
 /**
- * Default of a status. -1 differs from every generation: without it, kstatus (Flux, Argo CD) would report a new object as ready.
+ * Default of a status. -1 differs from every generation: without it, kstatus (Flux) would report a new object as ready.
  */
 export const NEW_STATUS = { observedGeneration: -1 } as const;

@@ -180,11 +180,8 @@ describe('with Helm', () => {
   const objects = async () => [...(await cluster.api.list(VMS)), ...(await cluster.api.list(GROUPS))];
 
   test('the chart can be installed', async () => {
-    const [install = '', ...rest] = consoleCommands(sectionOf(PAGE, 'Install with Helm')).map(
-      ({ line }) => line,
-    );
-    await execute(install.replace('charts/vmwright', FIRST_CHART));
-    for (const line of rest) await execute(line);
+    for (const { line } of consoleCommands(sectionOf(PAGE, 'Install with Helm')))
+      await execute(line.replace('charts/vmwright', FIRST_CHART));
     operator = await startOperator();
     await create('kept');
     await running('kept');

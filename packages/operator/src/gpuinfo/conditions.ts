@@ -90,8 +90,9 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['TooManyReservations'],
-    meaning: 'The operator stores no more reservations of the namespace, or of all. See [Limits](#limits).',
-    remedy: 'Delete GPUInfos that are not needed, also ended ones.',
+    meaning:
+      'The limit of stored reservations, of the namespace or of the cluster, is reached. See [Limits](#limits).',
+    remedy: 'Delete GPUInfos that are no longer needed, including ended ones.',
   },
   {
     type: 'Ready',

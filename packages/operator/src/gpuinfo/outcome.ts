@@ -62,7 +62,7 @@ export function pendingOutcome(
 
 const REFUSALS: Readonly<Record<NonNullable<Verdict['refusedBy']>, string>> = {
   TooManyReservations:
-    'The operator stores no more reservations for the namespace, or at all. Delete GPUInfos that are not needed any more, also ended ones',
+    'The limit of stored reservations, of the namespace or of the cluster, is reached. Delete GPUInfos that are no longer needed, including ended ones',
 };
 
 interface Problem {

@@ -77,7 +77,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['UserNamesCollide'],
-    meaning: 'Two users have the same name after they were made legal.',
+    meaning: 'Two user names are the same after illegal characters were replaced.',
     remedy: 'Rename one of them.',
   },
   {
@@ -85,7 +85,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['NameConflict'],
     meaning: 'An object with a name that the operator needs belongs to something else.',
-    remedy: 'Delete or rename that object, or use another name for the VM.',
+    remedy: 'Delete that object, or create the VirtualMachine under another name.',
   },
   {
     type: 'Ready',
@@ -114,7 +114,7 @@ export const CONDITIONS = [
     reasons: ['WaitForFirstConsumer'],
     meaning: 'The disk is cloned when the machine is scheduled.',
     remedy:
-      'Wait. With `ignoreOnDeploy`, which was set after the disk was created: unset it, or delete the DataVolume.',
+      'Wait. If `ignoreOnDeploy` was set after the disk was created, unset it or delete the DataVolume.',
   },
   {
     type: 'Ready',
@@ -183,7 +183,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['MachineFailing', 'ErrImagePull', 'ImagePullBackOff'],
-    meaning: 'KubeVirt cannot start the machine; the message has its text.',
+    meaning: "KubeVirt cannot start the machine; the message has KubeVirt's text.",
     remedy: 'Read the message.',
   },
   {
@@ -246,7 +246,7 @@ export const CONDITIONS = [
     type: 'VolumeReady',
     status: 'True',
     reasons: ['Expanding', 'ExpansionPending', 'ExpansionFailing', 'ExpansionNotSupported'],
-    meaning: 'The disk is usable and shall grow; the message says what it waits for.',
+    meaning: 'The disk is usable and not enlarged yet; the message says what blocks that.',
     remedy: 'Restart the machine, or see the claim or its StorageClass.',
   },
   {

@@ -54,7 +54,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     return missing(vm, {
       phase: 'Failed',
       reason: 'NameConflict',
-      message: `The DataVolume ${where} exists and was not created for this VirtualMachine. Delete or rename it`,
+      message: `The DataVolume ${where} exists and was not created for this VirtualMachine. Delete that DataVolume, or create the VirtualMachine under another name`,
     });
   if (volume !== undefined) {
     const snapshot = vm.status?.snapshot ?? volume.spec?.source?.snapshot?.name;

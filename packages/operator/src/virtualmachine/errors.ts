@@ -17,7 +17,9 @@ export class NameConflictError extends Error {
   readonly retryable = false;
 
   constructor(kind: string, where: string) {
-    super(`The ${kind} ${where} exists and was not created for this VirtualMachine. Delete or rename it`);
+    super(
+      `The ${kind} ${where} exists and was not created for this VirtualMachine. Delete that ${kind}, or create the VirtualMachine under another name`,
+    );
     this.name = 'NameConflictError';
   }
 }

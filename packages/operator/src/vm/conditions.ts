@@ -164,7 +164,7 @@ export const CONDITIONS = [
     status: 'True',
     reasons: ['NotFound'],
     meaning: 'The cloud has no machine of this VM any more. Absent otherwise.',
-    remedy: 'As for `Ready` with this reason.',
+    remedy: 'As for `Ready` with the reason `VmLost`.',
   },
 ] as const satisfies readonly ConditionDoc[];
 

@@ -84,7 +84,7 @@ const fields = {
 
 const status = object(fields, {
   description: 'Observed state of the machine, written by the operator.',
-  // -1 differs from every generation. Without it, kstatus (Flux, Argo CD) would report a new VM as ready.
+  // -1 differs from every generation. Without it, kstatus (Flux) would report a new VM as ready.
   default: { observedGeneration: -1 },
 });
 

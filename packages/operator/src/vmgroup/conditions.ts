@@ -35,8 +35,8 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['Ambiguous'],
-    meaning: 'Several objects have that name.',
-    remedy: 'Use the path.',
+    meaning: 'Several vCenter objects have the name in the spec.',
+    remedy: 'Use the full inventory path.',
   },
   {
     type: 'Ready',
@@ -50,7 +50,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['FolderTaken'],
     meaning: 'The folder belongs to another group: groups `a-b/c` and `a/b-c` both use the folder `a-b-c`.',
-    remedy: 'Rename one group, or give it another `placement.folder`.',
+    remedy: 'Delete one group and create it under another name, or give it another `placement.folder`.',
   },
   {
     type: 'Ready',
@@ -174,7 +174,7 @@ export const CONDITIONS = [
     reasons: ['VcenterUnreachable', 'VcenterUnauthorized', 'VcenterUntrusted', 'VcenterChanged'],
     meaning:
       'The operator cannot use vCenter. `Ready` is Unknown with the same reason and message; the rest of the status shows the last observed machines.',
-    remedy: 'See the reason above.',
+    remedy: 'As for `Ready` with this reason.',
   },
   {
     type: 'VCenterAvailable',

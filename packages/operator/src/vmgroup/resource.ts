@@ -241,7 +241,7 @@ const fields = {
 
 const status = object(fields, {
   description: 'Observed state of the machines, written by the operator.',
-  // -1 differs from every generation. Without it, kstatus (Flux, Argo CD) would report a new group as ready.
+  // -1 differs from every generation. Without it, kstatus (Flux) would report a new group as ready.
   default: { observedGeneration: -1 },
 });
 

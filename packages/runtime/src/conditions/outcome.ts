@@ -27,8 +27,8 @@ export interface ReportedStatus {
 
 /**
  * Returns the status with `observedGeneration` and the conditions Ready, Reconciling and Stalled, as kstatus
- * (sigs.k8s.io/cli-utils) reads them: Flux, Argo CD and `kubectl wait` report success only for a `ready` outcome of the
- * newest spec. By kstatus convention, Reconciling and Stalled are present only while they are True.
+ * (sigs.k8s.io/cli-utils) reads them: Flux and `kubectl wait` report success only for a `ready` outcome of the newest
+ * spec. By kstatus convention, Reconciling and Stalled are present only while they are True.
  *
  * A new object has no status before its first reconcile, which kstatus reads as success. Give the status schema the
  * default `{ observedGeneration: -1 }`, which differs from every generation.
