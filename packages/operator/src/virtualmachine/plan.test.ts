@@ -230,7 +230,10 @@ describe('a machine whose address another VirtualMachine keeps', () => {
     const running = all(object, 'Running', { instance, addressConflict });
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
-      { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, isNew: false },
+      {
+        ...{ type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, isNew: false },
+        reason: 'another VirtualMachine keeps its address',
+      },
     ]);
     expect(planned.status).toMatchObject({ phase: 'Failed', ...PLANNED });
     expect(planned.status.message).toContain('is used by the VirtualMachine "first" in this namespace');
@@ -425,7 +428,10 @@ describe('the root disk', () => {
     const planned = next(object, { image: renewed, volumes: [pending] });
     expect(planned.status).toMatchObject(PLANNED);
     const { uid, resourceVersion } = pending.metadata;
-    expect(planned.actions).toContainEqual({ type: 'deleteVolume', name: DISK, uid, resourceVersion });
+    const reason = 'the snapshot that it is cloned from is gone';
+    expect(planned.actions).toContainEqual({
+      ...{ type: 'deleteVolume', name: DISK, uid, resourceVersion, reason },
+    });
     expect(types(planned)).not.toContain('createVolume');
     const gone = next(object, { image: renewed, volumes: [] });
     expect(gone.status.snapshot).toBe('snap-9');
@@ -443,7 +449,10 @@ describe('the root disk', () => {
       ...{ image: image(), volumes: [volume(object, phase), current], claim },
     });
     expect(next(object, observed('Pending')).actions).toContainEqual(
-      expect.objectContaining({ type: 'deleteVolume', name: DISK }),
+      expect.objectContaining({
+        ...{ type: 'deleteVolume', name: DISK },
+        reason: 'another disk took its place before its clone succeeded',
+      }),
     );
     expect(types(next(object, observed('Succeeded')))).not.toContain('deleteVolume');
   });
@@ -615,7 +624,9 @@ describe('the machine', () => {
 
   test('that was deleted is created again', () => {
     const planned = next(object, all(object, '', { machine: undefined }));
-    expect(planned.actions).toMatchObject([{ type: 'applyMachine', isNew: true }]);
+    expect(planned.actions).toMatchObject([
+      { type: 'applyMachine', isNew: true, reason: 'the VirtualMachine has no machine' },
+    ]);
   });
 
   test('with ignoreOnDeploy is not Ready when the claim of its disk is gone', () => {
@@ -698,7 +709,8 @@ describe('restarts', () => {
     expect(next(object, stuck)).toMatchObject({ actions: [], requeueAfterMs: 10_000 });
     expect(next(vm({}, status), stuck, NOW + 4_000).requeueAfterMs).toBe(6_000);
     const first = next(vm({}, status), stuck, NOW + 10_000);
-    expect(first.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+    const reason = 'KubeVirt reports ErrorPvcNotFound although the root disk is ready';
+    expect(first.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
     expect(first.status).toMatchObject({ restarts: 1, restartedAt: '2026-11-17T10:00:10.000Z' });
     expect(first.status.stuckSince).toBeUndefined();
     expect(hasNewIntent(status, first.status)).toBe(true);
@@ -714,7 +726,8 @@ describe('restarts', () => {
     const stored = next(vm({}, next(object, stuck).status), stuck, NOW + 10_000).status;
     expect(stored.restartedInstance).toBe('uid-of-instance');
     const planned = next(vm({}, stored), stuck, NOW + 11_000);
-    expect(planned.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+    const reason = 'an earlier restart of it was interrupted';
+    expect(planned.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
     expect([planned.status.restarts, planned.events]).toEqual([1, []]);
     expect(hasNewIntent(stored, planned.status)).toBe(false);
     const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
@@ -761,8 +774,9 @@ describe('restarts', () => {
 
     test('are done at once, by halting it until KubeVirt has forgotten the failure', () => {
       const planned = next(late, looping(failed));
+      const reason = 'a halt ends the back-off of KubeVirt after a failed start';
       expect(planned.actions).toMatchObject([
-        { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } } },
+        { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, reason },
       ]);
       expect(reasons(planned)).toEqual(['Restarted']);
       expect(planned.status).toMatchObject({ restarts: 1, restartedInstance: failed });
@@ -774,7 +788,10 @@ describe('restarts', () => {
         all(late, '', { machine: { ...machineDraft(late, DISK, true), ...(status && { status }) } });
       expect(next(stored, halted({ startFailure: { lastFailedVMIUID: failed } })).actions).toEqual([]);
       expect(next(stored, halted({})).actions).toMatchObject([
-        { type: 'applyMachine', machine: { spec: { runStrategy: 'Always' } } },
+        {
+          ...{ type: 'applyMachine', machine: { spec: { runStrategy: 'Always' } } },
+          reason: 'the machine differs from the spec',
+        },
       ]);
     });
 
@@ -786,7 +803,8 @@ describe('restarts', () => {
 
     test('stop an instance that started before, and keep one that runs', () => {
       const starting = next(late, looping(failed, { instance }));
-      expect(starting.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+      const reason = 'it failed to start before its root disk was ready';
+      expect(starting.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
       expect(starting.status.restartedInstance).toBe('uid-of-instance');
       expect(next(late, all(late, 'Running', { instance })).actions).toEqual([]);
     });
@@ -821,8 +839,11 @@ describe('restarts', () => {
     expect(because(2, DISK)).toBeUndefined();
     const restarting = vm({ updatePolicy: 'Restart' }, PLANNED);
     const done = next(restarting, required(restarting));
-    expect(types(done)).toEqual(['restart']);
+    const reason = 'a change takes effect only after a restart (cpu changed)';
+    expect(done.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
     expect(done.status.restartedGeneration).toBe(1);
+    const interrupted = next({ ...restarting, status: done.status }, required(restarting));
+    expect([types(interrupted), interrupted.events]).toEqual([['restart'], []]);
     const started = { metadata: { ...instance.metadata, uid: 'uid-of-next' } };
     const after = { ...required(restarting), instance: started };
     expect(next({ ...restarting, status: done.status }, after).actions).toEqual([]);
