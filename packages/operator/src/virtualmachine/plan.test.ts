@@ -1,13 +1,14 @@
-import { conditionOf, isTrue, schema } from '@vmwright/runtime';
+import { conditionOf, ForbiddenError, isTrue, schema } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
 import type { DataVolume, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import type { VMDiskImage, VMDiskImageStatus } from '../vmdiskimage/resource.ts';
 import { machineDraft, secretDraft, volumeDraft } from './children.ts';
 import { cloudInitOf } from './cloud-init.ts';
+import { problemOf } from './errors.ts';
 import type { Observed } from './observe.ts';
 import { type Plan, plan } from './plan.ts';
 import { VirtualMachine, type VirtualMachineStatus } from './resource.ts';
-import { hasNewIntent } from './status.ts';
+import { hasNewIntent, problemStatus } from './status.ts';
 
 const NOW = Date.parse('2026-11-17T10:00:00Z');
 const DISK = 'demo-root-0a1b2c3d';
@@ -516,6 +517,30 @@ describe('growth of the root disk', () => {
     expect(isTrue(planned.status.conditions, 'VolumeReady')).toBe(true);
   });
 
+  test.for(['exceeded quota: q', 'denied by policy p'])(
+    'that is rejected (%s) keeps the disk ready, so that a machine that failed to start is not restarted for it',
+    (text) => {
+      const startFailure = { lastFailedVMIUID: 'uid-of-failed' };
+      const looping = all(object, 'CrashLoopBackOff', {
+        ...{ instance, claim: claim('24Gi'), storageClass },
+        machine: machine(object, { printableStatus: 'CrashLoopBackOff', startFailure }),
+      });
+      const planned = next(object, looping);
+      const [action] = planned.actions;
+      if (action === undefined) throw new Error('the claim is not expanded');
+      const problem = problemOf(object, action, new ForbiddenError(text, { status: 403 }));
+      if (problem === undefined) throw new Error('the rejection is not reported');
+      const status = problemStatus(object, planned.status, problem, NOW);
+      expect(conditionOf(status.conditions, 'VolumeReady')).toMatchObject({
+        ...{ status: 'True', reason: 'Expanding' },
+      });
+      const retried = next({ ...object, status }, looping, NOW + 30_000);
+      expect([types(retried), retried.events]).toEqual([['resizeClaim'], []]);
+      expect(hasNewIntent(status, retried.status)).toBe(false);
+      expect(problemStatus({ ...object, status }, retried.status, problem, NOW + 30_000)).toEqual(status);
+    },
+  );
+
   test('follows the spec, not an image that was enlarged after the clone', () => {
     const enlarged = image({}, { diskSize: '40Gi' });
     const observed = { claim: claim('24Gi'), storageClass, image: enlarged };
@@ -808,6 +833,18 @@ describe('restarts', () => {
       expect(starting.status.restartedInstance).toBe('uid-of-instance');
       expect(next(late, all(late, 'Running', { instance })).actions).toEqual([]);
     });
+
+    test.for(['Running', 'Paused', 'Starting'])(
+      'are given up after a crash if the instance has recovered to the status %s',
+      (printableStatus) => {
+        const { status } = next(late, looping(failed, { instance }));
+        expect(types(next(vm({}, status), looping(failed, { instance })))).toEqual(['restart']);
+        for (const record of [status, { ...status, restartedGeneration: 1 }])
+          expect(next(vm({}, record), all(late, printableStatus, { instance })).actions).toEqual([]);
+        const restarting = vm({ updatePolicy: 'Restart' }, { ...status, restartedGeneration: 1 });
+        expect(next(restarting, all(restarting, printableStatus, { instance })).actions).toEqual([]);
+      },
+    );
 
     test('wait for the disk', () => {
       const cloning = looping(failed, { volumes: [volume(late, 'CloneInProgress')] });

@@ -28,6 +28,12 @@ const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError
 
 const BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };
 
+/** Whether a start of the machine has failed, or is stuck. KubeVirt forgets a failed start when the next instance runs. */
+function isFailing({ machine }: Pick<Observed, 'machine'>): boolean {
+  const { printableStatus = '', startFailure } = machine?.status ?? {};
+  return !isRunning({ machine }) && (startFailure !== undefined || STUCK.has(printableStatus));
+}
+
 /** Whether KubeVirt reports the machine as running and ready. */
 export function isRunning({ machine }: Pick<Observed, 'machine'>): boolean {
   const { printableStatus, ready } = machine?.status ?? {};
@@ -139,9 +145,10 @@ export function planRestart(
   const { generation } = machine.metadata;
   const isForChange = message !== undefined && vm.spec.updatePolicy === 'Restart';
   const isRestarted = generation === record.restartedGeneration;
-  // The operator stored the restart and stopped before it deleted the instance.
+  // The operator stored the restart and stopped before it deleted the instance, which may have recovered since then.
   const isInterrupted = uid !== undefined && uid === record.restartedInstance;
-  if (isInterrupted && isDiskReady && !isDiskReplaced(observed))
+  const isNeeded = isFailing(observed) || (isForChange && isRestarted);
+  if (isInterrupted && isNeeded && isDiskReady && !isDiskReplaced(observed))
     return { ...nothing, actions: restart(uid, 'an earlier restart of it was interrupted') };
   const restarted = { restartedAt: time, ...(uid !== undefined && { restartedInstance: uid }) };
   if (isForChange && isCurrent && isDiskReady && !isDiskReplaced(observed) && !isRestarted) {
