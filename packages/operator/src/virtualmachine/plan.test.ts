@@ -237,7 +237,9 @@ describe('a machine whose address another VirtualMachine keeps', () => {
       },
     ]);
     expect(planned.status).toMatchObject({ phase: 'Failed', ...PLANNED });
-    expect(planned.status.message).toContain('is used by the VirtualMachine "first" in this namespace');
+    expect(planned.status.message).toContain(
+      'is used by the VirtualMachine "first" in this namespace. Choose another address; the machine is halted until then',
+    );
     const halted = { ...machineDraft(object, DISK, true), status: { printableStatus: 'Stopped' } };
     isSettled(object, { ...running, machine: halted, instance: undefined });
     const later = all(object, 'Stopped', { machine: halted });

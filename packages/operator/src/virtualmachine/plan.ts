@@ -79,8 +79,10 @@ function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefine
   });
   const collision = collisionMessage(userNamesOf(vm));
   if (collision !== undefined) return failed('UserNamesCollide', collision);
-  if (addressConflict !== undefined) return failed('AddressConflict', conflictMessage(vm, addressConflict));
-  return undefined;
+  if (addressConflict === undefined) return undefined;
+  const isHalted = observed.machine !== undefined && isHeldByOther(vm, addressConflict) && !isPaused(vm);
+  const message = conflictMessage(vm, addressConflict);
+  return failed('AddressConflict', isHalted ? `${message}; the machine is halted until then` : message);
 }
 
 /**
