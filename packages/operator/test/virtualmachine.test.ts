@@ -419,15 +419,15 @@ describe('a problem is reported with the object and the remedy', () => {
   });
 });
 
-test('the address of another machine is rejected; of two accepted ones, the older keeps it, and the other is halted', async () => {
+test('the address of another machine is rejected; of two accepted ones, the one that runs with it keeps it, and the other is halted', async () => {
   const { api } = cluster();
   await env.network('net-b');
   const at = (ipAddress: string) => ({ interfaces: [{ network: 'net-b', ipAddress }] });
   const spec = { ...at('10.2.0.5/24'), ignoreOnDeploy: true };
-  await env.machine('first', spec);
   await env.machine('third', at('10.2.0.6/24'));
-  await env.until('first', isReady);
   await env.until('third', isReady);
+  await env.machine('first', at('10.2.0.5/24'));
+  await env.until('first', isReady);
   await expect(env.machine('second', spec)).rejects.toThrow(
     'The address 10.2.0.5 on the network work/net-b is used by the VirtualMachine "first" in this namespace',
   );

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressKeys, conflictMessage, findAddressConflict, keepsAddress } from './addresses.ts';
+import { addressKeys, conflictMessage, findAddressConflict } from './addresses.ts';
 import type { VirtualMachine } from './resource.ts';
 
 function vm(
@@ -55,20 +55,4 @@ test('the message does not name a machine of another namespace', () => {
   };
   expect(message(vm('a', 'secret', ['net', '10.0.0.1/24']))).toContain('"secret" in this namespace');
   expect(message(vm('b', 'secret', ['a/net', '10.0.0.1/24']))).not.toContain('secret');
-});
-
-test('the machine with a disk keeps its address, then the one that was created first, then the one with the lower UID', () => {
-  const [a, b] = [vm('a', 'a'), vm('a', 'b')];
-  const late = { ...a, metadata: { ...a.metadata, creationTimestamp: '2026-11-17T10:00:01Z' } };
-  const begun = { ...b, status: { dataVolume: 'b-root' } };
-  expect([keepsAddress(begun, a), keepsAddress(a, begun)]).toEqual([true, false]);
-  const lateAndBegun = { ...late, status: { dataVolume: 'a-root' } };
-  expect([keepsAddress(lateAndBegun, b), keepsAddress(b, lateAndBegun)]).toEqual([true, false]);
-  expect([keepsAddress(lateAndBegun, begun), keepsAddress(begun, lateAndBegun)]).toEqual([false, true]);
-  expect([keepsAddress(a, b), keepsAddress(b, a), keepsAddress(late, b), keepsAddress(b, late)]).toEqual([
-    true,
-    false,
-    false,
-    true,
-  ]);
 });

@@ -44,30 +44,18 @@ export function addressKeys(vm: VirtualMachine): readonly string[] {
 export function findAddressConflict(
   vm: VirtualMachine,
   machines: Pick<ObjectCache<VirtualMachine>, 'byIndex'>,
-  wins: (other: VirtualMachine) => boolean,
+  wins: (other: VirtualMachine, address: string) => boolean,
 ): AddressConflict | undefined {
   const keys = addressKeys(vm);
   for (const [i, key] of keys.entries()) {
     const [network = '', address = ''] = key.split(' ');
     if (keys.indexOf(key) < i) return { address, network, holder: vm.metadata };
     for (const other of machines.byIndex(ADDRESS_INDEX, key)) {
-      if (!isSame(vm.metadata, other.metadata) && wins(other))
+      if (!isSame(vm.metadata, other.metadata) && wins(other, address))
         return { address, network, holder: other.metadata };
     }
   }
   return undefined;
-}
-
-/**
- * Whether a VirtualMachine keeps an address that another one has, too: one that has a disk keeps it against one that has none,
- * and so no KubeVirt VirtualMachine; then the older one, by creation time, which has a precision of seconds; then by UID.
- */
-export function keepsAddress(a: VirtualMachine, b: VirtualMachine): boolean {
-  const [hasDiskA, hasDiskB] = [a, b].map(({ status }) => status?.dataVolume !== undefined);
-  if (hasDiskA !== hasDiskB) return hasDiskA === true;
-  const [atA, atB] = [a, b].map(({ metadata }) => Date.parse(metadata.creationTimestamp ?? ''));
-  if (atA !== atB && atA !== undefined && atB !== undefined) return atA < atB;
-  return (a.metadata.uid ?? '') < (b.metadata.uid ?? '');
 }
 
 /** Whether the conflict is with another VirtualMachine, and not between two interfaces of the same one. */

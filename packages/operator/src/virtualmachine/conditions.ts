@@ -70,7 +70,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['AddressConflict'],
     meaning:
-      'Another VirtualMachine on the same network has the same address, and has a disk already or is older. The machine is halted.',
+      'Another VirtualMachine on the network has the same address and runs with it, has a disk or is older. The machine is halted.',
     remedy: 'Choose another address.',
   },
   {

@@ -69,7 +69,12 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
     if (!isSourceGone || volume.metadata.deletionTimestamp !== undefined)
       return { ...cloning(vm, volume, where), dataVolume, snapshot };
     // The next one is cloned when this one is gone: if this clone succeeds in the meantime, it is used, and none is left over.
-    return { ...cloning(vm, volume, where), dataVolume, snapshot, actions: [deletionOf(volume)] };
+    return {
+      ...cloning(vm, volume, where),
+      dataVolume,
+      snapshot,
+      actions: [deletionOf(volume, 'the snapshot that it is cloned from is gone')],
+    };
   }
   // The data is in the claim: as long as it is not being deleted, no other disk may take its place.
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
@@ -165,11 +170,11 @@ function deleteStrays(
       const isReplaced = metadata.name !== current && isVolumeName(vm, metadata.name);
       return isReplaced && status?.phase !== 'Succeeded' && metadata.deletionTimestamp === undefined;
     })
-    .map(deletionOf);
+    .map((volume) => deletionOf(volume, 'another disk took its place before its clone succeeded'));
 }
 
-function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume): Action {
-  return { type: 'deleteVolume', name, uid, resourceVersion };
+function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume, reason: string): Action {
+  return { type: 'deleteVolume', name, uid, resourceVersion, reason };
 }
 
 function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPlan {

@@ -29,7 +29,12 @@ const createImage: Action = {
   event: { type: 'Normal', reason: 'ImageCreated', note: '' },
 };
 const createVolume: Action = { type: 'createVolume', volume: volumeDraft(vm, image, 'snap', 'demo-root') };
-const applyMachine: Action = { type: 'applyMachine', machine: machineDraft(vm, 'demo-root'), isNew: true };
+const applyMachine: Action = {
+  type: 'applyMachine',
+  machine: machineDraft(vm, 'demo-root'),
+  isNew: true,
+  reason: '',
+};
 const applySecret: Action = { type: 'applySecret', secret: secretDraft(vm, { userdata: '' }), isNew: true };
 
 const forbidden = (message: string) => new ForbiddenError(message, { status: 403 });

@@ -65,7 +65,6 @@ export function problemOf(vm: VirtualMachine, action: Action, error: unknown): A
         phase: 'Provisioning',
         reason: 'ExpansionRejected',
         message: `The root disk cannot grow: ${text}`,
-        ...partOf(action),
       };
     case 'deleteVolume':
     case 'restart':
@@ -113,9 +112,10 @@ function volumeProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
   };
 }
 
+/** Returns the condition that a rejected action makes False. A disk that cannot grow is usable, so VolumeReady stays True. */
 function partOf({ type }: Action): Pick<ActionProblem, 'part'> {
   if (type === 'createImage') return { part: 'DiskImageReady' };
-  return type === 'createVolume' || type === 'resizeClaim' ? { part: 'VolumeReady' } : {};
+  return type === 'createVolume' ? { part: 'VolumeReady' } : {};
 }
 
 /** Whether the server understood the request and rejects it, so that a retry needs a change. */

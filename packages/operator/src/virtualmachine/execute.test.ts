@@ -35,6 +35,7 @@ describe('an act on a child leaves one audit line', () => {
   const answered = vi.fn();
   const client = { create: answered, apply: answered, mergePatch: answered, delete: answered };
   const machine = { ...child, spec: {} };
+  const reason = 'the plan says so';
   const about = { kind: 'VirtualMachine', object: 'work/demo', uid: 'u-1', machineName: 'work/demo' };
 
   beforeEach(() => {
@@ -44,14 +45,19 @@ describe('an act on a child leaves one audit line', () => {
 
   test.each([
     [{ type: 'createVolume', volume: child }, 'create', 'DataVolume'],
-    [{ type: 'applyMachine', machine, isNew: true }, 'create', 'VirtualMachine'],
-    [{ type: 'applyMachine', machine, isNew: false }, 'reconfigure', 'VirtualMachine'],
-    [{ type: 'deleteVolume', name: 'demo', uid: 'k-1', resourceVersion: '1' }, 'delete', 'DataVolume'],
+    [{ type: 'applyMachine', machine, isNew: true, reason }, 'create', 'VirtualMachine'],
+    [{ type: 'applyMachine', machine, isNew: false, reason }, 'reconfigure', 'VirtualMachine'],
+    [
+      { type: 'deleteVolume', name: 'demo', uid: 'k-1', resourceVersion: '1', reason },
+      'delete',
+      'DataVolume',
+    ],
     [{ type: 'resizeClaim', name: 'demo', uid: 'k-1', size: '2Gi' }, 'reconfigure', 'PersistentVolumeClaim'],
-    [{ type: 'restart', uid: 'k-1' }, 'restart', 'VirtualMachineInstance'],
+    [{ type: 'restart', uid: 'k-1', reason }, 'restart', 'VirtualMachineInstance'],
   ] satisfies [Action, string, string][])('%o', async (action, act, resource) => {
     await execute(action, vm, { client, log });
-    expect(lines).toMatchObject([{ ...about, audit: act, resource, machine: 'k-1' }]);
+    const why = 'reason' in action ? action.reason : expect.any(String);
+    expect(lines).toMatchObject([{ ...about, audit: act, resource, machine: 'k-1', reason: why }]);
   });
 
   test('unless the child exists already, is gone, or has changed', async () => {
@@ -62,7 +68,7 @@ describe('an act on a child leaves one audit line', () => {
       new ConflictError('changed', { status: 409 }),
     ]) {
       answered.mockRejectedValue(error);
-      await execute({ type: 'restart', uid: 'k-1' }, vm, { client, log });
+      await execute({ type: 'restart', uid: 'k-1', reason }, vm, { client, log });
     }
     expect(lines).toEqual([]);
   });

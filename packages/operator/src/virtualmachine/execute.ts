@@ -79,14 +79,12 @@ async function change(
     }
     case 'applyMachine': {
       const machine = await client.apply(KubevirtMachine, action.machine);
-      if (action.isNew) acted('create', KubevirtMachine, machine, 'the VirtualMachine has no machine');
-      else acted('reconfigure', KubevirtMachine, machine, 'the machine differs from the spec');
-      return;
+      return acted(action.isNew ? 'create' : 'reconfigure', KubevirtMachine, machine, action.reason);
     }
     case 'deleteVolume': {
       const ref = { namespace, name: action.name };
       if (await remove(client, DataVolume, ref, action))
-        acted('delete', DataVolume, childOf(ref, action.uid), 'the clone of the disk has failed');
+        acted('delete', DataVolume, childOf(ref, action.uid), action.reason);
       return;
     }
     case 'resizeClaim': {
@@ -101,7 +99,7 @@ async function change(
     case 'restart': {
       const ref = { namespace, name };
       if (await remove(client, KubevirtInstance, ref, { uid: action.uid }))
-        acted('restart', KubevirtInstance, childOf(ref, action.uid), 'a change needs a restart');
+        acted('restart', KubevirtInstance, childOf(ref, action.uid), action.reason);
       return;
     }
   }

@@ -13,7 +13,8 @@ import { filesystemOverhead } from '../kubevirt/overhead.ts';
 import { ownedIn } from '../kubevirt/owner-index.ts';
 import { isOwnedBy } from '../kubevirt/ownership.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
-import { type AddressConflict, findAddressConflict, keepsAddress, networkRef } from './addresses.ts';
+import { keepsAddress } from './address-holder.ts';
+import { type AddressConflict, findAddressConflict, networkRef } from './addresses.ts';
 import { usesVolume } from './children.ts';
 import { firstVolumeName, isInstanceOf, isVolumeName, secretName } from './identity.ts';
 import { type ImageAccess, type ImageAccessSettings, imageAccessOf } from './image-access.ts';
@@ -102,7 +103,9 @@ export function observe(
   const countOf = (snapshot: string) => clones.count(`${imageRefOf(vm).namespace}/${snapshot}`);
   return {
     imageAccess: imageAccessOf(vm, image, settings),
-    addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other) => keepsAddress(other, vm)),
+    addressConflict: findAddressConflict(vm, cache(VirtualMachine), (other, address) =>
+      keepsAddress(other, vm, address),
+    ),
     image,
     clones: new Map(image?.status?.snapshots?.map((snapshot) => [snapshot.name, countOf(snapshot.name)])),
     passwords,

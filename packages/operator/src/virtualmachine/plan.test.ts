@@ -1,13 +1,14 @@
-import { conditionOf, isTrue, schema } from '@vmwright/runtime';
+import { conditionOf, ForbiddenError, isTrue, schema } from '@vmwright/runtime';
 import { describe, expect, test } from 'vitest';
 import type { DataVolume, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import type { VMDiskImage, VMDiskImageStatus } from '../vmdiskimage/resource.ts';
 import { machineDraft, secretDraft, volumeDraft } from './children.ts';
 import { cloudInitOf } from './cloud-init.ts';
+import { problemOf } from './errors.ts';
 import type { Observed } from './observe.ts';
 import { type Plan, plan } from './plan.ts';
 import { VirtualMachine, type VirtualMachineStatus } from './resource.ts';
-import { hasNewIntent } from './status.ts';
+import { hasNewIntent, problemStatus } from './status.ts';
 
 const NOW = Date.parse('2026-11-17T10:00:00Z');
 const DISK = 'demo-root-0a1b2c3d';
@@ -230,10 +231,15 @@ describe('a machine whose address another VirtualMachine keeps', () => {
     const running = all(object, 'Running', { instance, addressConflict });
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
-      { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, isNew: false },
+      {
+        ...{ type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, isNew: false },
+        reason: 'another VirtualMachine keeps its address',
+      },
     ]);
     expect(planned.status).toMatchObject({ phase: 'Failed', ...PLANNED });
-    expect(planned.status.message).toContain('is used by the VirtualMachine "first" in this namespace');
+    expect(planned.status.message).toContain(
+      'is used by the VirtualMachine "first" in this namespace. Choose another address; the machine is halted until then',
+    );
     const halted = { ...machineDraft(object, DISK, true), status: { printableStatus: 'Stopped' } };
     isSettled(object, { ...running, machine: halted, instance: undefined });
     const later = all(object, 'Stopped', { machine: halted });
@@ -425,7 +431,10 @@ describe('the root disk', () => {
     const planned = next(object, { image: renewed, volumes: [pending] });
     expect(planned.status).toMatchObject(PLANNED);
     const { uid, resourceVersion } = pending.metadata;
-    expect(planned.actions).toContainEqual({ type: 'deleteVolume', name: DISK, uid, resourceVersion });
+    const reason = 'the snapshot that it is cloned from is gone';
+    expect(planned.actions).toContainEqual({
+      ...{ type: 'deleteVolume', name: DISK, uid, resourceVersion, reason },
+    });
     expect(types(planned)).not.toContain('createVolume');
     const gone = next(object, { image: renewed, volumes: [] });
     expect(gone.status.snapshot).toBe('snap-9');
@@ -443,7 +452,10 @@ describe('the root disk', () => {
       ...{ image: image(), volumes: [volume(object, phase), current], claim },
     });
     expect(next(object, observed('Pending')).actions).toContainEqual(
-      expect.objectContaining({ type: 'deleteVolume', name: DISK }),
+      expect.objectContaining({
+        ...{ type: 'deleteVolume', name: DISK },
+        reason: 'another disk took its place before its clone succeeded',
+      }),
     );
     expect(types(next(object, observed('Succeeded')))).not.toContain('deleteVolume');
   });
@@ -506,6 +518,30 @@ describe('growth of the root disk', () => {
     ]);
     expect(isTrue(planned.status.conditions, 'VolumeReady')).toBe(true);
   });
+
+  test.for(['exceeded quota: q', 'denied by policy p'])(
+    'that is rejected (%s) keeps the disk ready, so that a machine that failed to start is not restarted for it',
+    (text) => {
+      const startFailure = { lastFailedVMIUID: 'uid-of-failed' };
+      const looping = all(object, 'CrashLoopBackOff', {
+        ...{ instance, claim: claim('24Gi'), storageClass },
+        machine: machine(object, { printableStatus: 'CrashLoopBackOff', startFailure }),
+      });
+      const planned = next(object, looping);
+      const [action] = planned.actions;
+      if (action === undefined) throw new Error('the claim is not expanded');
+      const problem = problemOf(object, action, new ForbiddenError(text, { status: 403 }));
+      if (problem === undefined) throw new Error('the rejection is not reported');
+      const status = problemStatus(object, planned.status, problem, NOW);
+      expect(conditionOf(status.conditions, 'VolumeReady')).toMatchObject({
+        ...{ status: 'True', reason: 'Expanding' },
+      });
+      const retried = next({ ...object, status }, looping, NOW + 30_000);
+      expect([types(retried), retried.events]).toEqual([['resizeClaim'], []]);
+      expect(hasNewIntent(status, retried.status)).toBe(false);
+      expect(problemStatus({ ...object, status }, retried.status, problem, NOW + 30_000)).toEqual(status);
+    },
+  );
 
   test('follows the spec, not an image that was enlarged after the clone', () => {
     const enlarged = image({}, { diskSize: '40Gi' });
@@ -615,7 +651,9 @@ describe('the machine', () => {
 
   test('that was deleted is created again', () => {
     const planned = next(object, all(object, '', { machine: undefined }));
-    expect(planned.actions).toMatchObject([{ type: 'applyMachine', isNew: true }]);
+    expect(planned.actions).toMatchObject([
+      { type: 'applyMachine', isNew: true, reason: 'the VirtualMachine has no machine' },
+    ]);
   });
 
   test('with ignoreOnDeploy is not Ready when the claim of its disk is gone', () => {
@@ -698,7 +736,8 @@ describe('restarts', () => {
     expect(next(object, stuck)).toMatchObject({ actions: [], requeueAfterMs: 10_000 });
     expect(next(vm({}, status), stuck, NOW + 4_000).requeueAfterMs).toBe(6_000);
     const first = next(vm({}, status), stuck, NOW + 10_000);
-    expect(first.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+    const reason = 'KubeVirt reports ErrorPvcNotFound although the root disk is ready';
+    expect(first.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
     expect(first.status).toMatchObject({ restarts: 1, restartedAt: '2026-11-17T10:00:10.000Z' });
     expect(first.status.stuckSince).toBeUndefined();
     expect(hasNewIntent(status, first.status)).toBe(true);
@@ -714,7 +753,8 @@ describe('restarts', () => {
     const stored = next(vm({}, next(object, stuck).status), stuck, NOW + 10_000).status;
     expect(stored.restartedInstance).toBe('uid-of-instance');
     const planned = next(vm({}, stored), stuck, NOW + 11_000);
-    expect(planned.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+    const reason = 'an earlier restart of it was interrupted';
+    expect(planned.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
     expect([planned.status.restarts, planned.events]).toEqual([1, []]);
     expect(hasNewIntent(stored, planned.status)).toBe(false);
     const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
@@ -761,8 +801,9 @@ describe('restarts', () => {
 
     test('are done at once, by halting it until KubeVirt has forgotten the failure', () => {
       const planned = next(late, looping(failed));
+      const reason = 'a halt ends the back-off of KubeVirt after a failed start';
       expect(planned.actions).toMatchObject([
-        { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } } },
+        { type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, reason },
       ]);
       expect(reasons(planned)).toEqual(['Restarted']);
       expect(planned.status).toMatchObject({ restarts: 1, restartedInstance: failed });
@@ -774,7 +815,10 @@ describe('restarts', () => {
         all(late, '', { machine: { ...machineDraft(late, DISK, true), ...(status && { status }) } });
       expect(next(stored, halted({ startFailure: { lastFailedVMIUID: failed } })).actions).toEqual([]);
       expect(next(stored, halted({})).actions).toMatchObject([
-        { type: 'applyMachine', machine: { spec: { runStrategy: 'Always' } } },
+        {
+          ...{ type: 'applyMachine', machine: { spec: { runStrategy: 'Always' } } },
+          reason: 'the machine differs from the spec',
+        },
       ]);
     });
 
@@ -786,10 +830,23 @@ describe('restarts', () => {
 
     test('stop an instance that started before, and keep one that runs', () => {
       const starting = next(late, looping(failed, { instance }));
-      expect(starting.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance' }]);
+      const reason = 'it failed to start before its root disk was ready';
+      expect(starting.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
       expect(starting.status.restartedInstance).toBe('uid-of-instance');
       expect(next(late, all(late, 'Running', { instance })).actions).toEqual([]);
     });
+
+    test.for(['Running', 'Paused', 'Starting'])(
+      'are given up after a crash if the instance has recovered to the status %s',
+      (printableStatus) => {
+        const { status } = next(late, looping(failed, { instance }));
+        expect(types(next(vm({}, status), looping(failed, { instance })))).toEqual(['restart']);
+        for (const record of [status, { ...status, restartedGeneration: 1 }])
+          expect(next(vm({}, record), all(late, printableStatus, { instance })).actions).toEqual([]);
+        const restarting = vm({ updatePolicy: 'Restart' }, { ...status, restartedGeneration: 1 });
+        expect(next(restarting, all(restarting, printableStatus, { instance })).actions).toEqual([]);
+      },
+    );
 
     test('wait for the disk', () => {
       const cloning = looping(failed, { volumes: [volume(late, 'CloneInProgress')] });
@@ -821,8 +878,11 @@ describe('restarts', () => {
     expect(because(2, DISK)).toBeUndefined();
     const restarting = vm({ updatePolicy: 'Restart' }, PLANNED);
     const done = next(restarting, required(restarting));
-    expect(types(done)).toEqual(['restart']);
+    const reason = 'a change takes effect only after a restart (cpu changed)';
+    expect(done.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
     expect(done.status.restartedGeneration).toBe(1);
+    const interrupted = next({ ...restarting, status: done.status }, required(restarting));
+    expect([types(interrupted), interrupted.events]).toEqual([['restart'], []]);
     const started = { metadata: { ...instance.metadata, uid: 'uid-of-next' } };
     const after = { ...required(restarting), instance: started };
     expect(next({ ...restarting, status: done.status }, after).actions).toEqual([]);

@@ -79,8 +79,10 @@ function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefine
   });
   const collision = collisionMessage(userNamesOf(vm));
   if (collision !== undefined) return failed('UserNamesCollide', collision);
-  if (addressConflict !== undefined) return failed('AddressConflict', conflictMessage(vm, addressConflict));
-  return undefined;
+  if (addressConflict === undefined) return undefined;
+  const isHalted = observed.machine !== undefined && isHeldByOther(vm, addressConflict) && !isPaused(vm);
+  const message = conflictMessage(vm, addressConflict);
+  return failed('AddressConflict', isHalted ? `${message}; the machine is halted until then` : message);
 }
 
 /**
@@ -94,7 +96,9 @@ function planHalt(
   if (addressConflict === undefined || !isHeldByOther(vm, addressConflict) || isPaused(vm)) return [];
   if (machine?.spec?.runStrategy === 'Halted') return [];
   const wanted = machineDraft(vm, currentVolumeName(vm, volumes, machine), true);
-  return machine === undefined ? [] : applyMachine(machine, wanted);
+  return machine === undefined
+    ? []
+    : applyMachine(machine, wanted, 'another VirtualMachine keeps its address');
 }
 
 type ApplyMachine = Extract<Action, { type: 'applyMachine' }>;
@@ -103,10 +107,13 @@ type ApplyMachine = Extract<Action, { type: 'applyMachine' }>;
 function applyMachine(
   machine: KubevirtMachine | undefined,
   wanted: KubevirtMachine,
+  reason = machine === undefined ? 'the VirtualMachine has no machine' : 'the machine differs from the spec',
 ): readonly ApplyMachine[] {
   if (machine?.metadata.deletionTimestamp !== undefined) return [];
   if (machine !== undefined && !differs(machine, wanted)) return [];
-  return [{ type: 'applyMachine', machine: withUidOf(machine, wanted), isNew: machine === undefined }];
+  return [
+    { type: 'applyMachine', machine: withUidOf(machine, wanted), isNew: machine === undefined, reason },
+  ];
 }
 
 /** Whether the KubeVirt VirtualMachine has the desired spec. */
@@ -141,7 +148,12 @@ function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan, is
         isNew: secret === undefined,
       });
   }
-  return { secret: applySecret, machine: applyMachine(machine, machineDraft(vm, dataVolume, isHeld)) };
+  const isBeingHalted = isHeld && shouldRun(vm) && machine?.spec?.runStrategy !== 'Halted';
+  const reason = isBeingHalted ? 'a halt ends the back-off of KubeVirt after a failed start' : undefined;
+  return {
+    secret: applySecret,
+    machine: applyMachine(machine, machineDraft(vm, dataVolume, isHeld), reason),
+  };
 }
 
 /** Returns the draft with the UID of the existing object, so that another object of the same name is not changed. */

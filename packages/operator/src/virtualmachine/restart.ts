@@ -28,6 +28,12 @@ const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError
 
 const BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };
 
+/** Whether a start of the machine has failed, or is stuck. KubeVirt forgets a failed start when the next instance runs. */
+function isFailing({ machine }: Pick<Observed, 'machine'>): boolean {
+  const { printableStatus = '', startFailure } = machine?.status ?? {};
+  return !isRunning({ machine }) && (startFailure !== undefined || STUCK.has(printableStatus));
+}
+
 /** Whether KubeVirt reports the machine as running and ready. */
 export function isRunning({ machine }: Pick<Observed, 'machine'>): boolean {
   const { printableStatus, ready } = machine?.status ?? {};
@@ -123,42 +129,38 @@ export function planRestart(
   if (isLate(vm, observed, isDiskReady) && !isRunning(observed) && !isDiskReplaced(observed)) {
     const { uid: restartedInstance = machine.status?.startFailure?.lastFailedVMIUID } =
       instance?.metadata ?? {};
-    const note = 'Restarting the machine, because it failed to start before its root disk was ready';
+    const reason = 'it failed to start before its root disk was ready';
     return {
       record: {
         ...{ ...record, restarts: (restarts ?? 0) + 1, restartedAt: time },
         ...(restartedInstance !== undefined && { restartedInstance }),
       },
-      actions: isAlive ? [{ type: 'restart', uid: instance.metadata.uid }] : [],
-      events: [{ type: 'Warning', reason: 'Restarted', note }],
+      actions: isAlive ? restart(instance.metadata.uid, reason) : [],
+      events: [{ type: 'Warning', reason: 'Restarted', note: noteOf(reason) }],
     };
   }
   if (!isAlive) return nothing;
   const { uid } = instance.metadata;
-  const actions = [{ type: 'restart', uid }] as const;
-  // The operator stored the restart and stopped before it deleted the instance.
-  const isInterrupted = uid !== undefined && uid === record.restartedInstance;
-  if (isInterrupted && isDiskReady && !isDiskReplaced(observed)) return { ...nothing, actions };
-  const restarted = { restartedAt: time, ...(uid !== undefined && { restartedInstance: uid }) };
   const message = restartRequired(observed);
   const { generation } = machine.metadata;
-  if (
-    message !== undefined &&
-    vm.spec.updatePolicy === 'Restart' &&
-    isCurrent &&
-    isDiskReady &&
-    !isDiskReplaced(observed) &&
-    generation !== record.restartedGeneration
-  ) {
-    const note = `Restarting the machine, because a change takes effect only after a restart (${message})`;
-    const events = [{ type: 'Normal', reason: 'Restarted', note }] as const;
+  const isForChange = message !== undefined && vm.spec.updatePolicy === 'Restart';
+  const isRestarted = generation === record.restartedGeneration;
+  // The operator stored the restart and stopped before it deleted the instance, which may have recovered since then.
+  const isInterrupted = uid !== undefined && uid === record.restartedInstance;
+  const isNeeded = isFailing(observed) || (isForChange && isRestarted);
+  if (isInterrupted && isNeeded && isDiskReady && !isDiskReplaced(observed))
+    return { ...nothing, actions: restart(uid, 'an earlier restart of it was interrupted') };
+  const restarted = { restartedAt: time, ...(uid !== undefined && { restartedInstance: uid }) };
+  if (isForChange && isCurrent && isDiskReady && !isDiskReplaced(observed) && !isRestarted) {
+    const reason = `a change takes effect only after a restart (${message})`;
+    const events = [{ type: 'Normal', reason: 'Restarted', note: noteOf(reason) }] as const;
     return {
       record: {
         ...record,
         ...restarted,
         ...(generation !== undefined && { restartedGeneration: generation }),
       },
-      actions,
+      actions: restart(uid, reason),
       events,
     };
   }
@@ -167,10 +169,18 @@ export function planRestart(
   const since = stuckSince ?? time;
   const waitMs = Date.parse(since) + exponentialMs((restarts ?? 0) + 1, BACKOFF) - now;
   if (waitMs > 0) return { ...nothing, record: { ...record, stuckSince: since }, requeueAfterMs: waitMs };
-  const note = `Restarting the machine, because KubeVirt reports ${status} although the root disk is ready`;
+  const reason = `KubeVirt reports ${status} although the root disk is ready`;
   return {
     record: { ...record, restarts: (restarts ?? 0) + 1, ...restarted },
-    actions,
-    events: [{ type: 'Warning', reason: 'Restarted', note }],
+    actions: restart(uid, reason),
+    events: [{ type: 'Warning', reason: 'Restarted', note: noteOf(reason) }],
   };
+}
+
+function restart(uid: string | undefined, reason: string): readonly Action[] {
+  return [{ type: 'restart', uid, reason }];
+}
+
+function noteOf(reason: string): string {
+  return `Restarting the machine, because ${reason}`;
 }

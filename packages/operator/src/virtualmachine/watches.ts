@@ -7,6 +7,7 @@ import {
   StorageClass,
 } from '../kubevirt/kinds.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
+import { holderPart } from './address-holder.ts';
 import { ADDRESS_INDEX, addressKeys, networkRef } from './addresses.ts';
 import { isLabelled } from './identity.ts';
 import { IMAGE_INDEX, indexByImage } from './image-ref.ts';
@@ -65,17 +66,14 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.snapshots,
       ]),
     ),
-    // Of two VirtualMachines with the same address, one is enqueued when the other gives it up, or gets a disk and keeps it.
+    // Of two VirtualMachines with the same address, one is enqueued when the other gives it up, or has more right to it than before.
     watch(
       VirtualMachine,
       (vm) =>
         addressKeys(vm)
           .flatMap((key) => found(ADDRESS_INDEX, key))
           .filter((key) => key !== keyOf(vm.metadata)),
-      partChanged(({ metadata, spec, status }) => [
-        ...[metadata.uid, spec.interfaces],
-        status?.dataVolume !== undefined,
-      ]),
+      partChanged(holderPart),
     ),
     watch(
       NetworkAttachmentDefinition,
