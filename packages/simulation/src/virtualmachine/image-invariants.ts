@@ -1,4 +1,5 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
+import { FOREGROUND } from '../apiserver/deletes.ts';
 import { same } from '../apiserver/json.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
@@ -29,7 +30,8 @@ export function clockError({ simulation: { counts } }: Truth): number {
 
 /**
  * The operator deletes the data of an image only when the image is being deleted, and then only if every VirtualMachine that
- * names it was created after the phase Deleting was stored. Such a machine waits until the image is gone.
+ * names it was created after the phase Deleting was stored. Such a machine waits until the image is gone. Foreground deletion is an
+ * exception: the garbage collector then deletes the data, whatever the operator does.
  */
 export const dataKeptWhileReferenced: Invariant = {
   name: 'data of a referenced image is kept',
@@ -38,6 +40,7 @@ export const dataKeptWhileReferenced: Invariant = {
     /** Names of the children in the status of a Ready image, by its UID. */
     const published = new Map<string, ReadonlySet<string>>();
     const deletingSince = new Map<string, number>();
+    const inForeground = new Set<string>();
     const created = new Map<string, number>();
     onChange(server, VirtualMachine, (before, after, { number }) => {
       if (before === undefined && after !== undefined) created.set(after.metadata.uid ?? '', number);
@@ -48,6 +51,7 @@ export const dataKeptWhileReferenced: Invariant = {
       if (phaseIn(after) === 'Ready')
         published.set(uid, new Set([...snapshotsIn(after), textAt(after, 'status', 'dataVolume') ?? '']));
       if (phaseIn(after) === 'Deleting' && phaseIn(before) !== 'Deleting') deletingSince.set(uid, number);
+      if (listAt(after, 'metadata', 'finalizers').includes(FOREGROUND)) inForeground.add(uid);
     });
     const check = (child: StoredObject) => {
       const uid = controllerOf(child) ?? '';
@@ -56,7 +60,7 @@ export const dataKeptWhileReferenced: Invariant = {
       const what = `${child.kind} ${child.metadata.name} of ${keyOf(image)}`;
       if (phaseIn(image) === 'Ready') violated(`${what}, which is Ready, is deleted`);
       // In any other phase the image is synced again, because a part of its data was lost.
-      if (phaseIn(image) !== 'Deleting') return;
+      if (phaseIn(image) !== 'Deleting' || inForeground.has(uid)) return;
       for (const machine of machinesNaming(server, keyOf(image)))
         if (
           (created.get(machine.metadata.uid ?? '') ?? 0) <
