@@ -58,20 +58,30 @@ export const syncsHoldSlots: Invariant = {
   },
 };
 
-/** An image has at most one import at a time, whichever replicas act. */
+/**
+ * The operator starts no import of an image while another one runs, whichever replicas act. A request that arrives late, after the
+ * operator has given it up and started another attempt, is no violation: the operator deletes what it creates.
+ */
 export const oneImport: Invariant = {
   name: 'at most one import per image',
-  watch: (truth, violated) =>
-    onOperatorCreate(truth, Volume, (created) => {
+  watch: (truth, violated) => {
+    const { server, simulation } = truth;
+    const createdAt = new Map<string, number>();
+    onOperatorCreate(truth, Volume, (created, sent) => {
+      createdAt.set(created.metadata.uid ?? '', simulation.schedule.now);
       const uid = controllerOf(created);
-      const image = byUid(truth.server, VMDiskImage, uid);
+      const image = byUid(server, VMDiskImage, uid);
       if (image === undefined) return;
-      const running = truth.server
+      const others = server
         .objects(Volume)
+        .filter(({ metadata }) => metadata.uid !== created.metadata.uid)
         .filter((each) => controllerOf(each) === uid && each.metadata.deletionTimestamp === undefined)
         .filter((each) => !['Succeeded', 'Failed'].includes(phaseIn(each) ?? ''))
+        .filter(({ metadata }) => (createdAt.get(metadata.uid ?? '') ?? 0) < sent.at)
         .map(({ metadata }) => metadata.name)
         .toArray();
-      if (running.length > 1) violated(`${image.metadata.name} is imported by ${running.join(' and ')}`);
-    }),
+      if (others.length > 0)
+        violated(`${image.metadata.name} is imported by ${[created.metadata.name, ...others].join(' and ')}`);
+    });
+  },
 };
