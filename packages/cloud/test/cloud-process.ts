@@ -47,7 +47,7 @@ export class CloudProcess implements AsyncDisposable {
   readonly config: string;
   readonly prohibited: string;
   readonly audit: AuditLine[] = [];
-  /** Standard error of all its processes. */
+  /** Standard error of all processes that were started. */
   log = '';
   /** Number of client requests without a response. */
   failedRequests = 0;

@@ -74,7 +74,10 @@ function run(): void {
   });
 }
 
-/** Creates the pid file or throws, as QEMU does by locking. Links a complete file, so that readers never see it empty. */
+/**
+ * Creates the pid file. Throws if the file names a process that is alive; the real QEMU fails to lock the file in that
+ * case. Links a complete file, so that readers never see an empty one.
+ */
 function acquirePidFile(file: string): void {
   const own = `${file}.${process.pid}`;
   writeFileSync(own, `${process.pid}\n`);

@@ -39,7 +39,7 @@ test.for(['QEMU', 'a fake QEMU'])(
     expect(processesOf(id)).toEqual(before);
     expect(readFileSync(join(dir, id, 'console.log'), 'utf8')).toMatch(/^booted/);
 
-    // A kill during the deletion: the deletion is continued after the restart.
+    // The cloud is killed during the deletion and continues the deletion after the restart.
     await cloud.client.delete(id);
     await cloud.kill();
     await cloud.start();

@@ -2,7 +2,7 @@ import { VsphereError } from './errors.ts';
 import { isKindOf } from './schema/schema.ts';
 import type { DataObject, ManagedObjectReference, Vim25 } from './vim25/vim25.generated.ts';
 
-/** Codes by fault type. A fault that is not listed gets the code of its nearest listed base type. */
+/** Codes by fault type. A fault gets the code of the first listed type that it is or derives from; `FAULT` if there is none. */
 const CODES = {
   NotAuthenticated: 'NOT_AUTHENTICATED',
   InvalidLogin: 'INVALID_LOGIN',

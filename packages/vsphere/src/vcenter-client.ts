@@ -97,7 +97,7 @@ export class VcenterClient implements AsyncDisposable {
       origin,
       ...(origin.startsWith('https:') && { tls: tlsOptions(options) }),
     });
-    // Unique to this client: it identifies the session of a login whose response was lost.
+    // The user agent is unique to this client: it identifies the session of a login whose response was lost.
     const userAgent = `${options.userAgent ?? 'vmwright'} (${world.uuid()})`;
     const soap = new SoapClient({
       world,
@@ -129,7 +129,7 @@ export class VcenterClient implements AsyncDisposable {
       world,
       calls: this.#calls,
       watcher: () => this.#taskWatcher,
-      onIdle: () => this.flush(), // vCenter's inventory has the effects of all tasks by now
+      onIdle: () => this.flush(), // fetches the effects of the tasks, all of which have ended
       onError,
     });
     this.#taskWatcher = new PropertyWatcher({ ...watcherOptions, schedule: this.tasks.schedule }, [

@@ -17,7 +17,7 @@ export interface Server {
   readonly state: ServerState;
   /** Why the server failed, or why its deletion is delayed. */
   readonly message?: string;
-  /** Integer percentage, 0 to 100. */
+  /** CPU utilization as an integer percentage, 0 to 100. */
   readonly cpuUtilization: number;
   /** RFC 3339. */
   readonly createdAt: string;
@@ -28,7 +28,7 @@ export type ServerStatus = Pick<Server, 'state' | 'cpuUtilization' | 'message'>;
 
 /** Request body to create a server. */
 export interface NewServer {
-  /** 1 to 63 characters, each a letter, digit, hyphen, underscore or dot. */
+  /** Name of 1 to 63 characters, each a letter, digit, hyphen, underscore or dot. */
   readonly name: string;
   readonly labels?: Labels;
 }

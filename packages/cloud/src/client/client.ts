@@ -13,16 +13,16 @@ export interface CloudClientOptions {
   readonly apiKey: string | (() => string);
   /** TLS options for `https:`. @default trusts the system's certificate authorities */
   readonly tls?: () => Promise<TlsOptions>;
-  /** Timeout of one attempt, including its response. @default 10_000 */
+  /** Timeout of one attempt in milliseconds, including its response. @default 10_000 */
   readonly timeoutMs?: number;
-  /** @default 'vmwright-cloud-client' */
+  /** User agent of all requests. @default 'vmwright-cloud-client' */
   readonly userAgent?: string;
   readonly observer?: RequestObserver;
 }
 
 /** Cancellation and fencing for the calls of one piece of work, such as a reconcile. */
 export interface CallScope {
-  /** Aborts the calls, unless a call has its own signal. */
+  /** Aborts the calls that have no signal of their own. */
   readonly signal?: AbortSignal;
   /** Called right before each attempt of a write. Throws to prevent the attempt, for example after leadership was lost. */
   assertLeader(): void;
@@ -30,7 +30,7 @@ export interface CallScope {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** @default `timeoutMs` of the client */
+  /** Timeout of one attempt in milliseconds. @default `timeoutMs` of the client */
   readonly timeoutMs?: number;
   /** Maximum number of attempts, for requests that are safe to retry. @default 4 */
   readonly tries?: number;
@@ -62,12 +62,12 @@ type Operation<T> = Omit<
 /**
  * Client of the private cloud's API.
  *
- * Guarantees: reads, deletes and creates with an idempotency key are retried a few times after a transient failure. A
- * create without a key is retried only after a 429, which means that the cloud did not execute it. Responses are checked
- * against their type. No error contains the API key.
+ * Guarantees: reads, label changes, deletes and creates with an idempotency key are retried a few times after a transient
+ * failure. A create without a key is retried only after a 429, which means that the cloud did not execute it. Responses are
+ * checked against their type. No error contains the API key.
  *
- * Errors: a call throws a subclass of `CloudError` for an error response, and a `ConnectionError` if no response arrives. After
- * a `ConnectionError`, a write may have been executed, may not have been, or may still be executed later.
+ * Errors: a call throws a subclass of `CloudError` for an error response, and a `ConnectionError` if no response arrives. After a
+ * `ConnectionError`, a write may have been executed, may not have been, or may still be executed later.
  */
 export class CloudClient implements AsyncDisposable {
   readonly #options: CloudClientOptions;
@@ -115,7 +115,8 @@ export class CloudClient implements AsyncDisposable {
 
   /**
    * Creates a server, or returns the one that was created earlier with this key.
-   * @param key idempotency key, chosen before the first attempt: any number of requests with this key create one server
+   * @param key idempotency key, chosen before the first attempt: any number of requests with this key create one server;
+   * undefined: each executed request creates a server
    * @throws GoneError if the server of this key was deleted
    */
   create(server: NewServer, key: string | undefined, options: CallOptions = {}): Promise<Server> {
@@ -147,7 +148,7 @@ export class CloudClient implements AsyncDisposable {
     );
   }
 
-  /** Lists servers page by page. A server that exists for the whole time is in exactly one page. */
+  /** Lists servers page by page. A server that exists during the whole listing is in exactly one page. */
   async *list(options: ListOptions = {}): AsyncGenerator<readonly Server[], void, undefined> {
     const { name, labels = {}, limit = 1_000 } = options;
     let cursor: string | undefined;
@@ -182,7 +183,7 @@ export class CloudClient implements AsyncDisposable {
 
   /**
    * Starts the deletion. It is complete once `get` throws NotFoundError.
-   * @throws NotFoundError if the server does not exist, also when an earlier attempt deleted it and its response was lost
+   * @throws NotFoundError if the server does not exist, even if an earlier attempt of this call deleted it
    */
   delete(id: string, options: CallOptions = {}): Promise<void> {
     const parse = () => undefined;

@@ -3,11 +3,11 @@ export interface ErrorDetails {
   readonly status: number;
   /** Problem code of the cloud, such as `NAME_TAKEN`; undefined when the response is not a problem document. */
   readonly problem?: string | undefined;
-  /** Problem detail of the cloud. */
+  /** `detail` of the cloud's problem document. */
   readonly detail?: string | undefined;
   /** Id of the server that the error refers to. */
   readonly serverId?: string | undefined;
-  /** Requested delay before the next request. */
+  /** Requested delay before the next request, in milliseconds. */
   readonly retryAfterMs?: number | undefined;
 }
 
@@ -46,7 +46,7 @@ export class ServerError extends CloudError {
 
 /** Error after which the same request may succeed later. */
 export class RetryableError extends CloudError {
-  /** Requested delay before the next request; undefined when the response has no Retry-After. */
+  /** Requested delay before the next request, in milliseconds; undefined when the response has no Retry-After. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, details: ErrorDetails) {
@@ -127,7 +127,10 @@ const BY_STATUS: Readonly<Record<number, typeof CloudError>> = {
   422: InvalidRequestError,
 };
 
-/** Problem codes that must accompany these statuses, because a proxy may send a 403 or 404 of its own. */
+/**
+ * Problem codes that a response with one of these statuses must have. Without its code, the response is an UnexpectedAnswerError:
+ * a proxy may send a 403 or 404 of its own.
+ */
 const STATUS_BY_PROBLEM: ReadonlyMap<string, number> = new Map([
   ['PROHIBITED_NAME', 403],
   ['NOT_FOUND', 404],

@@ -8,8 +8,8 @@ const REJECTED_KEY_MS = 1_000;
  * Blocks requests of all callers while the cloud has asked to back off. A caller's own back-off is not enough, because the
  * other callers would still send requests.
  *
- * Guarantees: after a response with Retry-After nothing is sent before that time; after a 401 nothing is sent with the
- * same key for one second, but another key is sent immediately.
+ * Guarantees: after a 429 or 5xx with Retry-After, nothing is sent until that delay, at most one minute, is over. After a
+ * 401, nothing is sent with the same key for one second, but another key is sent immediately.
  */
 export class RequestGate {
   readonly #world: Pick<CloudWorld, 'monotonic'>;

@@ -66,13 +66,16 @@ export class Requests {
     this.#gate = new RequestGate(options.world);
   }
 
-  /** @throws CloudError for an error response, ConnectionError for no response, and whatever `assertLeader` and `apiKey` throw */
+  /**
+   * @throws CloudError for an error response, ConnectionError for no response, whatever `assertLeader` and `apiKey` throw, and
+   * the reason of an aborted signal
+   */
   async send<T>(outgoing: OutgoingRequest<T>): Promise<T> {
     const { world } = this.#options;
     const { signal, timeoutMs } = outgoing;
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted();
-      // Read once per attempt: redacting the key from an error must not need a second read, which may fail.
+      // The key is read once per attempt: redacting it from an error must not need a second read, which may fail.
       const key = this.#options.apiKey();
       const deadline = new Deadline(world, timeoutMs, signal);
       try {
@@ -117,7 +120,7 @@ export class Requests {
     };
     const started = world.monotonic();
     const report = (code: string) => observer?.answered(method, route, code, world.monotonic() - started);
-    assertMaySend(); // checked again in beforeSend, because the request may wait for a connection
+    assertMaySend(); // `beforeSend` repeats this check, because the request may wait for a connection
     let status = 0;
     let text: string;
     let retryAfter: string | undefined;
@@ -180,7 +183,7 @@ function connectionError(
 ): ConnectionError {
   const why = passed ? `no response within ${outgoing.timeoutMs / 1000} s` : redactKey(messageOf(cause), key);
   const effect = outgoing.method === 'GET' ? '' : '; it is unknown whether the cloud executed the request';
-  // Has no `cause`: a transport may attach the request's headers, and with them the API key, to its errors.
+  // The error has no `cause`: a transport may attach the request's headers, and with them the API key, to its errors.
   return new ConnectionError(`${nameOf(outgoing)}: ${why}${effect}`);
 }
 

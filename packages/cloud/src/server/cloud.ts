@@ -118,7 +118,7 @@ function certificate({ certificateFile, keyFile }: NonNullable<Settings['tls']>)
 } {
   try {
     const pair = { cert: readFileSync(certificateFile), key: readFileSync(keyFile) };
-    createSecureContext(pair); // throws if one is invalid or they do not match
+    createSecureContext(pair); // throws if the certificate or the key is invalid, or if they do not match
     return pair;
   } catch (error) {
     throw new StartError('SETTINGS', `cannot use the TLS certificate: ${messageOf(error)}`, { cause: error });

@@ -25,7 +25,7 @@ export class Deadline {
     return this.#controller.signal;
   }
 
-  /** Cancels the timeout. The outer signal still aborts this one. */
+  /** Cancels the timeout. The outer signal still aborts the deadline's signal. */
   lift(): void {
     this.#timer?.cancel();
   }

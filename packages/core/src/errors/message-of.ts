@@ -1,4 +1,4 @@
-/** Returns the text of a thrown value. Never empty, and never throws. */
+/** Returns the text of a thrown value; for an error without a message, its name. Never throws. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
   if (error instanceof Error) return error.message || error.name;

@@ -40,7 +40,7 @@ export class Fence implements Disposable {
     else outer?.addEventListener('abort', this.#follow, { once: true });
   }
 
-  /** Aborts when the period ends. */
+  /** Aborts when the fence closes: by `close`, with its outer fence, or when `assertOpen` finds that the period has ended. */
   get signal(): AbortSignal {
     return this.#closed.signal;
   }
@@ -57,7 +57,10 @@ export class Fence implements Disposable {
     throw this.#error();
   }
 
-  /** Returns a fence that closes with this one at the latest. Dispose it when its work ends to remove its listener here. */
+  /**
+   * Returns a nested fence, which closes no later than this one. Dispose it when its work ends, to remove its listener
+   * from this fence.
+   */
   nested(): Fence {
     return new Fence({ within: this });
   }

@@ -12,8 +12,9 @@ const SECRET_CAMEL = /[a-z0-9](Authorization|Cookie|Token|Password|Passphrase|Cr
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * Converts log fields to plain data that can be written as JSON. Errors become their message, code and cause; deep or
- * unreadable values are replaced by a placeholder, and values that look like secrets by `[redacted]`. Never throws.
+ * Converts log fields to plain data that can be written as JSON. Errors become their type, message, code (without one:
+ * stack) and cause; deep or unreadable values are replaced by a placeholder, and values that look like secrets by
+ * `[redacted]`. Never throws.
  */
 export function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return plainEntries(Object.entries(fields), MAX_DEPTH);
@@ -26,7 +27,7 @@ function plainEntries(
   const result: Record<string, unknown> = {};
   for (const [name, value] of entries) {
     if (value === undefined) continue;
-    // Only text and bytes can be secrets: a number (such as a token count) or a flag is logged as it is.
+    // A number (such as a token count) or a flag is no secret, whatever its name, and is logged as it is.
     const secret = isSecretName(name) && !(typeof value === 'number' || typeof value === 'boolean');
     result[name] = secret ? REDACTED : plain(value, depth - 1);
   }
@@ -70,7 +71,7 @@ function plainObject(value: object, depth: number): unknown {
   if (value instanceof Set) return [...value].map((each) => plain(each, depth - 1));
   if ('toJSON' in value && typeof value.toJSON === 'function') return plain(value.toJSON(), depth - 1);
   const entries = Object.entries(value);
-  // The keys of a Secret's content do not reveal that their values are secret.
+  // The whole content of a Secret is redacted, because its keys do not reveal which values are secret.
   const isSecret = 'kind' in value && value.kind === 'Secret';
   return plainEntries(
     isSecret

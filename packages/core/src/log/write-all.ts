@@ -21,7 +21,8 @@ export function writeAll(descriptor: number, text: string): void {
     } catch (error) {
       const code = systemCode(error);
       if (code === 'EPIPE') return;
-      // A pipe is non-blocking once anything in the process has used `process.stderr`; a full one then fails with EAGAIN.
+      // A pipe is non-blocking once anything in the process has used `process.stderr`. A write to a full pipe then fails
+      // with EAGAIN.
       if (code !== 'EAGAIN') throw error;
       Atomics.wait(NEVER_NOTIFIED, 0, 0, PAUSE_MS);
     }
@@ -35,6 +36,6 @@ export function writeToStandardError(line: string): void {
   try {
     writeAll(STANDARD_ERROR, line);
   } catch {
-    // There is no other place to report it.
+    // There is no other place to report the error.
   }
 }

@@ -60,7 +60,7 @@ export function processMetrics(
 /** Returns the number of open file descriptors; undefined where `/proc` does not exist. */
 function openFiles(): number | undefined {
   try {
-    return readdirSync('/proc/self/fd').length - 1; // without the descriptor of the directory itself
+    return readdirSync('/proc/self/fd').length - 1; // does not count the descriptor of the directory itself
   } catch {
     return undefined;
   }

@@ -57,7 +57,7 @@ export class Registry {
     return text;
   }
 
-  /** Describes all metrics in the order of their declaration, also those without a series. */
+  /** Describes all metrics in the order of their declaration, including those without a series. */
   describe(): readonly MetricDescription[] {
     return [...this.#families.values()].map((family) => family.describe());
   }

@@ -5,7 +5,7 @@ interface PendingTimer {
   readonly callback: () => void;
 }
 
-/** Microtask turns that a promise gets to settle before the time advances to the next timer. */
+/** Number of microtask turns in which a promise can settle before the time advances to the next timer. */
 const SETTLE_TURNS = 50;
 
 /** Clock for tests that advances only by `advance` and `runUntilSettled`. */
@@ -50,7 +50,10 @@ export class VirtualClock implements Clock {
     this.#time = end;
   }
 
-  /** Advances the time from timer to timer until the promise settles. @throws when it is pending without a timer */
+  /**
+   * Advances the time from timer to timer until the promise settles. @throws Error if the promise is pending and no
+   * timer is set
+   */
   async runUntilSettled<T>(promise: Promise<T>): Promise<T> {
     let isSettled = false;
     const settle = () => {

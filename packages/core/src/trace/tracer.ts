@@ -1,4 +1,4 @@
-/** Attributes of a span, named as in OpenTelemetry's semantic conventions where these have a name. */
+/** Attributes of a span. Names follow OpenTelemetry's semantic conventions where these define one. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** The span in which work runs. */
@@ -9,26 +9,29 @@ export interface ActiveSpan {
   set(attributes: SpanAttributes): void;
 }
 
-/** A call to another system that has ended. */
+/** A completed call to another system. */
 export interface TracedCall {
   /** Name of the span, from a small set: `vCenter CloneVM_Task`. */
   readonly name: string;
   readonly durationMs: number;
-  /** Whether the call got no successful response. @default false */
+  /** Whether the call failed or got an error response. @default false */
   readonly isError?: boolean;
   readonly attributes: SpanAttributes;
 }
 
 /**
- * Records what a program does as spans. Tracing is off if a program has no tracer: the code that would record checks that and
- * does nothing else.
+ * Records the work of a program as spans. A program without a tracer records nothing, at the cost of one check per
+ * span.
  */
 export interface Tracer {
-  /** Runs work in a span, which is a child of the span in which it is called, if any. An error of the work is recorded. */
+  /**
+   * Runs `work` in a new span, as a child of the current span if there is one. Records an error of the work and
+   * rethrows it.
+   */
   span<T>(name: string, attributes: SpanAttributes, work: (span: ActiveSpan) => Promise<T>): Promise<T>;
   /**
-   * Records a call as a child of the span in which it was made. Ignored if there is none, or if that span has ended: work that
-   * a reconcile started and that continues for ever, such as a watch, is not part of it.
+   * Records a call as a child of the current span. Does nothing without a current span, or if that span has ended: a
+   * watch that a reconcile starts outlives the reconcile and is not part of its trace.
    */
   call(call: TracedCall): void;
 }

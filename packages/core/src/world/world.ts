@@ -4,7 +4,10 @@
  * the globals that would bypass it.
  */
 export interface World {
-  /** Wall-clock time in milliseconds since the Unix epoch. It may jump; use it only for timestamps that others read. */
+  /**
+   * Wall-clock time in milliseconds since the Unix epoch. It may jump; use it only for times that other programs read
+   * or set, such as timestamps and expiries.
+   */
   now(): number;
   /** Monotonic time in milliseconds since an arbitrary moment. Use it for durations and deadlines. */
   monotonic(): number;

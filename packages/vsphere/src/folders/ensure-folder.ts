@@ -7,7 +7,7 @@ import type { VcenterClient } from '../vcenter-client.ts';
 
 export interface CreatedFolder {
   readonly folder: Ref<'Folder'>;
-  /** Whether this call created the folder. A folder that existed may belong to another user. */
+  /** Whether this call created the folder. A folder that already existed may belong to another user. */
   readonly created: boolean;
 }
 
@@ -27,7 +27,7 @@ export async function ensureFolder(
   let folder = datacenter.vmFolder;
   let created = false;
   for (const name of relativePath.split('/').filter((segment) => segment !== '')) {
-    // A folder that was just created has no children.
+    // No lookup in a folder that was just created: it has no children.
     const child: Ref | undefined = created ? undefined : await client.lookup.child(folder, name, options);
     if (child === undefined) ({ folder, created } = await createFolder(client, folder, name, options));
     else folder = assertFolder(child, name, path);

@@ -10,11 +10,13 @@ import { FaultError } from '../faults.ts';
 export interface HealthListener {
   /** Called when vCenter responded to a call in a session. */
   answered(): void;
-  /** Called when vCenter did not respond to a call, or a login failed. */
+  /** Called when a call got no usable response from vCenter, or a login failed. */
   failed(error: unknown): void;
 }
 
-/** Tells its listeners after each call whether vCenter can be used. Ignores errors that concern only the call itself. */
+/**
+ * Notifies its listeners after each call whether vCenter can be used. Ignores errors that concern only the call itself.
+ */
 export class Health {
   readonly #listeners = new Set<HealthListener>();
 

@@ -24,10 +24,13 @@ export class HostNames {
     return this.#names.get(value) ?? value;
   }
 
-  /** Loads the names of hosts that are not cached. Sends nothing when all are. @throws VsphereError */
+  /**
+   * Loads the names of hosts that are not cached. Sends no request when each is cached, or was missing less than a minute ago.
+   * @throws VsphereError
+   */
   async load(hosts: Iterable<Ref>): Promise<void> {
     const requested = [...hosts];
-    await this.#loading?.catch(() => undefined); // a load in progress may bring the names
+    await this.#loading?.catch(() => undefined); // a load in progress may load these names
     const unknown = requested.filter(({ value }) => this.#needsLoad(value));
     if (unknown.length === 0) return;
     this.#loading ??= this.#list().finally(() => {

@@ -27,8 +27,8 @@ export interface InventoryOptions {
   /** Object below which to watch. @default the whole vCenter */
   readonly container?: Ref;
   /**
-   * Returns the lists whose objects to watch, for objects that are not below a container, such as scheduled tasks. Called
-   * whenever the watch starts over. @default the objects below `container`
+   * Returns lists of objects to watch, for objects that no container holds, such as scheduled tasks. Replaces
+   * `container`. Called whenever the watch starts over. @default the objects below `container`
    */
   readonly lists?: (content: Vim25['ServiceContent']) => readonly ObjectList[];
   /** Called with each property value before it is stored. Returns the part of it to keep in memory. @default all of it */
@@ -137,7 +137,8 @@ export class Inventory implements PropertySubscriber, Disposable {
       propSet,
       // vCenter rejects a filter without any object.
       objectSet: objectSet.length === 0 ? [{ obj: content.rootFolder, skip: true }] : objectSet,
-      // An owner may have been deleted since the caller learned of it. Without the flag, vCenter would reject the filter.
+      // The object that owns a list may have been deleted since the caller learned of it. Without
+      // `reportMissingObjectsInResults`, vCenter would reject the filter.
       reportMissingObjectsInResults: true,
     };
   }

@@ -45,9 +45,9 @@ const TEMPLATE_PROPERTIES = ['name', 'config.template'];
 const DATACENTER_PROPERTIES = ['name', 'vmFolder', 'hostFolder', 'datastoreFolder', 'networkFolder'];
 
 /**
- * Finds objects by name. Every method accepts a name, which is searched in the whole datacenter; a path in the datacenter
- * (`folder/template`, `/template`); or an absolute inventory path (`/DC0/vm/folder/template`). Except for templates and
- * folders, the name may be omitted when there is only one object.
+ * Finds objects by name. The methods for objects of a datacenter accept a name, which is searched in the whole datacenter; a
+ * path in the datacenter (`folder/template`, `/template`); or an absolute inventory path (`/DC0/vm/folder/template`). Except
+ * for templates and folders, the name may be omitted when there is only one object of the kind.
  *
  * Errors: NotFoundError, AmbiguousError.
  */
@@ -224,7 +224,7 @@ export class Lookup {
   }
 }
 
-/** Follows a path from child to child. */
+/** Follows a path from child to child. Returns undefined if a child does not exist. */
 async function findByPath(
   bound: BoundSession,
   root: Ref,

@@ -36,7 +36,7 @@ export class Attributes {
     try {
       await this.#calls.change('SetField', manager, { entity, key, value }, { ...options, description });
     } catch (error) {
-      this.#keys.clear(); // the attribute may have been deleted
+      this.#keys.clear(); // the next call reads the key again: the attribute may have been deleted
       throw error;
     }
   }

@@ -8,7 +8,7 @@ import type { TaskRef } from './machines.ts';
 export type MachineChange = 'powerOn' | 'powerOff' | 'destroy';
 
 export interface EnsureOptions extends ChangeOptions {
-  /** Called with each vCenter task, and what it does, right after it started. */
+  /** Called right after a vCenter task has started, with the task and what it does. */
   readonly onTask?: ((task: TaskRef, change: MachineChange) => void) | undefined;
 }
 

@@ -92,7 +92,7 @@ export class Machines {
   }
 
   /**
-   * Shuts the guest down. Powers the machine off when the guest cannot shut down, or not within the grace period.
+   * Shuts the guest down. Powers the machine off when the guest cannot shut down or exceeds the grace period.
    * @returns the power-off task; undefined when the machine is off
    */
   async shutDown(

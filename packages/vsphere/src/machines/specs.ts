@@ -16,7 +16,7 @@ export interface CloneOptions extends MachineConfig {
   readonly name: string;
   readonly template: Ref<'VirtualMachine'>;
   readonly folder: Ref<'Folder'>;
-  /** Required when cloning from a template. @default the pool of the source machine */
+  /** Resource pool of the clone. Required when cloning from a template. @default the pool of the source machine */
   readonly resourcePool?: Ref<'ResourcePool'>;
   readonly host?: Ref<'HostSystem'>;
   readonly datastore?: Ref<'Datastore'>;

@@ -47,7 +47,7 @@ export interface WaitForPropertyOptions extends PropertyWatcherOptions {
 
 /**
  * Waits until a property of an object meets a condition, or the object is deleted.
- * @returns false after `timeoutMs`
+ * @returns whether that happened within `timeoutMs`
  */
 export async function waitForProperty(
   ref: Ref,

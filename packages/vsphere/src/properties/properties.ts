@@ -64,7 +64,7 @@ export async function retrieveBelow(
   try {
     return await retrieve(bound, viewSpec(view, pathsByType), options);
   } finally {
-    // Otherwise the view would exist as long as the session, which may last for months.
+    // A view that is not destroyed exists as long as the session, which may last for months.
     await bound.call('DestroyView', view, {}, cleanupOptions()).catch(() => undefined);
   }
 }
@@ -77,7 +77,7 @@ export function viewSpec(
   return listSpec(view, 'view', pathsByType);
 }
 
-/** The objects that a property of another object lists, or that object itself. */
+/** An object, or the objects that one of its properties lists. */
 export interface ObjectList {
   readonly owner: Ref;
   /** Property of the owner that lists the objects. @default the owner is the only object */

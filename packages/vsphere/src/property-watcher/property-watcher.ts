@@ -26,7 +26,7 @@ export interface PropertyWatcherOptions {
   readonly calls: SessionClient;
   /** How long vCenter holds a request open when nothing changes, in seconds. @default 60 */
   readonly maxWaitSeconds?: number | undefined;
-  /** When the next request is sent after a response. @default immediately */
+  /** Decides when to send the next request after a response. @default immediately */
   readonly schedule?: PollSchedule | undefined;
   /** Maximum number of objects in a response. @default vCenter's own limit */
   readonly pageSize?: number | undefined;
@@ -42,7 +42,8 @@ export interface PropertyWatcherOptions {
  * waiting request is aborted, and the next one reports all objects of the new filter, so the other subscribers are not
  * interrupted. A request whose response was lost is repeated with the last known version and returns what was missed. When
  * the session has ended, or vCenter does not know the collector any more, a new collector is created and everything is
- * reported from the start. A filter that vCenter rejects is retried every minute; the other subscribers continue.
+ * reported from the start. A filter that vCenter rejects is retried every minute, and the other subscribers continue. If
+ * there are no others, the whole watch is retried with back-off.
  *
  * Guarantees: `onSynced` is called only after every object was reported. Between `onSynced` and `onInterrupted` all
  * changes are reported, in order.
@@ -141,10 +142,12 @@ export class PropertyWatcher implements AsyncDisposable {
       this.#collector = undefined;
       for (const subscriber of watched.subscribers.values()) subscriber.onInterrupted(error);
       await watched.end();
-      // vCenter removes a collector when its session ends. As long as the session is valid, vCenter would keep collecting changes.
+      // vCenter removes a collector when its session ends. In a valid session, vCenter would keep collecting changes for a
+      // collector that is not destroyed.
       const isSessionValid = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
       const destroyed = isSessionValid ? destroyCollector(bound, watched.collector) : undefined;
-      if (signal.aborted) await destroyed; // not awaited before a retry, which an unreachable vCenter would delay
+      // not awaited before a retry, because an unreachable vCenter would delay the retry
+      if (signal.aborted) await destroyed;
       throw error;
     }
   }
@@ -161,12 +164,15 @@ export class PropertyWatcher implements AsyncDisposable {
     } while (!(await this.#attach(watched, subscriber)));
   }
 
-  /** Creates the filter of a subscriber. @returns false when vCenter rejects this filter; the collector stays usable */
+  /**
+   * Creates the filter of a subscriber.
+   * @returns false when vCenter rejects this filter and other subscribers use the collector, which stays in use
+   */
   async #attach(watched: WatchedCollector, subscriber: PropertySubscriber): Promise<boolean> {
     const { bound, collector, signal } = watched;
     try {
       const spec = await subscriber.openFilter(bound);
-      // Without partial updates vCenter sends the whole value of a changed property.
+      // With `partialUpdates: false` vCenter sends the whole value of a changed property.
       const filter = await bound.call('CreateFilter', collector, { spec, partialUpdates: false }, { signal });
       if (this.#subscribers.has(subscriber)) watched.add(filter.value, subscriber);
       else this.#dropFilter(watched, filter);
@@ -219,7 +225,7 @@ export class PropertyWatcher implements AsyncDisposable {
     let isAborted = false;
     for (let failures = 0; ; ) {
       signal.throwIfAborted();
-      // After an outage vCenter responds at once: until a response arrives, the subscribers count as interrupted.
+      // After a failure, ask for an immediate response: the subscribers count as interrupted until one arrives.
       const seconds = isImmediate || isAborted || failures > 0 ? 0 : maxWaitSeconds;
       const options = {
         maxWaitSeconds: seconds,

@@ -61,7 +61,8 @@ export class WatchedCollector {
   track(work: Promise<void>): void {
     const tracked = work.finally(() => {
       this.#pending.delete(tracked);
-      if (this.#pending.size === 0) this.#earlyUpdates.clear(); // the rest belongs to filters that were removed in the meantime
+      // the remaining updates belong to filters that were removed in the meantime
+      if (this.#pending.size === 0) this.#earlyUpdates.clear();
     });
     this.#pending.add(tracked);
   }

@@ -6,7 +6,7 @@ export interface Field {
   /** Name of a type, or an XML Schema type: `string`, `int`, `anyType`. */
   readonly type: string;
   readonly isList: boolean;
-  /** Whether the value may be of a subtype, so that `xsi:type` is written. */
+  /** Whether the value may be of a subtype. `xsi:type` is then always written. */
   readonly isTyped: boolean;
   readonly isOptional: boolean;
   /** API version that introduced the field; undefined for 6.7 and older versions. */
@@ -75,7 +75,7 @@ function parseType(name: string, text: string): TypeInfo {
   };
 }
 
-/** Parses `name:type*^?@8.0.1.0`. */
+/** Parses a field such as `name:type*^?@8.0.1.0`, where the flags and the version are optional. */
 function parseField(word: string): Field {
   const [, name = '', type = '', flags = '', since] = /^(\w+):(\w+)([*^?]*)(?:@(.+))?$/.exec(word) ?? [];
   return {

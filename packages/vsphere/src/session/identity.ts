@@ -38,7 +38,7 @@ export function identityIn(read: Vim25['RetrieveResult'] | undefined, key: strin
   return typeof identity === 'string' ? identity : undefined;
 }
 
-/** @throws VcenterChangedError when the address leads to another vCenter than at the first login */
+/** @throws VcenterChangedError when the server is not the expected vCenter; undefined expects any vCenter */
 export function assertSameVcenter(expected: string | undefined, actual: string | undefined): void {
   if (expected !== undefined && expected !== actual) throw new VcenterChangedError(expected, actual);
 }

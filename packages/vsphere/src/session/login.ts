@@ -30,9 +30,9 @@ export interface LoginOptions {
 }
 
 /**
- * Logs in. After an error other than a fault or VcenterChangedError, vCenter may hold a session that the client does not
- * know.
- * @throws VcenterChangedError when the server is not the expected vCenter; the password was not sent
+ * Logs in. After an error other than a fault or VcenterChangedError, vCenter may hold a session that the client does not know.
+ * @throws VcenterChangedError when the server is not the expected vCenter, before the password is sent, or when another vCenter
+ * than the identified one issued the session
  */
 export async function logIn(
   { username, password }: Credentials,
@@ -55,7 +55,7 @@ export async function logIn(
     self: content.sessionManager,
     args: { userName: username, password },
     description: `logging in as '${username}'`,
-    changes: false, // the caller's own request is sent after the login, so it has no effect if the login fails
+    changes: false, // if the login fails, the caller's request is not sent, so the error must not have `effectUnknown`
     version,
     timeoutMs,
     secret: password,
@@ -110,8 +110,8 @@ export async function logOut(login: Login, soap: SoapClient, timeoutMs: number):
 }
 
 /**
- * Terminates the sessions of logins whose response was lost: all with this process's user agent except the current one.
- * Ignores errors: the user may lack the privilege, and vCenter ends idle sessions by itself.
+ * Terminates the sessions of logins whose response was lost: all sessions with this client's user agent except the current
+ * one. Ignores errors: the user may lack the privilege, and vCenter ends idle sessions by itself.
  */
 export async function terminateOrphanedSessions(
   login: Login,

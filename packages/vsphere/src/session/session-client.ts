@@ -60,7 +60,7 @@ export interface SessionClientOptions {
 
 /** Returns options for clean-up calls, which are sent even when the caller's signal has aborted. */
 export function cleanupOptions(): { readonly signal: AbortSignal; readonly timeoutMs: number } {
-  // A new signal for each call: listeners on a shared one would stay in memory.
+  // Each call gets a new signal, because listeners on a shared signal would stay in memory.
   return { signal: new AbortController().signal, timeoutMs: 5_000 };
 }
 

@@ -23,13 +23,13 @@ export interface SessionOptions {
 }
 
 /**
- * The only session of this process with a vCenter.
+ * The session of a client with its vCenter.
  *
  * Flow: the first `get` logs in; concurrent calls share that login. After `invalidate` the next `get` logs in again, with
  * the credentials of that moment.
  *
- * Guarantees: there are never two sessions. An invalidated session is logged out before the next login. Sessions of logins
- * without a response are terminated after the next login.
+ * Guarantees: the client uses one session at a time. An invalidated session is logged out before the next login. Sessions of
+ * logins without a response are terminated after the next login.
  *
  * All sessions belong to the vCenter of the first login: while the address leads to another vCenter, every login fails with
  * VcenterChangedError, so no call reaches the wrong vCenter.

@@ -15,7 +15,7 @@ export function isNewer(one: string, other: string): boolean {
 }
 
 /**
- * Returns the newest version that the server offers and the client knows. A newer server also offers older versions, and
+ * Returns the newest version that the server offers and the client knows, if any. A newer server also offers older versions, and
  * its responses in an older version contain only types of that version.
  */
 export function negotiateVersion(offered: readonly string[]): string | undefined {

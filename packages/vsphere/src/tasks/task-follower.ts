@@ -133,7 +133,7 @@ export class TaskFollower implements PropertySubscriber {
       const task = this.#tasks.get(value);
       if (update.kind === 'leave') {
         this.#states.delete(value);
-        if (task !== undefined) this.#scheduleRead(task, 0); // the task may have ended without a report
+        if (task !== undefined) this.#scheduleRead(task, 0); // its end may not have been reported
         continue;
       }
       const state = withChanges(this.#states.get(value) ?? {}, update);

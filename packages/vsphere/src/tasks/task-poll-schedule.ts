@@ -8,7 +8,7 @@ import type { VsphereWorld } from '../world.ts';
  */
 const DELAYS = { baseMs: 50, maxMs: 250 };
 
-/** Polls the recent tasks while at least one task is followed. Polls less often after responses with only foreign tasks. */
+/** Schedules polls of the recent tasks: none while no task is followed, fewer after responses with only foreign tasks. */
 export class TaskPollSchedule implements PollSchedule {
   readonly #world: Pick<VsphereWorld, 'after'>;
   readonly #isFollowing: () => boolean;

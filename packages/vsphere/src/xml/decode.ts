@@ -51,7 +51,7 @@ function kindOf(type: string): Kind {
   const known = kinds.get(type);
   if (known !== undefined) return known;
   if (type.length > MAX_TYPE_LENGTH) return { is: 'unknown' };
-  const name = Array.from(type).join(''); // a copy: a slice would keep the whole response in memory
+  const name = Array.from(type).join(''); // copies the name, because a slice would keep the whole response in memory
   const kind = lookUpKind(name);
   if (kinds.size >= MAX_KINDS) kinds.clear();
   kinds.set(name, kind);

@@ -15,7 +15,9 @@ const GREATER = 62;
 const MAX_DEPTH = 200;
 /** Maximum length of an element name. Longer than any name of vim25, short enough to quote in an error. */
 const MAX_NAME_LENGTH = 256;
-/** Maximum length of a cached template. Caching longer ones saves no work, and copying one takes many times its memory. */
+/**
+ * Maximum length of a cached `TagTemplate`. Longer ones are not worth the copy, which temporarily takes many times their memory.
+ */
 const MAX_TEMPLATE_LENGTH = 1_024;
 /** Maximum number of prefixes for the XSI namespace in one scope. Each declaration copies the set of prefixes. */
 const MAX_XSI_PREFIXES = 16;
@@ -179,7 +181,7 @@ export class Reader {
     }
   }
 
-  /** Moves to the next tag, past comments, CDATA sections and processing instructions. */
+  /** Moves to the next tag, past comments, CDATA sections and processing instructions. @returns its position, if any */
   #nextTag(): number | undefined {
     for (;;) {
       const at = this.#text.indexOf('<', this.#at);
@@ -233,7 +235,7 @@ export class Reader {
     else if (!this.#openCached(end)) this.#attributes(end);
   }
 
-  /** Reads the attributes of a tag that matches a cached template. */
+  /** Reads the attributes of a tag if it matches a cached template. @returns false if it does not */
   #openCached(from: number): boolean {
     const text = this.#text;
     for (const template of this.#templates) {
@@ -270,7 +272,7 @@ export class Reader {
     const text = this.#text;
     const scope = this.#xsiPrefixes;
     let at = from;
-    // Evaluated after all attributes: a tag may declare a prefix after its use.
+    // Prefixed attributes are evaluated after all others, because a tag may declare a prefix after its use.
     const prefixed: { readonly name: string; readonly value: string; readonly open: number }[] = [];
     for (;;) {
       while (text.charCodeAt(at) <= 32) at++;

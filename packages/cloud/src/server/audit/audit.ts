@@ -19,9 +19,10 @@ interface Entry {
 /**
  * The audit log: one line of JSON for each lifecycle event of a server.
  *
- * Guarantees: every event is written, and only after it is durable. An event that could not be written because of a crash
- * or a full disk is written at the next start or with the next event. A crash right after the write may repeat an event,
- * with the same `audit` number. A truncated line is followed by the complete one.
+ * Guarantees: every event is written to the log, and only after the transaction that stored it in the database is
+ * durable. An event that could not be written because of a crash or a full disk is written at the next start or with the
+ * next event. After a crash right after the write, the next start writes the event again, with the same `audit` number. A
+ * truncated line is followed by the complete one.
  *
  * Flow: `record` inside the transaction, then `flush` after the commit or `discard` after a rollback.
  */
@@ -31,7 +32,7 @@ export class Audit {
   readonly #now: () => number;
   /** Events of the current transaction. */
   #uncommitted: Entry[] = [];
-  /** Durable events that are not written yet. */
+  /** Committed events that are not written to the log yet. */
   #unwritten: Entry[];
   /**
    * Number of the last written event. The next transaction deletes the rows up to it, which saves a separate

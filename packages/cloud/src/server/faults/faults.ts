@@ -30,7 +30,9 @@ export interface FaultReport {
 
 const NO_COUNTS = { requests: 0, delayed: 0, refused: 0, lostBefore: 0, lostAfter: 0 };
 
-/** Decides which faults to inject, for tests. For the same seed, the n-th request after `set` gets the same faults. */
+/**
+ * Decides which faults to inject, for tests. With the same settings, the n-th affected request after `set` gets the same faults.
+ */
 export class Faults {
   #settings: FaultSettings | undefined;
   #counts = { ...NO_COUNTS };
@@ -61,7 +63,7 @@ export class Faults {
     } = settings;
     const counts = this.#counts;
     const request = counts.requests++;
-    // Always four random numbers per request, so that changing one rate does not change which requests the others affect.
+    // Each request uses four random numbers, so that changing one rate does not change the random choices for the other faults.
     const choice = (which: number) => randomAt(settings.seed, request * 4 + which);
     const delayMs = latencyMs === undefined ? 0 : latencyMs.min + (latencyMs.max - latencyMs.min) * choice(0);
     if (delayMs > 0) counts.delayed++;

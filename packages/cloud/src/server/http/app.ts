@@ -21,7 +21,10 @@ export interface AppOptions extends RoutesOptions {
 const BODY_LIMIT = 64 * 1024;
 /** Time to receive a whole request, so that a slow client cannot hold a connection forever. */
 const REQUEST_TIMEOUT_MS = 30_000;
-/** Maximum length of a path parameter. Much longer than a valid name, so that names that are too long get a validation error. */
+/**
+ * Maximum length of a path parameter. Much longer than a valid name, so that a name that is somewhat too long is rejected
+ * by its schema, with the rule for names, and not by the router.
+ */
 const MAX_PARAM_LENGTH = 1_000;
 
 /** Creates the HTTP or HTTPS server of the API. It does not listen yet. */
@@ -69,7 +72,8 @@ export function createApp(options: AppOptions): App {
     const route = pathOf(routeOptions.config);
     const seconds = Number((reply.elapsedTime / 1000).toFixed(6));
     metrics.requestHandled(route ?? 'other', method, reply.statusCode, seconds);
-    const level = route === undefined || !openPaths.has(route) ? 'info' : 'debug'; // probes and scrapes are frequent
+    // keeps probes and scrapes out of the log
+    const level = route === undefined || !openPaths.has(route) ? 'info' : 'debug';
     log[level](
       { request: id, method, path: request.url, status: reply.statusCode, seconds },
       'Handled request',
@@ -162,7 +166,7 @@ function rejectConnection(error: Error, socket: Socket, withFaults: boolean): vo
   socket.destroy();
 }
 
-/** Returns 405 or 404 for a method that Node's HTTP parser rejects, as for any other unsupported method. */
+/** Returns 404 or 405 for a method that Node's HTTP parser rejects, like `routeNotFound`; 400 for an invalid request line. */
 function unknownMethod(error: Error, withFaults: boolean): Problem {
   const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
   const [, method, url] = REQUEST_LINE.exec(packet.toString('latin1')) ?? [];

@@ -8,7 +8,7 @@ const NAMED = new Map<unknown, string>(
   Object.entries(schemas).flatMap(([name, schema]) => (typeof schema === 'function' ? [] : [[schema, name]])),
 );
 
-/** Builds the OpenAPI 3.1 document from the table that requests are validated against. */
+/** Builds the OpenAPI 3.1 document from the same operations that requests are validated against. */
 export function document(withFaults: boolean): Schema {
   const byPath = Map.groupBy(operations(withFaults), ({ path }) => path);
   const paths = [...byPath].map(([path, methods]) => [

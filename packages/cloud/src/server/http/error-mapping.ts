@@ -3,7 +3,7 @@ import type { FastifyError, FastifyRequest } from 'fastify';
 import { isRecord } from '../../api/record.ts';
 import { Problem, type ProblemCode } from './problems.ts';
 
-/** Delay requested from clients while the database fails, in seconds. */
+/** Header that asks clients to wait while the database fails, in seconds. */
 const RETRY_AFTER = { 'retry-after': '5' };
 
 /** Problems for the errors that fastify itself raises. */
@@ -30,7 +30,7 @@ const BY_CODE: Readonly<Record<string, readonly [ProblemCode, string]>> = {
   ],
 };
 
-/** Converts an error thrown while handling a request to a problem; undefined for a bug of the server. */
+/** Returns the problem for an error that was thrown while a request was handled; undefined for a bug of the server. */
 export function toProblem(error: unknown, request: FastifyRequest): Problem | undefined {
   if (error instanceof Problem) return error;
   if (!(error instanceof Error)) return undefined;

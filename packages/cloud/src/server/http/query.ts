@@ -10,7 +10,8 @@ export function convertQuery(
   query: unknown,
 ): Record<string, unknown> {
   const entries = Object.entries(isRecord(query) ? query : {});
-  // fromEntries instead of assignment: clients choose the names, and assigning to `__proto__` would hide it from the schema.
+  // Do not assign fields one by one: clients choose the names, and assigning to `__proto__` would hide it from the
+  // schema.
   return Object.fromEntries(entries.map(([name, value]) => [name, convertValue(schemas, name, value)]));
 }
 

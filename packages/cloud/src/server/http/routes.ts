@@ -18,7 +18,7 @@ export interface RoutesOptions {
   readonly store: Pick<Store, 'countByState'>;
   readonly keys: Pick<ApiKeys, 'accept'>;
   readonly metrics: CloudMetrics;
-  /** Undefined if fault injection is disabled; then `/faults` does not exist. */
+  /** Fault injection; undefined if it is disabled, in which case `/faults` does not exist. */
   readonly faults: Faults | undefined;
 }
 
@@ -146,12 +146,12 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
     preValidation: async (request: FastifyRequest) => {
       if (query !== undefined) request.query = convertQuery(query, request.query);
     },
-    // In this hook the request has been executed, but its response is not sent yet.
+    // Closes the connection if a fault loses the response: the request has been executed, the response is not sent yet.
     onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(),
   };
 }
 
-/** Maps a request whose response must be lost after its execution to a function that closes its connection. */
+/** Functions that close the connection of a request, for requests that are executed but whose response must be lost. */
 const pendingBreaks = new WeakMap<FastifyRequest, () => void>();
 
 const NEVER = new AbortController().signal;

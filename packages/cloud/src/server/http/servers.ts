@@ -149,7 +149,10 @@ export class Servers {
   }
 }
 
-/** Returns the cursor of the page after a server. Decimal, so that a pattern can describe exactly the accepted cursors. */
+/**
+ * Returns the cursor of the page that begins after this server. It is a decimal number, so that the schema of the API can
+ * describe cursors with a pattern.
+ */
 function toCursor({ seq }: StoredServer): string {
   return String(seq);
 }

@@ -13,7 +13,7 @@ export interface ApiKeysOptions {
   readonly text: string | undefined;
 }
 
-/** Valid API keys. Only their digests are kept in memory, and keys never appear in logs or errors. */
+/** Valid API keys. Requests are checked against digests of the keys, and keys never appear in logs or errors. */
 export class ApiKeys {
   readonly #options: ApiKeysOptions;
   #digests: readonly Buffer[];

@@ -11,7 +11,7 @@ export interface Observation {
   readonly state: 'building' | 'running' | 'failed';
   /** Why the machine failed. */
   readonly message?: string;
-  /** Integer percentage, 0 to 100. */
+  /** CPU utilization as an integer percentage, 0 to 100. */
   readonly cpuUtilization: number;
 }
 
@@ -25,7 +25,7 @@ export interface Driver {
   readonly name: string;
   /** Resolves once the machine is booting; throws if it can never start. */
   start(machine: Machine, signal: AbortSignal): Promise<void>;
-  /** Resolves once nothing of the machine is left, also if it never existed. */
+  /** Resolves once nothing of the machine is left, even if the machine never existed. */
   stop(machine: Machine, signal: AbortSignal): Promise<void>;
   /** Returns the last known state of a started machine. Must be cheap: it is called often and for thousands of machines. */
   observe(machine: Machine): Observation;

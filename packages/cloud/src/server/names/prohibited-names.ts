@@ -12,7 +12,7 @@ export class ProhibitedNames implements Disposable {
   readonly #file: string | undefined;
   readonly #log: Logger;
   readonly #timer: NodeJS.Timeout | undefined;
-  /** Version taken before the file was read, so that a change during the read is noticed by the next poll. */
+  /** Version of the file, taken before the file was read, so that the next poll notices a change during the read. */
   #version: string;
   #rules: readonly Rule[];
 

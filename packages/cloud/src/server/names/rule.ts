@@ -1,7 +1,7 @@
 /** Pattern of prohibited server names, parsed from one line of the prohibited-names file. */
 export interface Rule {
   readonly pattern: RegExp;
-  /** Reason that the error for a prohibited name contains. */
+  /** Reason to show in the error for a prohibited name. */
   readonly reason: string | undefined;
 }
 

@@ -23,7 +23,7 @@ export function readPid(file: string): number | undefined {
   return pid > 0 ? pid : undefined;
 }
 
-/** Returns the CPU time that a process has used, in seconds. */
+/** Returns the CPU time that a process has used, in seconds; undefined if the process does not exist. */
 export function cpuSecondsOf(pid: number): number | undefined {
   const stat = readIfAccessible(`/proc/${pid}/stat`);
   // The second field is the program name in parentheses and may contain spaces and parentheses; the rest is plain.
@@ -35,7 +35,7 @@ export function cpuSecondsOf(pid: number): number | undefined {
 /** Errors that mean that the file is missing or not readable. Others, such as too many open files, must not be ignored. */
 const INACCESSIBLE: readonly unknown[] = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'];
 
-/** Reads a file; empty if it is missing or not readable. */
+/** Reads a file. Returns an empty text if the file is missing or not readable. */
 function readIfAccessible(file: string): string {
   try {
     return readFileSync(file, 'utf8');

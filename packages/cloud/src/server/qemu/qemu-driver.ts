@@ -80,13 +80,13 @@ export class QemuDriver implements Driver {
     await this.#acquireStartSlot();
     try {
       signal.throwIfAborted();
-      if (this.#pidOf(machine) !== undefined) return; // already started before this process was restarted
+      if (this.#pidOf(machine) !== undefined) return; // the machine was started before a restart of this process
       mkdirSync(files.path, { recursive: true });
       await promisify(execFile)(this.#settings.binary, machineArgs(machine, this.#settings, this.#accel), {
         signal,
       });
     } catch (error) {
-      // If two starts ran concurrently, one of them fails, but the machine runs.
+      // This start also fails if a concurrent start of the same machine succeeded. The machine runs then.
       if (this.#pidOf(machine) !== undefined) return;
       if (signal.aborted) throw error;
       throw new Error(`QEMU failed to start: ${stderrOf(error)}`, { cause: error });
@@ -103,8 +103,8 @@ export class QemuDriver implements Driver {
     const deadline = this.#clock.now() + QUIT_TIMEOUT_MS;
     while (processesOf(machine.id).length > 0 && this.#clock.now() < deadline)
       await wait(this.#clock, POLL_INTERVAL_MS, signal);
-    // Remove the directory before killing: without it, a start that a killed cloud process left behind fails. If that start
-    // has already created a process, the loop below finds the process.
+    // Remove the directory before killing processes: a start that an earlier cloud process has begun then fails. If
+    // that start has already created a process, the loop below finds the process.
     rmSync(files.path, { recursive: true, force: true });
     for (;;) {
       const pids = processesOf(machine.id);

@@ -11,7 +11,7 @@ interface Inspection {
 
 export interface SamplerOptions {
   readonly clock: Clock;
-  /** CPUs per machine. A machine that uses all of them is at 100 percent. */
+  /** Number of CPUs per machine. A machine that uses all of them is at 100 percent. */
   readonly cpus: number;
   /** Inspects a machine. If it throws, the previous sample is kept. */
   readonly inspect: (machine: Machine, signal: AbortSignal) => Promise<Inspection>;
@@ -36,7 +36,7 @@ export class Sampler {
     this.#options = options;
   }
 
-  /** Returns the last sample of a machine. */
+  /** Returns the last sample of a machine; `building` before the first one. */
   get(machine: Machine): Observation {
     const known = this.#samples.get(machine.id);
     if (known !== undefined) return known.observation;

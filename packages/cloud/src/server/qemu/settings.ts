@@ -6,7 +6,7 @@ export interface QemuSettings {
   readonly dir: string;
   readonly memoryMb: number;
   readonly cpus: number;
-  /** `auto` uses KVM if it works on this host, otherwise emulation (TCG). */
+  /** Accelerator. `auto` uses KVM if it works on this host, otherwise emulation (TCG). */
   readonly accel: 'auto' | 'kvm' | 'tcg';
   /** CPU model. @default `host` with KVM, `max` without */
   readonly cpu: string | undefined;

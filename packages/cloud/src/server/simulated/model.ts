@@ -17,7 +17,7 @@ export interface SimulatedSettings {
   /** CPU utilization: a wave between `min` and `max` percent, constant if they are equal. */
   readonly cpu: Range & {
     readonly periodMs: number;
-    /** Maximum random deviation in percentage points, changing every second. */
+    /** Maximum deviation from the wave in percentage points. The deviation is random and changes every second. */
     readonly noise: number;
   };
 }

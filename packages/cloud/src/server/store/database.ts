@@ -10,7 +10,7 @@ import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
  * Guarantees: a transaction is on disk when it returns (WAL, `synchronous` FULL), or has no effect.
  *
  * The lock is a second SQLite file next to the database, so that others, such as a backup, can still read the data. The
- * operating system releases the lock when the process ends, also after a kill.
+ * operating system releases the lock when the process ends, even after a kill.
  */
 export class Database implements Disposable {
   readonly #lock: DatabaseSync;

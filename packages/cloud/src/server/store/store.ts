@@ -74,7 +74,7 @@ export class Store implements Disposable {
     return this.#database.connection.prepare('SELECT * FROM servers ORDER BY seq').all().map(toServer);
   }
 
-  /** Lists servers in order of creation. A server that exists for the whole time is in exactly one page. */
+  /** Lists servers in order of creation. A server that exists during the whole listing is in exactly one page. */
   page({ after, limit, name, labels }: PageQuery): StoredServer[] {
     const conditions = ['seq > ?', ...(name === undefined ? [] : ['name = ?'])];
     const values: (string | number)[] = [after, ...(name === undefined ? [] : [name])];
@@ -126,7 +126,7 @@ export class Store implements Disposable {
         .prepare('INSERT INTO servers (id, name, labels, state, key, created_at) VALUES (?, ?, ?, ?, ?, ?)')
         .run(id, name, JSON.stringify(labels), 'building', key ?? null, this.#options.clock.now());
       if (key !== undefined) {
-        // REPLACE, because an expired key may not be deleted yet.
+        // `REPLACE` overwrites an expired key that is not deleted yet.
         const sql = 'INSERT OR REPLACE INTO keys (key, fingerprint, server) VALUES (?, ?, ?)';
         connection.prepare(sql).run(key, fingerprintOf(wanted), id);
       }
@@ -225,7 +225,7 @@ export class Store implements Disposable {
     this.#database[Symbol.dispose]();
   }
 
-  /** Keys of servers deleted at or before this time have expired. */
+  /** Returns a time: the keys of servers that were deleted at or before it have expired. */
   #keyExpiry(): number {
     return this.#options.clock.now() - this.#options.keepKeysMs;
   }

@@ -13,9 +13,9 @@ interface Flow {
 
 /** Number of unread bytes above which the connection is paused. */
 const HIGH_WATER = 1 << 20;
-/** Limit for requests that set none. */
+/** Limit in bytes for requests without `maxBytes`. */
 const DEFAULT_MAX_BYTES = 64 << 20;
-/** Limit for error responses, regardless of the request's own limit: they are only quoted in messages. */
+/** Limit in bytes for error responses, regardless of `maxBytes`: error messages quote only a part of them. */
 const MAX_ERROR_BYTES = 1 << 20;
 
 /** Body of one response. Its only reader reads either the whole text or the lines as they arrive. */
@@ -26,7 +26,7 @@ export class Body {
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
-  /** Whether the reader reads the whole text, in which case the connection must not pause. */
+  /** Whether the reader reads the whole text. It then takes no bytes before the end, so the connection must not pause. */
   #readsText = false;
 
   /** @param maxBytes limit for the whole text or, when read by lines, for one line */
@@ -79,7 +79,7 @@ export class Body {
           try {
             resolve(this.#bytes.takeText());
           } catch (error) {
-            reject(error); // longer than the maximum length of a string
+            reject(error); // the body exceeds the maximum length of a string
           }
       };
       if (this.#bytes.size > this.#maxBytes) this.#abortTooLarge();

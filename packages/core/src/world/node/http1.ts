@@ -1,14 +1,17 @@
 import type { Dispatcher } from 'undici';
-// Imported by file because undici's index also loads fetch, WebSocket, mocks and caches, which take 13 MB.
+// The pool is imported by file, because undici's index also loads fetch, WebSocket, mocks and caches, which take 13 MB.
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { HttpProxy } from '../proxy.ts';
 import type { ServerAddress, TransportRequest, TransportResponse } from '../world.ts';
 import { Body } from './body.ts';
 import { openSocket } from './socket.ts';
 
-/** Idle connections are closed after this time, or earlier if the server sends a shorter `Keep-Alive: timeout`. */
+/** Time after which idle connections are closed. A shorter `Keep-Alive: timeout` of the server takes precedence. */
 const IDLE_MS = 30_000;
-/** Connections are closed this long before the server would close them, so that no request is sent into the close. */
+/**
+ * Margin by which an idle connection is closed before the server closes it, so that no request is sent on a closing
+ * connection.
+ */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
 const MAX_HEADER_BYTES = 64 << 10;
 
@@ -22,7 +25,7 @@ export interface Http1Options {
 /** Pool of persistent HTTP/1.1 connections, without pipelining, implemented with undici (docs/internals/decisions/016). */
 export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
-  /** Prefix of each path: a proxy for plain HTTP expects absolute URLs. */
+  /** Prefix of each path: the server's origin if a proxy forwards plain HTTP, because it expects absolute URLs; else empty. */
   readonly #prefix: string;
   readonly #authorization: { readonly 'proxy-authorization': string } | undefined;
   #closed = false;
@@ -36,7 +39,7 @@ export class Http1Pool {
         : { 'proxy-authorization': forwarding.authorization };
     this.#pool = new Pool(server.origin, {
       allowH2: false,
-      // Each request brings its timeout as an abort signal.
+      // 0 disables undici's timeouts: each request brings its own timeout as an abort signal.
       headersTimeout: 0,
       bodyTimeout: 0,
       keepAliveTimeout: IDLE_MS,
@@ -126,8 +129,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return; // informational; the final response follows
     const coding = headers['transfer-encoding'];
     if (coding !== undefined && !/^chunked$/i.test(String(coding))) {
-      // The request accepts no transfer coding other than chunked. undici would return compressed bytes, or read until the
-      // connection closes.
+      // Rejected, because the request accepts no transfer coding other than chunked, and undici would return compressed
+      // bytes or read until the connection closes.
       controller.abort(
         new Error(`the response has the unsupported transfer coding ${JSON.stringify(coding)}`),
       );
@@ -156,7 +159,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #onAbort(): void {
     const reason: unknown = this.#request.signal?.reason;
     if (this.#controller === undefined) {
-      // Still queued. When a connection becomes available, `onRequestStart` throws and frees it for the next request.
+      // The request is still queued. When a connection becomes available, `onRequestStart` throws and frees it for the
+      // next request.
       this.#release();
       this.#reject(reason);
     } else this.#controller.abort(toError(reason));

@@ -12,9 +12,9 @@ import { Body } from './body.ts';
 import { toError } from './http1.ts';
 import { openSocket } from './socket.ts';
 
-/** Maximum number of streams per connection. Go servers allow 100 to 250; lower limits come with the settings frame. */
+/** Maximum number of streams per connection. Go servers allow 100 to 250. A server can set a lower limit (SETTINGS frame). */
 const MAX_STREAMS = 100;
-/** Flow-control window: with the default of 64 KB, an initial list would wait for a round trip per window. */
+/** Flow-control window in bytes. With the default of 64 KB, an initial list would wait for a round trip per window. */
 const STREAM_WINDOW = 1 << 20;
 const SESSION_WINDOW = 1 << 22;
 
@@ -31,7 +31,8 @@ export interface Http2Options {
 export class NoHttp2Error extends Error {}
 
 /**
- * HTTP/2 client that multiplexes many long-lived responses over one connection.
+ * HTTP/2 client that multiplexes many long-lived responses over one connection, or over more when the stream limit is
+ * reached.
  *
  * Guarantees: pings detect a dead connection, for which TCP reports no error, and fail all its streams. After GOAWAY a
  * connection gets no new streams.
@@ -49,7 +50,7 @@ export class Http2Streams {
   /** @throws NoHttp2Error */
   async send(request: TransportRequest): Promise<TransportResponse> {
     for (;;) {
-      // No await between this check and the send: concurrent requests would exceed the session's stream limit.
+      // Do not await between this check and the send: concurrent requests would exceed the session's stream limit.
       for (const session of this.#sessions) {
         if (!session.hasRoom) continue;
         request.beforeSend?.();
@@ -60,7 +61,7 @@ export class Http2Streams {
     }
   }
 
-  /** Rejects new streams; existing ones continue. */
+  /** Gives the open connections no new streams, and closes each of them when its last stream has ended. */
   retire(): void {
     for (const session of this.#sessions) session.retire();
   }
@@ -109,11 +110,12 @@ class Session {
     });
     this.#session = session;
     session.once('connect', () => {
-      // The event fires one turn later, when the session may already be destroyed.
+      // The event fires one turn of the event loop after the session has connected, when it may already be destroyed.
       if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
     });
     session.on('goaway', () => this.retire());
-    session.on('error', () => undefined); // each stream gets the error too, and the session closes
+    // ignored here, because each stream gets the error too, and the session closes
+    session.on('error', () => undefined);
     this.#pingMs = pingMs;
     const pinging = setInterval(() => this.#ping(), pingEveryMs).unref();
     session.once('close', () => {

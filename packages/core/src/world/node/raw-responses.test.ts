@@ -169,7 +169,7 @@ async function get(transport: Transport, path: string, lasting: boolean, signal?
 
 async function outcomeOf(transport: Transport, lasting: boolean, expectsTimeout: boolean): Promise<Outcome> {
   const timeout = new AbortController();
-  // A short timeout where one is expected; the other cases end without it.
+  // Cases that expect a timeout use a short one. The other cases end long before theirs.
   const timer = setTimeout(() => timeout.abort(new TestTimeoutError()), expectsTimeout ? 100 : 60_000);
   try {
     return await get(transport, '/case', lasting, timeout.signal);

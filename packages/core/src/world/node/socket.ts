@@ -7,7 +7,7 @@ import type { ServerAddress, TlsOptions } from '../world.ts';
 
 /** Timeout for all steps together: connecting to the proxy, opening the tunnel and the TLS handshake. */
 const CONNECT_TIMEOUT_MS = 10_000;
-/** Idle time after which TCP keep-alive probes detect a dead peer. */
+/** Idle time after which TCP sends keep-alive probes, which detect a dead peer. */
 const KEEP_ALIVE_MS = 30_000;
 
 export interface SocketOptions {
@@ -30,7 +30,7 @@ export async function openSocket(
   const { hostname, port, protocol } = new URL(origin);
   if (server.tls === undefined && protocol === 'https:')
     throw new Error(`${origin} requires TLS, but the server address has no TLS options`);
-  const host = hostname.replace(/^\[|\]$/g, ''); // brackets of an IPv6 address
+  const host = hostname.replace(/^\[|\]$/g, ''); // removes the brackets of an IPv6 address
   const target = { host, port: Number(port || (protocol === 'https:' ? 443 : 80)) };
   const timeout = new AbortController();
   const timer = setTimeout(
@@ -89,8 +89,8 @@ async function secureSocket(
 }
 
 /**
- * Returns the server name to send (SNI), by which servers choose their certificate. Node sends none by default, and
- * RFC 6066 does not allow IP addresses.
+ * Returns the server name to send (SNI), by which servers choose their certificate, because Node sends none by default.
+ * An IP address is not sent: RFC 6066 does not allow it.
  */
 function nameFor(host: string, serverName: string | undefined): { readonly servername?: string } {
   if (serverName !== undefined) return { servername: serverName };
@@ -142,7 +142,7 @@ async function tunnelThrough(
       },
       signal,
     });
-    socket.on('error', () => undefined); // the TLS handshake reports errors once it has begun
+    socket.on('error', () => undefined); // ignored here, because the TLS handshake reports errors once it has begun
     if (statusCode === 200) return socket;
     socket.destroy();
     const hint = statusCode === 407 ? ' (it requires a user and a password, or rejects the given ones)' : '';

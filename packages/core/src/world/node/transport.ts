@@ -3,20 +3,27 @@ import type { ServerAddress, TlsOptions, Transport, TransportRequest, TransportR
 import { Http1Pool } from './http1.ts';
 import { Http2Streams, NoHttp2Error } from './http2.ts';
 
-/** Maximum number of concurrent short requests. More only cost handshakes and memory on the API server. */
+/**
+ * Maximum number of connections for short requests, each of which occupies one. More connections would only cost
+ * handshakes and memory on the server.
+ */
 const MAX_CONNECTIONS = 8;
 
 export interface TransportOptions {
-  /** Minimum interval between checks for rotated certificates, in milliseconds. Requests trigger them. @default 10_000 */
+  /**
+   * Minimum interval between checks for rotated certificates, in milliseconds. Requests trigger the checks. @default
+   * 10_000
+   */
   readonly tlsCheckMs?: number;
   /** Environment with `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY`. @default only `ServerAddress.proxy` is used */
   readonly env?: ProxyEnv;
 }
 
 /**
- * Returns a transport over persistent connections: a few HTTP/1.1 connections for short requests, which is cheaper for
- * client and server (docs/internals/decisions/016), and one HTTP/2 connection for all watches. When certificates are rotated, new
- * connections replace the old ones, because the API server checks the expiry of a client certificate on every request.
+ * Returns a transport over persistent connections: a few HTTP/1.1 connections for short requests, because they are
+ * cheaper than HTTP/2 for client and server (docs/internals/decisions/016), and one HTTP/2 connection for all watches.
+ * When certificates are rotated, new connections replace the old ones, because the API server checks the expiry of a
+ * client certificate on every request.
  * @throws ProxyError if the configured proxy is not supported
  */
 export function connect(
@@ -40,7 +47,8 @@ export function connect(
   };
   return {
     request: (request) => {
-      // Concurrent with the request: when the certificates cannot be read, the existing connections may still work.
+      // The request does not wait for the check and ignores its failure: if the certificates cannot be read, the
+      // existing connections may still work.
       checkTls(server).catch(() => undefined);
       return connections.send(request);
     },
@@ -78,7 +86,7 @@ class Connections {
     }
   }
 
-  /** Rejects new requests; running ones continue. */
+  /** Closes the connections when their running requests have ended. No request may be sent afterwards. */
   retire(): void {
     this.#short.retire();
     this.#lasting.retire();
