@@ -11,7 +11,7 @@ import { Host, type HostOptions, type Network } from './host.ts';
  * be suspended, put to sleep, disconnected and killed.
  */
 
-/** Virtual "true" time with its scheduled events. */
+/** True time of the simulation, with its scheduled events. */
 export class Timeline {
   #now = 0;
   #order = 0;
@@ -27,7 +27,7 @@ export class Timeline {
 
   /** Runs all events up to a time. @param after called after each event and its immediate consequences */
   async run(until: number, after: () => void): Promise<void> {
-    await settled(); // promises that were resolved since the last call
+    await settled(); // runs the callbacks of promises that were resolved since the last call
     for (;;) {
       let next = -1;
       for (const [index, event] of this.#events.entries()) {

@@ -2,7 +2,7 @@ import type { Clock, Timer } from '@vmwright/core';
 import { ConnectionError } from '../src/client/errors.ts';
 import type { SeededRandom, Timeline } from './election-model.ts';
 
-/** State of the network, which applies to requests and responses. */
+/** State of the network between a machine and the server, for requests and responses. */
 export type Network = 'good' | 'slow' | 'lossy' | 'down';
 
 export interface HostOptions {
@@ -68,7 +68,7 @@ export class Host {
         let cancelled = false;
         const fire = () => {
           if (cancelled) return;
-          // The machine has slept, so the timer is not due yet.
+          // If the machine has slept since, the timer is not due yet and is set again.
           if (monotonic() < due - 1e-6) timeline.at(timeline.now + (due - monotonic()) / speed, whenAwake);
           else callback();
         };
@@ -110,7 +110,7 @@ export class Host {
         }
         const responseDelay = this.#delay();
         if (responseDelay !== undefined) timeline.at(timeline.now + responseDelay, () => receive(settle));
-        else this.counts.lostResponses += 1; // no error either: the client has to time out
+        else this.counts.lostResponses += 1; // the client gets no error and has to time out
       });
     });
   }
@@ -121,7 +121,10 @@ export class Host {
     return this.#sleptMs + Math.min(this.#options.timeline.now, until) - from;
   }
 
-  /** Calls back now, or after the machine resumes; then in random order, like timers and sockets after a suspension. */
+  /**
+   * Calls the function now or, if the machine is suspended, after it resumes. The order is then random, as it is for
+   * timers and sockets after a suspension.
+   */
   #whenAwake(incarnation: number, callback: () => void): void {
     if (incarnation !== this.#incarnation) return;
     const { timeline, random } = this.#options;

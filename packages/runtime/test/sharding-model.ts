@@ -152,7 +152,7 @@ export class Replica {
 
   /** Returns whether a mutant that relies only on its abort signal would act at this instant. */
   actsBySignal(at: number): boolean {
-    // A member that no longer acts on a shard has released it.
+    // A member that no longer acts on a shard has released it, as the mutant would.
     if (this.sharding?.isMember() && !this.acts(at)) this.#gained.delete(at);
     return this.#gained.has(at) && this.#acting !== undefined && !this.#acting.aborted;
   }

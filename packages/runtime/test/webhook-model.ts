@@ -33,7 +33,10 @@ const SECRETS = collectionPath(Secret, 'system');
 
 type Json = Record<string, unknown>;
 
-/** `caBundle` that an object has had since `at`; undefined if the object did not exist or another user edited it. */
+/**
+ * `caBundle` that an object has had since the time `at`; undefined if it has none, or if another user wrote or deleted the
+ * object at that time.
+ */
 interface BundleVersion {
   readonly at: number;
   readonly caBundle: string | undefined;
@@ -157,7 +160,7 @@ function failure(code: number, reason: string) {
 
 export type ModelNetwork = 'good' | 'lossy' | 'down';
 
-/** Shortened lifetimes, in the same proportions as the defaults. */
+/** Durations of the model; the lifetimes are minutes instead of years. */
 export const TIMES = { authorityMs: 6_000_000, servingMs: 1_800_000, settleMs: 90_000, pollMs: 30_000 };
 
 export interface ReplicaOptions {

@@ -2,7 +2,10 @@ import type { Clock } from '@vmwright/core';
 
 /** Credentials that are sent with each request to a server. */
 export interface Credentials {
-  /** Value of the Authorization header, if any. Called for each request; synchronous while the value is cached. */
+  /**
+   * Returns the value of the Authorization header, if any. Called for each request; synchronous while the value is
+   * cached.
+   */
   authorization(): string | undefined | Promise<string | undefined>;
   /**
    * Fetches new credentials after a 401 response. Concurrent calls share one fetch.
@@ -31,8 +34,8 @@ export interface Expiring<T> {
 }
 
 /**
- * Caches the result of `fetch` until it expires. Concurrent callers share one fetch. When a refresh fails, the expired
- * value stays in use until the server rejects it.
+ * Caches the result of `fetch` until it expires. Concurrent callers share one fetch. When a fetch fails, the expired
+ * value stays in use, and the next call fetches again.
  */
 export class RefreshedValue<T> {
   readonly #clock: Clock;
@@ -88,9 +91,9 @@ export function refreshedToken(clock: Clock, fetch: () => Promise<Expiring<strin
 }
 
 /**
- * Fetches a new value unless `rejected` was replaced since it was sent; returns whether the header has changed. It
- * compares with the rejected header, not with the cached one: between a request and its 401 response another request
- * may have renewed the value.
+ * Fetches a new value unless `rejected` was replaced since it was sent: between a request and its 401 response another
+ * request may have renewed it. Returns whether the header now differs from `rejected` or, if that is undefined, whether
+ * the fetch succeeded.
  */
 export async function renewRejected<T>(
   cached: RefreshedValue<T>,

@@ -29,7 +29,7 @@ interface Program {
 /** Credentials without an expiry are used until the server rejects them. */
 const NO_EXPIRY = Number.POSITIVE_INFINITY;
 
-/** A plugin that runs longer is killed: it would block every request. */
+/** Time after which a running plugin is killed, because it would block every request. */
 const TIMEOUT_MS = 60_000;
 
 /**
@@ -79,8 +79,8 @@ function parseSpec(spec: ExecPluginOptions['spec'], path: string): Program {
 }
 
 /**
- * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors do not quote them, and
- * do not have Node's error, which quotes them, as their cause.
+ * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors neither quote them nor
+ * have Node's error, which quotes them, as `cause`.
  */
 function run(clock: Clock, { command, args, env, installHint }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -91,7 +91,7 @@ function run(clock: Clock, { command, args, env, installHint }: Program): Promis
     });
     const timer = clock.after(TIMEOUT_MS, () => {
       child.kill('SIGKILL');
-      // A child process of the plugin may hold these open and delay the exit event.
+      // A child process of the plugin may hold these streams open, which would delay the callback above.
       child.stdout?.destroy();
       child.stderr?.destroy();
     });

@@ -7,7 +7,7 @@ import { AccessError } from './access.ts';
 /** A parsed YAML mapping that has not been validated. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** An entry of a kubeconfig list and the file that contains it; relative paths in the entry start at that file. */
+/** An entry of a kubeconfig list and the file that contains it; relative paths in the entry start at that file's directory. */
 export interface Entry {
   readonly fields: Fields;
   readonly path: string;
@@ -26,7 +26,7 @@ export class KubeconfigFiles {
     this.#files = files;
   }
 
-  /** @param path one file; if undefined, the existing files of `$KUBECONFIG`, else `~/.kube/config` */
+  /** @param path one file; if undefined, the existing files of `$KUBECONFIG` or, if that is not set, `~/.kube/config` */
   static async load(path: string | undefined, env: NodeJS.ProcessEnv): Promise<KubeconfigFiles> {
     const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((each) => each !== '');
     const candidates =
@@ -90,10 +90,10 @@ async function load(path: string): Promise<ConfigFile | undefined> {
     throw new AccessError(`cannot read ${path}: ${messageOf(error)}`, { cause: error });
   });
   if (content === undefined) return undefined;
-  const { parseDocument } = await import('yaml'); // only here: in-cluster access does not need it
+  const { parseDocument } = await import('yaml'); // loaded on demand: in-cluster access does not need YAML
   const document = parseDocument(content);
   const [error] = document.errors;
-  // The parser's message quotes the line, which may contain a token.
+  // The parser's message is left out, because it quotes the line, which may contain a token.
   if (error !== undefined)
     throw new AccessError(`${path} is not valid YAML: error in line ${error.linePos?.[0].line ?? 1}`);
   const config = fieldsOf(document.toJS());

@@ -2,7 +2,7 @@ import { messageOf, type TransportRequest, type World } from '@vmwright/core';
 import { AccessError } from './access.ts';
 import { type Credentials, type Expiring, refreshedToken } from './credentials.ts';
 
-/** A token is renewed this long before it expires. */
+/** Time before its expiry at which a token is renewed. */
 const EXPIRY_MARGIN_MS = 30_000;
 /** Timeout of one request to the identity provider. */
 const TIMEOUT_MS = 30_000;
@@ -26,7 +26,7 @@ export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials
   return refreshedToken(world, async (): Promise<Expiring<string>> => {
     if (idToken !== '' && expiryOf(idToken) - EXPIRY_MARGIN_MS > world.now()) {
       const value = idToken;
-      idToken = ''; // the next call means that it was rejected or has expired
+      idToken = ''; // not used again, because the next fetch means that it was rejected or has expired
       return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
     }
     const issuer = setting('idp-issuer-url');

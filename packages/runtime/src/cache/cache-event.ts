@@ -5,9 +5,12 @@ import { type Change, parseObject } from './store.ts';
 export class CacheEvent<T extends KubeObject> {
   readonly type: Change['type'];
   readonly key: string;
-  /** Whether the object is part of the first complete list. */
+  /**
+   * True for objects that exist when a subscriber subscribes or a namespace is added, and for each event before the
+   * cache has synced.
+   */
   readonly initial: boolean;
-  /** The resource version, as a number. */
+  /** Resource version of `object`, as a number (see `versionOf`). */
   readonly version: number;
   /** Whether `before` is another object of the same name that was deleted without a `removed` event. */
   readonly replaces: boolean;

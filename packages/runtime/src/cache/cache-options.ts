@@ -9,7 +9,10 @@ export interface CacheOptions<T extends KubeObject> {
   readonly world: World;
   readonly client: Pick<Client, 'watch' | 'pages'>;
   readonly kind: Kind<T>;
-  /** Namespaces to watch. If there are several, those that cannot be listed are left out until they can be. @default all */
+  /**
+   * Namespaces to watch. If there are several, the cache leaves out namespaces that it cannot list until it can.
+   * @default all
+   */
   readonly namespaces?: readonly string[];
   /**
    * Coordinates this cache with the caches of other kinds: a namespace becomes visible in all of them when all have
@@ -29,16 +32,20 @@ export interface CacheOptions<T extends KubeObject> {
   readonly optional?: boolean;
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
   /**
-   * How the objects are first read: as the beginning of the watch, which takes the API server little memory, or in pages,
-   * which takes it less CPU time. @default 'watch'
+   * How the first list is read. `watch` streams it as the beginning of the watch and needs less memory in the API
+   * server; `pages` reads it in pages and needs less CPU time there. @default 'watch'
    */
   readonly initialList?: 'watch' | 'pages' | undefined;
   /**
-   * Whether a namespace exists. Called for a namespace that may not be listed, which can also mean that it was deleted
-   * together with the program's RoleBinding. @default it is assumed to exist
+   * Whether a namespace exists. Called when the API server forbids listing a namespace: the namespace may have been
+   * deleted, and the program's RoleBinding with it. @default it is assumed to exist
    */
   readonly namespaceExists?: (namespace: string) => Promise<boolean>;
-  /** Called with each failure to list or watch; the cache retries. */
+  /**
+   * Called with the errors of lists and watches, which are retried, and of `transform`, indexers and subscribers. If
+   * there are several namespaces, persistent failures are reported to `onListable` instead, and 403 responses that may
+   * be transient are not reported.
+   */
   readonly onError?: (error: unknown) => void;
   /**
    * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once

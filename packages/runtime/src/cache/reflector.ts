@@ -26,18 +26,18 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly initialList?: 'watch' | 'pages';
   readonly keyOf: (object: T) => string;
   readonly sink: Sink<T>;
-  /** Called with each failure; the reflector retries. */
+  /** Called with each failure except a first 410; the reflector retries. */
   readonly onError: (error: unknown) => void;
 }
 
-/** API servers send a bookmark about once a minute, so a watch that is idle for longer is a dead connection. */
+/** Time without an event after which a watch counts as dead. API servers send a bookmark about once a minute. */
 const IDLE_TIMEOUT_MS = 70_000;
 const FIRST_DELAY_MS = 800;
 const MAX_DELAY_MS = 30_000;
-/** A failure after a watch of this length starts a new back-off. */
+/** Length of a watch after which a failure starts with the shortest back-off again. */
 const RESET_BACKOFF_AFTER_MS = 120_000;
 const MIN_WATCH_SECONDS = 300;
-/** A watch that ends sooner without an event counts as failed. */
+/** Length below which a watch without an event counts as failed. */
 const MIN_WATCH_MS = 1_000;
 
 /**
@@ -78,7 +78,7 @@ export class Reflector<T extends KubeObject> {
         // A single 410 is normal and relists at once; consecutive ones are a server error.
         const isFirstGone = error instanceof GoneError && !this.#wasGone;
         this.#wasGone = error instanceof GoneError;
-        // Not found: the CRD was removed with all objects. If it is installed again, they are others.
+        // On 404 the CRD was removed with all its objects. When it is installed again, list its objects from the start.
         if (error instanceof GoneError || error instanceof NotFoundError) this.#resourceVersion = undefined;
         if (!isFirstGone) onError(error);
         if (world.monotonic() - started > RESET_BACKOFF_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
@@ -136,7 +136,7 @@ export class Reflector<T extends KubeObject> {
         if (event.type === 'BOOKMARK') {
           this.#hasBookmarks ||= !event.initialEventsEnd;
           if (listed !== undefined) {
-            if (!event.initialEventsEnd) continue; // an incomplete list cannot be resumed
+            if (!event.initialEventsEnd) continue; // no version to resume at: the list is incomplete
             sink.complete(listed, event.resourceVersion);
             listed = undefined;
           }

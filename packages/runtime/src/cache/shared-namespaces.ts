@@ -16,7 +16,7 @@ export class SharedNamespaces {
   readonly #partitions = new Map<string, SharedPartition[]>();
   readonly #listeners: (() => void)[] = [];
 
-  /** Adds the partitions of a cache. @param onChange called after a change in any namespace */
+  /** Adds the partitions of a cache. @param onChange called after each call of `changed` */
   join(partitions: ReadonlyMap<string, SharedPartition>, onChange: () => void): void {
     this.#listeners.push(onChange);
     for (const [namespace, partition] of partitions) {
@@ -31,7 +31,7 @@ export class SharedNamespaces {
     return this.#partitions.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
   }
 
-  /** To be called when a partition of this namespace was listed, starts to fail or recovers. */
+  /** Must be called when a partition of this namespace was listed, starts to fail or recovers. */
   changed(namespace: string): void {
     const partitions = this.#partitions.get(namespace) ?? [];
     if (partitions.every(({ isCurrent }) => isCurrent))

@@ -21,7 +21,7 @@ interface Tombstone {
   readonly key: string;
   /** Newest version that was stored. */
   readonly lastSeenVersion: number;
-  /** Versions up to this one are ignored. */
+  /** Newest version that `put` ignores. */
   readonly hiddenUntil: number;
 }
 
@@ -49,7 +49,7 @@ export class Store<T extends KubeObject> {
   readonly #indexers = new Map<string, Indexer<T>>();
   /** Index name → value → keys. */
   readonly #indexes = new Map<string, Map<string, Set<string>>>();
-  /** Tombstones by UID. */
+  /** Tombstones by UID of the removed object. */
   readonly #tombstones = new Map<string, Tombstone>();
 
   get size(): number {
@@ -93,7 +93,7 @@ export class Store<T extends KubeObject> {
     return this.#indexOf(index).get(value)?.size ?? 0;
   }
 
-  /** Stores an object. @returns undefined if the stored version is at least as new */
+  /** Stores an object. @returns undefined if the stored version is at least as new or a tombstone hides this one */
   put(key: string, object: T): Change | undefined {
     const version = versionOf(object);
     const uid = object.metadata.uid ?? '';
@@ -142,7 +142,10 @@ export class Store<T extends KubeObject> {
     return unlisted.flatMap((key) => this.remove(key, version) ?? []);
   }
 
-  /** To be called when the watch reports the deletion: older versions cannot arrive after that. */
+  /**
+   * Clears the tombstone of an object. Must be called when the watch reports the deletion, after which older versions
+   * cannot arrive.
+   */
   clearTombstone(uid: string | undefined): void {
     if (uid !== undefined) this.#tombstones.delete(uid);
   }

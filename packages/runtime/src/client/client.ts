@@ -41,7 +41,7 @@ export interface ClientOptions {
   readonly access: Access;
   /** Field manager of server-side apply and of all other writes. */
   readonly fieldManager: string;
-  /** @default 'vmwright-runtime' */
+  /** User agent of all requests. @default 'vmwright-runtime' */
   readonly userAgent?: string;
   /** Timeout of a request that is not a watch, in milliseconds. @default 30_000 */
   readonly timeoutMs?: number;
@@ -56,7 +56,8 @@ type RequestBase = Omit<ApiRequest, 'timeoutMs' | 'signal' | 'assertLeader'>;
  *
  * Errors: an unsuccessful response throws a subclass of `ApiError` (`NotFoundError`, `ConflictError`, …); no response
  * throws a `ConnectionError`. Reads, applies, merge patches and conditional deletes are retried after transient
- * failures. Creates are retried only after a 429, which guarantees that the server did not execute them.
+ * failures. Creates and unconditional deletes are retried only after a 429, which guarantees that the server did not
+ * execute them.
  */
 export class Client implements AsyncDisposable {
   readonly fieldManager: string;
@@ -83,7 +84,7 @@ export class Client implements AsyncDisposable {
     this.#close = () => transport.close();
   }
 
-  /** Returns a client on the same connections whose writes are fenced by `scope` and reported to it. */
+  /** Returns a client that shares these connections. `scope` fences its writes and is notified of them. */
   scoped(scope: WriteScope): Client {
     return new Client(this.#options, { client: this, scope });
   }
@@ -118,9 +119,10 @@ export class Client implements AsyncDisposable {
     const { resourceVersion, resourceVersionMatch, ...rest } = options;
     let page = await this.list(kind, { limit: 500, ...options });
     while (page.continue !== undefined) {
-      // Requested before the caller processes the page, so that the server and the caller work at the same time.
+      // The next page is requested before the caller processes this one, so that the server and the caller work at the
+      // same time.
       const next = this.list(kind, { limit: 500, ...rest, continue: page.continue });
-      next.catch(() => undefined); // the caller may not ask for it
+      next.catch(() => undefined); // avoids an unhandled rejection if the caller stops before this page
       yield page;
       page = await next;
     }
@@ -146,7 +148,7 @@ export class Client implements AsyncDisposable {
       timeoutSeconds,
       ...(sendInitialEvents && { sendInitialEvents, resourceVersionMatch: 'NotOlderThan' }),
     });
-    // Not retried here: only the caller knows the resource version to resume from.
+    // A watch is not retried here, because only the caller knows the resource version to resume from.
     const accept = options.metadataOnly ? METADATA : undefined;
     const request = { method: 'GET', path, idempotent: false, accept, ...this.#call(options) } as const;
     const what = `watch of ${resourceOf(kind)}`;
@@ -233,7 +235,7 @@ export class Client implements AsyncDisposable {
       object,
       ref,
       uid: object?.metadata.uid ?? uidOf(response),
-      conditional: false, // a reconcile that deletes its own object must be enqueued again to finalize it
+      conditional: false, // so that an object whose own reconcile deletes it is enqueued again, to be finalized
     });
   }
 
@@ -273,7 +275,7 @@ export class Client implements AsyncDisposable {
     throw new TypeError(`the server's response is not an object of ${resourceOf(kind)}`);
   }
 
-  /** GET of a path that is not an object: `/version`, `/readyz`, discovery. */
+  /** Sends a GET to a path that is not an object: `/version`, `/readyz`, discovery. */
   raw(path: string, options: CallOptions = {}): Promise<string> {
     return this.#text({ method: 'GET', path, idempotent: true }, options);
   }

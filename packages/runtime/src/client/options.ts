@@ -4,7 +4,7 @@ import type { KubeObject, ObjectMeta, ObjectRef } from '../kind/object.ts';
 /** Options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Timeout in milliseconds. @default the client's */
+  /** Timeout in milliseconds. @default the timeout of the client */
   readonly timeoutMs?: number;
 }
 
@@ -39,7 +39,7 @@ export interface Selection {
 export interface ListOptions extends Selection, CallOptions {
   /** Maximum number of objects per page. @default no limit */
   readonly limit?: number;
-  /** Token of the previous page. */
+  /** `continue` of the previous page, to get the next one. */
   readonly continue?: string;
   readonly resourceVersion?: string;
   readonly resourceVersionMatch?: 'Exact' | 'NotOlderThan';
@@ -49,7 +49,7 @@ export interface WatchOptions extends Selection, CallOptions {
   readonly resourceVersion?: string;
   /** Sends the existing objects first, then a bookmark with `initialEventsEnd` (WatchList). @default false */
   readonly sendInitialEvents?: boolean;
-  /** Time after which the server ends the stream. @default the server's */
+  /** Time after which the server ends the stream. @default the timeout of the server */
   readonly timeoutSeconds?: number;
 }
 

@@ -1,6 +1,6 @@
 export type Query = Readonly<Record<string, string | number | boolean | undefined>>;
 
-/** Appends the parameters that are set to a path. */
+/** Appends query parameters to a path. Leaves out undefined ones. */
 export function withQuery(path: string, query: Query): string {
   const parts = Object.entries(query).flatMap(([name, value]) =>
     value === undefined || value === '' || value === false ? [] : [`${name}=${encodeURIComponent(value)}`],

@@ -51,7 +51,7 @@ export interface ApiRequest {
   readonly signal?: AbortSignal | undefined;
   /** Called right before each attempt is sent; throws when the request must not be sent. */
   readonly assertLeader?: (() => void) | undefined;
-  /** Timeout of one attempt in milliseconds: for the whole response or, for `lines`, until it begins. */
+  /** Timeout of one attempt in milliseconds: for the whole response or, for `lines`, until the response begins. */
   readonly timeoutMs: number;
   /** Maximum size of the response, or of one of its lines, in bytes. @default OBJECT_BYTES */
   readonly maxBytes?: number | undefined;
@@ -62,12 +62,14 @@ export interface ApiRequest {
  * returns them with defaults and managed fields.
  */
 const OBJECT_BYTES = 16 << 20;
-/** Maximum size of a page of a list. A list without `limit` is one page: 100,000 objects of 2.5 KB. */
+/** Maximum size of a page of a list. A list without `limit` is one page; this suffices for 100,000 objects of 2.5 KB. */
 export const PAGE_BYTES = 256 << 20;
 
 const MAX_ATTEMPTS = 4;
 const FIRST_DELAY_MS = 50;
-/** A longer Retry-After is left to the caller's own back-off. */
+/**
+ * Maximum delay before a retry, in milliseconds. With a longer Retry-After the request fails, and the caller backs off.
+ */
 const MAX_DELAY_MS = 5_000;
 
 /** Sends requests with credentials and a deadline, and retries them where that is safe. */
@@ -123,7 +125,7 @@ export class Requests {
         if (caught instanceof FenceClosed) throw caught.cause;
         if (caught instanceof AccessError) throw caught;
         const error = caught instanceof ApiError ? caught : connectionErrorOf(outgoing, deadline, caught);
-        // The token may have expired since it was read from its file.
+        // Renew the credentials once: the token may have expired since it was fetched.
         if (error instanceof UnauthorizedError && !renewed) {
           renewed = true;
           if (await unlessAborted(credentials.renew(authorization), signal)) continue;
@@ -179,7 +181,7 @@ export class Requests {
       ...(body !== undefined && { body }),
       ...(outgoing.assertLeader && { beforeSend: () => assertLeading(outgoing) }),
     };
-    assertLeading(outgoing); // checked again in beforeSend, since the request may wait for a connection
+    assertLeading(outgoing); // `beforeSend` repeats this check, because the request may wait for a connection
     const response = await transport.request(request).catch((error) => {
       observe('<error>');
       throw error;
@@ -188,7 +190,7 @@ export class Requests {
     const warning = response.header('warning');
     if (warning !== undefined) for (const text of parseWarnings(warning)) observer?.warned?.(text);
     if (response.status < 300) return response;
-    // A proxy's error page may echo the request's headers.
+    // The credentials are redacted, because a proxy's error page may echo the request's headers.
     const text = redact(authorization, await response.text());
     throw errorFrom(describe(outgoing), response.status, text, response.header('retry-after'));
   }
@@ -200,7 +202,7 @@ function redact(authorization: string | undefined, text: string): string {
   return secret === '' ? text : text.replaceAll(secret, '[redacted]');
 }
 
-/** Ends the deadline after the last line, which removes its listener from the caller's long-lived signal. */
+/** Ends the deadline after the last line, to remove its listener from the caller's long-lived signal. */
 async function* endDeadlineAfter(
   lines: AsyncIterable<string>,
   deadline: Deadline,

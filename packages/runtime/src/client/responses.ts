@@ -43,7 +43,8 @@ export function pageOf<T extends KubeObject>(kind: Kind<T>, text: string): Page<
   const { resourceVersion, continue: next } = value.metadata;
   const items = Array.isArray(value.items) ? value.items : [];
   return {
-    // The server omits apiVersion and kind in lists of built-in kinds; owner references and events need them.
+    // Adds apiVersion and kind, which owner references and events need: the server omits them in lists of built-in
+    // kinds.
     items: items.map((item) => ({
       apiVersion: apiVersionOf(kind),
       kind: kind.kind,

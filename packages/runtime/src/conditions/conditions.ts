@@ -35,7 +35,7 @@ export function removeCondition(conditions: readonly Condition[] | undefined, ty
   return (conditions ?? []).filter((each) => each.type !== type);
 }
 
-/** Returns the condition of a type, if it is set. Also for conditions of other projects, which lack some fields. */
+/** Returns the condition of a type, if it is set. Accepts conditions of other projects, which may lack some fields. */
 export function conditionOf<C extends Pick<Condition, 'type'>>(
   conditions: readonly C[] | undefined,
   type: string,

@@ -83,7 +83,8 @@ test(`after any fault the cache equals the server and every object was reconcile
       await etcd.kill();
       await apiserver.kill();
       await etcd.start();
-      await apiserver.start(); // its watch cache starts empty, so the controller's resource version is gone (410)
+      // the watch cache of the API server starts empty, so the resource version of the controller is gone (410)
+      await apiserver.start();
       await proxy.enable();
     },
   };

@@ -16,9 +16,9 @@ export interface WorkContext {
    */
   readonly client: Client;
   /**
-   * Open while this replica leads without interruption (with sharding: owns the object), and closed forever afterwards,
-   * also when the same replica leads again. It outlives the reconcile: an operation that continues after its reconcile
-   * takes its own fence (`fence.nested()`) and ends with that fence's signal.
+   * Fence of the work: open while this replica leads without interruption (with sharding: owns the object), and closed
+   * forever afterwards, even when the same replica leads again. It outlives the reconcile: an operation that continues
+   * after its reconcile takes its own fence (`fence.nested()`) and ends with that fence's signal.
    */
   readonly fence: Fence;
   /**

@@ -17,7 +17,7 @@ export const annotationsChanged: Predicate = (event) =>
 
 /**
  * Matches changes of the status, and added or removed objects. Status writes of the controller's own reconcile do not
- * enqueue the object (see `Controller`), so this reconciles after edits by other programs and users.
+ * enqueue the object (see `Controller`), so this predicate reacts only to edits by other programs and users.
  */
 export const statusChanged: Predicate = (event) =>
   changed(event, (object) => ('status' in object ? object.status : undefined));
@@ -30,8 +30,8 @@ export function any<T extends KubeObject>(...predicates: readonly Predicate<T>[]
 function changed(event: CacheEvent<KubeObject>, part: (object: KubeObject) => unknown): boolean {
   const { before } = event;
   if (event.type !== 'changed' || before === undefined) return true;
-  // The object was deleted and created again while the watch was interrupted, so it is a different object even if all
-  // its fields are the same.
+  // Another UID means that the object was deleted and created again while the watch was interrupted: it counts as
+  // changed even if all other fields are the same.
   if (before.metadata.uid !== event.object.metadata.uid) return true;
   return JSON.stringify(part(before)) !== JSON.stringify(part(event.object));
 }

@@ -12,7 +12,10 @@ export function requeueAfter(ms: number): Requeue {
   return { requeueAfterMs: ms };
 }
 
-/** Error that stops retries until the object changes. It is logged and counted like any other error. */
+/**
+ * Error after which an object is not retried, only reconciled again when something enqueues it, such as a change. It is
+ * logged and counted like any other error.
+ */
 export class TerminalError extends Error {
   readonly code = 'TERMINAL';
 

@@ -2,7 +2,8 @@
 const MAX_MS = 60_000;
 
 /**
- * Returns the delay in milliseconds that the API server or a backend requested with an error (Retry-After), if any.
+ * Returns the delay in milliseconds that the API server or a backend requested with an error (Retry-After), if any; at
+ * most `MAX_MS`.
  */
 export function retryAfterOf(error: unknown): number | undefined {
   const ms = error instanceof Error && 'retryAfterMs' in error ? error.retryAfterMs : undefined;

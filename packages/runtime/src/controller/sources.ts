@@ -42,7 +42,7 @@ export type Source = (enqueue: (key: string) => void, signal: AbortSignal) => Pr
 /** Options of a poller. */
 export interface PollerOptions {
   readonly world: World;
-  /** Milliseconds between two polls, with 20 % jitter. A function is called before each pause. */
+  /** Milliseconds between two polls, with 20 % jitter. A function is called before each pause and returns its length. */
   readonly everyMs: number | (() => number);
   /** Returns the keys of the objects to reconcile. */
   readonly poll: (signal: AbortSignal) => Promise<Iterable<string>>;
@@ -60,7 +60,7 @@ export class Poller {
     this.#options = options;
   }
 
-  /** Brings the next poll forward to at most `ms` milliseconds from now: a change is expected soon. */
+  /** Brings the next poll forward to at most `ms` milliseconds from now. Call it when a change is expected soon. */
   within(ms: number): void {
     const { world } = this.#options;
     if (this.#pause === undefined) this.#nextWithinMs = Math.min(ms, this.#nextWithinMs ?? ms);
@@ -106,7 +106,7 @@ export class Poller {
 export class Channel {
   readonly #subscribers = new Set<(key: string) => void>();
 
-  /** Enqueues a key in every controller that uses this channel and runs; otherwise the key is dropped. */
+  /** Enqueues a key in every running controller that uses this channel. Drops the key if there is none. */
   enqueue(key: string): void {
     for (const subscriber of this.#subscribers) subscriber(key);
   }

@@ -15,7 +15,10 @@ export interface WorkEnvironment {
   readonly log: Logger;
   /** Records reconciles and jobs as spans. @default no tracing */
   readonly tracer?: Tracer | undefined;
-  /** Returns the fence of the current term (with sharding: of the ownership of the key); closed if there is none. */
+  /**
+   * Returns the fence of the current term (with sharding: of the ownership of the key); a closed fence if there is
+   * none.
+   */
   readonly fence: (key: string) => Fence;
   /** Resource version at which the current term began; older changes may arrive late. @default 0 */
   readonly sinceVersion?: () => number;
@@ -27,7 +30,7 @@ export interface WorkEnvironment {
 
 /** A reconcile or a job's run. */
 interface WorkItem {
-  /** Key that sharding assigns to a replica. */
+  /** Key by which sharding decides which replica does the work. */
   readonly key: string;
   readonly signal: AbortSignal;
   /** Creates the logger on first use. */
@@ -42,15 +45,15 @@ export function workContext(
   declared: ReadonlySet<string>,
   { key, signal, log, onWrite }: WorkItem,
 ): WorkContext {
-  // Read once: work that began in one term must not act in the next.
+  // The fence is read once, because work that began in one term must not act in the next.
   const fence = fenceOf(key);
   const assertLeader = () => fence.assertOpen();
   const rest: Omit<WorkContext, 'log'> = {
     signal,
     fence,
     client: client.scoped({
-      // Unlike `signal`, this one does not abort when the program is asked to stop, so that the result of an operation
-      // outside the cluster can still be stored.
+      // Unlike the context's `signal`, this signal does not abort when the program is asked to stop, so that the result
+      // of an operation outside the cluster can still be stored.
       signal: fence.signal,
       assertLeader,
       onWrite: (write) => {
@@ -69,8 +72,8 @@ export function workContext(
 }
 
 /**
- * Object with a `log` that is created on first use. All instances share one getter: if each had its own, V8 would store every
- * context as a hash table, of more than a kilobyte with its properties.
+ * Object with a `log` that is created on first use. All instances share one getter: if each had its own, V8 would store
+ * every context as a hash table of more than a kilobyte.
  */
 class LazyLog {
   static readonly #property: PropertyDescriptor & ThisType<LazyLog> = {

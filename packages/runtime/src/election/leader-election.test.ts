@@ -62,7 +62,7 @@ class Candidate {
     });
   }
 
-  /** Waits until it has printed a line with this prefix. */
+  /** Waits until the process has printed a line with this prefix. */
   async prints(prefix: string): Promise<void> {
     const ended = new AbortController();
     const end = () => ended.abort();
@@ -78,7 +78,7 @@ class Candidate {
     }
   }
 
-  /** Waits until it has acted this many times from now on. */
+  /** Waits until the process has acted this many times more. */
   async acts(times = 20): Promise<void> {
     const from = this.lines.length;
     const acts = () => this.lines.slice(from).filter(({ what }) => what === 'act').length;

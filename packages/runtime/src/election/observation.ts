@@ -4,7 +4,7 @@ import { holderOf } from './record.ts';
 export interface ObservationOptions {
   /** Identity of this process; a lease that it holds counts as free. */
   readonly identity: string;
-  /** Duration of a record that has none. */
+  /** Duration to assume for a record without one, in milliseconds. */
   readonly leaseMs: number;
 }
 
@@ -33,7 +33,7 @@ export class Observation {
   observe(lease: Lease | undefined, now: number): void {
     // A deleted Lease does not stop its leader, so the observed expiry remains valid.
     if (lease === undefined) return;
-    // Any change restarts the wait, even one by another program: waiting too long is safe, too short is not.
+    // Any change restarts the wait, even one by another program: waiting too long is safe, waiting too briefly is not.
     const { resourceVersion } = lease.metadata;
     if (resourceVersion !== undefined && resourceVersion === this.#version) return;
     const { identity, leaseMs } = this.#options;

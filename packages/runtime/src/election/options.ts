@@ -7,16 +7,16 @@ import type { LeaseClient } from './lease-lock.ts';
 export interface ElectionObserver {
   /** Called at the start, and whenever this process starts or stops leading (`leader_election_master_status`). */
   leading(isLeading: boolean, leaseName: string): void;
-  /** Called when the observed holder of the lease changes; undefined if the lease is free. */
+  /** Called when the observed holder of the lease changes, with undefined if the lease is free. */
   holder?(identity: string | undefined): void;
-  /** Called when an attempt to acquire, renew or release the lease fails; the election retries. */
+  /** Called when an attempt to acquire, renew or release the lease fails. The election retries it, unless it was a release. */
   failed?(error: unknown): void;
 }
 
 /** Options of a leader election. */
 export interface LeaderElectionOptions {
   readonly world: Pick<World, 'now' | 'monotonic' | 'after' | 'random' | 'uuid'>;
-  /** Needs the verbs get, create and patch on the lease. */
+  /** Client that may get, create and patch the Lease. */
   readonly client: LeaseClient;
   /** The Lease that all candidates compete for. The first candidate creates it. */
   readonly lease: { readonly namespace: string; readonly name: string };
@@ -26,13 +26,14 @@ export interface LeaderElectionOptions {
    */
   readonly identity: string;
   /**
-   * Duration for which candidates wait after they have seen a renewal. Whole seconds, as in the API.
+   * Milliseconds for which candidates wait after they have seen a renewal. A multiple of 1,000, because the API has
+   * whole seconds.
    * @default 15_000
    */
   readonly leaseMs?: number;
-  /** Duration for which a leader acts after the start of its last successful renewal. @default 10_000 */
+  /** Milliseconds for which a leader acts after the start of its last successful renewal. @default 10_000 */
   readonly renewMs?: number;
-  /** Delay between two reads of the lease, or two renewals, with 25 % jitter. @default 2_000 */
+  /** Milliseconds between two reads of the lease, or two renewals, with 25 % jitter. @default 2_000 */
   readonly retryMs?: number;
   /** Labels of the Lease when it is created. */
   readonly labels?: Readonly<Record<string, string>>;
@@ -57,7 +58,7 @@ export interface ElectionTimings {
   readonly callMs: number;
 }
 
-/** Fills in the defaults and validates them. @throws ElectionOptionsError */
+/** Fills in the defaults and validates the durations. @throws ElectionOptionsError */
 export function timingsOf(
   options: Pick<LeaderElectionOptions, 'lease' | 'leaseMs' | 'renewMs' | 'retryMs'>,
 ): ElectionTimings {
@@ -65,7 +66,7 @@ export function timingsOf(
   const invalid = (why: string) => new ElectionOptionsError(`election with lease ${keyOf(lease)}: ${why}`);
   if (leaseMs < 1_000 || leaseMs % 1_000 !== 0)
     throw invalid(`leaseMs (${leaseMs}) must be a positive multiple of 1000 milliseconds`);
-  // The difference is the time in which a leader must stop, and covers clocks that run at different speeds.
+  // `leaseMs - renewMs` is the time in which a leader must stop. It also covers clocks that run at different speeds.
   if (renewMs >= leaseMs) throw invalid(`renewMs (${renewMs}) must be less than leaseMs (${leaseMs})`);
   if (retryMs <= 0 || renewMs < 2 * retryMs)
     throw invalid(`renewMs (${renewMs}) must be at least twice retryMs (${retryMs}), which must be positive`);

@@ -32,7 +32,7 @@ export function releaseRecord(before: LeaseSpec, now: number): LeaseSpec {
   const renewTime = renewalAt(now, before.renewTime);
   return {
     ...before,
-    holderIdentity: null, // in a merge patch: removes the field
+    holderIdentity: null, // null removes the field in a merge patch
     leaseDurationSeconds: 1,
     acquireTime: renewTime,
     renewTime,

@@ -24,7 +24,7 @@ export interface EventClient {
   mergePatch<T extends Event | CoreEvent>(kind: Kind<T>, ref: ObjectRef, patch: object): Promise<unknown>;
 }
 
-/** API group of events: the current one, or the core group, which older roles allow only. */
+/** API group of events: the current one, or the core group, for roles that allow no other. */
 export type EventGroup = 'events.k8s.io' | 'core';
 
 export interface EventRecorderOptions {
@@ -39,14 +39,14 @@ export interface EventRecorderOptions {
   readonly group?: EventGroup | undefined;
 }
 
-/** An equal event within this time continues the series. */
+/** Time after the last occurrence within which an equal event continues its series. */
 const SERIES_MS = 6 * 60_000;
 /** Minimum time between two writes of a series. */
 const REFRESH_MS = 60_000;
-/** The server's limits, in bytes. */
+/** Maximum lengths that the API server accepts, in bytes. */
 const MAX_NOTE_BYTES = 1_024;
 const MAX_FIELD_BYTES = 128;
-/** Maximum number of concurrent writes; further events are dropped. */
+/** Maximum number of concurrent writes, above which events are dropped. Also the maximum number of series. */
 const MAX_PENDING = 1_000;
 
 interface Series {
@@ -60,8 +60,9 @@ interface Series {
 /**
  * Records Kubernetes events about objects, which `kubectl describe` and `kubectl events` show.
  *
- * Guarantees: `record` returns at once and never throws. An equal event extends a series with a count, which is written
- * at most once a minute. After a burst of 25 different events an object is limited to one every five minutes.
+ * Guarantees: `record` returns at once and never throws. Equal events become one event with a count; the count is
+ * written at the second occurrence and then at most once a minute. After a burst of 25 different events an object is
+ * limited to one every five minutes.
  *
  * Caveats: events are best effort. They may be lost, so nothing may depend on them.
  */
@@ -101,7 +102,8 @@ export class EventRecorder {
     }
     if (!this.#rateLimiter.tryAcquire(uid, now)) return;
     const name = `${object.metadata.name.slice(0, 200)}.${this.#options.world.uuid()}`;
-    const namespace = object.metadata.namespace ?? 'default'; // the namespace of events about cluster-scoped objects
+    // events about cluster-scoped objects are stored in the namespace default
+    const namespace = object.metadata.namespace ?? 'default';
     const begun: Series = { name, namespace, count: 1, seenAt: now, writtenAt: now };
     this.#series.set(same, begun);
     this.#send(begun, () => this.#create(client, kind, object, input, begun));
@@ -118,8 +120,8 @@ export class EventRecorder {
       () => void this.#pending.delete(sending),
       (error) => {
         this.#pending.delete(sending);
-        // The write failed, so the next occurrence is written without waiting for REFRESH_MS. It keeps the name, because
-        // the failed write may have been stored.
+        // The write failed, so the next occurrence is written without waiting for REFRESH_MS. The event keeps its name,
+        // because the failed write may have been stored.
         series.writtenAt = Number.NEGATIVE_INFINITY;
         this.#logLost(error);
       },
@@ -152,7 +154,7 @@ export class EventRecorder {
       else await client.mergePatch(Event, series, patch);
     } catch (error) {
       if (!(error instanceof NotFoundError)) throw error;
-      // The event has expired, was never stored, or its create is still in flight.
+      // The event has expired, was never stored, or its create is still in flight: create it again under the same name.
       await this.#create(client, kind, object, input, series).catch((caught) => {
         if (!(caught instanceof AlreadyExistsError)) throw caught;
       });
@@ -192,7 +194,7 @@ export class EventRecorder {
     else await client.create(Event, event);
   }
 
-  /** Evicts stale series in order of their start, up to the first active one; the rest follows in later calls. */
+  /** Evicts series in order of their start while the first one is stale or there are too many; later calls evict the rest. */
   #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {
       if (now - seenAt > SERIES_MS || this.#series.size > MAX_PENDING) this.#series.delete(same);

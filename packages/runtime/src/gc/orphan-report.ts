@@ -5,14 +5,17 @@ import type { ExternalResources } from './external-resources.ts';
 export interface OrphanReportOptions<T> {
   readonly kind: Kind;
   readonly external: Pick<ExternalResources<T>, 'idOf' | 'describe' | 'ownerOf' | 'isHeld'>;
-  /** Tells the user how to list all orphans; appended to the log line. @default nothing */
+  /** Text that tells the user how to list all orphans; appended to the log line. @default nothing */
   readonly hint?: string | undefined;
 }
 
 /** Maximum number of orphans that one run lists in its log line and reports by events. */
 const MOST_LISTED = 20;
 
-/** Reports each orphan that is not deleted once, with a log line and a Warning event. */
+/**
+ * Reports each orphan that is not deleted once: a log line counts the new ones and lists some of them, and each listed
+ * one gets a Warning event.
+ */
 export class OrphanReport<T> {
   readonly #options: OrphanReportOptions<T>;
   #reported: ReadonlySet<string> = new Set();
@@ -21,7 +24,7 @@ export class OrphanReport<T> {
     this.#options = options;
   }
 
-  /** @param orphans all orphans that exist now */
+  /** @param orphans all orphans that exist now and are not deleted */
   update(orphans: readonly T[], { log, event }: Pick<JobContext, 'log' | 'event'>): void {
     const { kind, external, hint } = this.#options;
     const fresh = orphans.filter((item) => !this.#reported.has(external.idOf(item)));

@@ -9,7 +9,7 @@ export interface FindOrphansOptions<T> {
   readonly client: Pick<Client, 'pages'>;
   readonly kind: Kind;
   readonly external: Pick<ExternalResources<T>, 'list' | 'ownerOf'>;
-  /** Namespaces that the program watches; it cannot know owners in others. @default all */
+  /** Namespaces that the program watches. Resources with an owner in another namespace are skipped. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /** UIDs of objects known to exist. If they include all owners, the objects are not listed. @default none */
   readonly known?: ReadonlySet<string>;
@@ -20,9 +20,12 @@ export interface FindOrphansOptions<T> {
 export interface FoundOrphans<T> {
   /** External resources whose owner does not exist. */
   readonly orphans: readonly T[];
-  /** Namespaces whose objects may not be listed. External resources with an owner there are not in `orphans`. */
+  /**
+   * Namespaces whose objects the API server forbids listing. External resources with an owner there are not in
+   * `orphans`.
+   */
   readonly forbidden: readonly string[];
-  /** Returns whether a resource that was read again still has no owner. */
+  /** Returns whether a resource that was read again has no owner among the objects that `findOrphans` listed. */
   readonly isOrphan: (item: T) => boolean;
 }
 
@@ -72,7 +75,10 @@ export function* uidsOf(objects: Iterable<KubeObject>): Generator<string, void, 
   for (const { metadata } of objects) yield metadata.uid ?? '';
 }
 
-/** Returns the UIDs of all objects. If the list is forbidden, returns 'forbidden' for one namespace and throws for all. */
+/**
+ * Returns the UIDs of all objects in a namespace, or in all. If the list is forbidden, returns 'forbidden' for a list
+ * of one namespace, and throws for a list of all.
+ */
 async function uidsIn(
   client: Pick<Client, 'pages'>,
   kind: Kind,

@@ -30,7 +30,7 @@ const MOST = 10_000;
 export class WitnessedDeletions {
   readonly #world: Pick<World, 'monotonic'>;
   readonly #deletesExternal: (object: KubeObject) => boolean;
-  /** Time of each deletion by UID, oldest first. */
+  /** Time at which each deletion was witnessed or last touched, by UID of the deleted object, oldest first. */
   readonly #seenAt = new Map<string, number>();
 
   constructor({ cache, world, deletesExternal }: WitnessedDeletionsOptions) {
@@ -44,13 +44,13 @@ export class WitnessedDeletions {
     return seenAt !== undefined && this.#world.monotonic() - seenAt < KEPT_MS;
   }
 
-  /** Restarts the retention of a deletion. Called while a resource of the deleted object could not be removed yet. */
+  /** Restarts the retention of a deletion. Called before each attempt to delete a resource of the deleted object. */
   touch(uid: string): void {
     if (this.has(uid)) this.#remember(uid);
   }
 
   #see(change: Change): void {
-    // An object that is added again with the same UID was restored from a backup.
+    // An object that is added again with the same UID was restored from a backup: forget its deletion.
     if (change.type === 'added') this.#seenAt.delete(change.object.metadata.uid ?? '');
     const gone = change.type === 'removed' ? change.object : change.replaces ? change.before : undefined;
     const isDeleted = gone?.metadata.deletionTimestamp !== undefined && this.#deletesExternal(gone);

@@ -141,7 +141,7 @@ export interface DeclaredKind<V extends readonly NamedVersion[] = readonly Named
 export type StorageVersion<V extends readonly NamedVersion[]> =
   Extract<V[number], { readonly storage: true }> extends infer S extends NamedVersion
     ? [S] extends [never]
-      ? V[number] // the versions are not known to the compiler
+      ? V[number] // the compiler does not know which version is stored
       : S
     : never;
 

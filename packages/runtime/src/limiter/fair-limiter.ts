@@ -10,7 +10,10 @@ export interface FairLimiterOptions {
   readonly world: Pick<World, 'after'>;
   /** Maximum number of permits at a time. */
   readonly limit: number;
-  /** Called with a waiting key when a permit is reserved for it. The key has 5 s to call `acquire` again. */
+  /**
+   * Called with a waiting key when a permit is reserved for it. The caller then has 5 s to call `acquire` for the key
+   * again.
+   */
   readonly onAvailable: (key: string) => void;
 }
 
@@ -20,9 +23,9 @@ const RESERVED_MS = 5_000;
 /**
  * Limits how many operations run at a time, and shares the permits fairly between keys.
  *
- * Guarantees: at most `limit` permits are held or reserved, not counting adopted ones. Waiting keys are served in the
- * order in which they began to wait; a key that was served and wants another permit queues behind the others, so a key
- * with many operations delays a key with few by one round at most.
+ * Guarantees: a permit is acquired or reserved only while fewer than `limit` permits are held or reserved; only `adopt`
+ * exceeds the limit. Waiting keys are served in the order in which they began to wait; a key that was served and wants
+ * another permit queues behind the others, so a key with many operations delays a key with few by one round at most.
  */
 export class FairLimiter {
   readonly #options: FairLimiterOptions;
@@ -49,7 +52,7 @@ export class FairLimiter {
     return undefined;
   }
 
-  /** Returns a permit for an operation that already runs, also beyond the limit. */
+  /** Returns a permit for an operation that already runs, even beyond the limit. */
   adopt(): Permit {
     return this.#issue();
   }

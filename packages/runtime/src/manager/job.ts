@@ -58,7 +58,8 @@ export class Job {
     const { world, share } = this.#environment;
     const { everyMs } = this.#options;
     const pause = (ms: number) => wait(world, ms, signal).catch(() => undefined);
-    // A random delay, so that jobs of one program and of replicas that start together do not run simultaneously.
+    // The first run has a random delay, so that jobs of one program, and of replicas that start together, do not run
+    // simultaneously.
     await pause(everyMs * world.random());
     while (!signal.aborted) {
       const work = share?.begin(this.name);

@@ -17,7 +17,7 @@ import { Manager, type ManagerOptions } from './manager.ts';
 
 const ELECTION = { name: 'manager-test', leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
-/** Leadership is lost within 1.5 s, and another replica can get it 0.5 s later. */
+/** A leader that cannot renew its Lease loses it within 1.5 s, and another replica can get it 0.5 s later. */
 const QUICK_ELECTION = { ...ELECTION, leaseMs: 2_000, renewMs: 1_500 };
 
 /** Writes another holder into the Lease. */
@@ -301,7 +301,7 @@ test('a job runs only on the leader, runs again after a failure, and can write o
   first.stop.abort();
   await first.running;
   const before = runs.first;
-  await until(() => runs.second >= 4); // the first two fail, the third writes
+  await until(() => runs.second >= 4); // the first two runs fail, and the third one writes
   expect(runs.first).toBe(before);
   expect(() => contexts[0]?.assertLeader()).toThrow(NotLeadingError);
   expect((await client.get(ConfigMap, { namespace: namespace.name, name: 'cleaned' })).data).toEqual({

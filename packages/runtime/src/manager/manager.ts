@@ -101,7 +101,7 @@ export interface CommonOptions {
   readonly webhooks?: WebhookOptions;
   /** Timeout for the initial list of all kinds, in milliseconds. @default 120_000 */
   readonly syncTimeoutMs?: number;
-  /** Time that running reconciles get to end when the manager stops, in milliseconds. @default 30_000 */
+  /** Time within which running reconciles must end when the manager stops, in milliseconds. @default 30_000 */
   readonly graceMs?: number;
   /**
    * API group in which events are written: the program needs the permission to create and patch events there. Both groups
@@ -114,7 +114,10 @@ export interface CommonOptions {
 export interface StatusOptions {
   /** Port to listen on; 0 selects a free one. */
   readonly port: number;
-  /** Address to listen on. Only a loopback address serves `/metrics` and `/debug/…` without authentication. @default all addresses */
+  /**
+   * Address to listen on. A loopback address serves `/metrics` and `/debug/…`, except `/debug/heap`, without
+   * authentication; any other address serves only `/metrics`, and only with `openMetrics`. @default all addresses
+   */
   readonly host?: string;
   /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
   readonly logLevel?: LogLevel;
@@ -141,7 +144,7 @@ const MAX_WARNINGS = 100;
 const FLUSH_EVENTS_MS = 2_000;
 
 /**
- * Runs controllers, jobs and webhooks that share one client and one set of caches.
+ * Runs controllers, jobs, runnables and webhooks that share one client and one set of caches.
  *
  * Start order: status server, webhooks, caches, leader election, controllers. Caches also sync on a standby replica, so
  * that it can take over immediately. Stop order: controllers accept no new work and finish running reconciles, leadership
@@ -209,13 +212,13 @@ export class Manager {
         else log.info(fields, 'Optional kind is not installed, continuing without it');
       },
     });
-    // Separate connections: a lease renewal queued behind slow writes would be too late.
+    // Leases use separate connections, because a renewal that is queued behind slow writes would be too late.
     this.#leases = new Client({ world, access, fieldManager: name, userAgent: name, observer });
     this.#election = election && this.#createElection(election);
     this.#sharding = sharding && this.#createSharding(sharding);
     this.#debug = new DebugEndpoints({
       clock: world,
-      // Without election and sharding, no other replica waits for the end of a Lease.
+      // Without election and sharding, this replica holds no Lease that it could lose while a heap snapshot blocks it.
       isLeading: () => this.#election?.isLeading() ?? this.#sharding?.isMember() ?? false,
       queues: () => Object.fromEntries([...this.#queues].map(([queue, { keys }]) => [queue, keys])),
       operations: () => Object.fromEntries([...this.#operations].map(([worker, read]) => [worker, read()])),
@@ -229,7 +232,7 @@ export class Manager {
 
   /**
    * Adds a controller. Must be called before `run`.
-   * @throws if the name is already used, or is not valid as an event's reporting controller
+   * @throws if the manager runs already, or the name is used already or not valid as an event's reporting controller
    */
   control<T extends KubeObject>(options: ControllerOptions<T>): Controller<T> {
     const name = options.name ?? options.for.kind.toLowerCase();
@@ -271,7 +274,7 @@ export class Manager {
     this.#addWebhook(conversion(kind, rules));
   }
 
-  /** Whether this replica may act at this moment: leads, or with sharding is a member. */
+  /** Whether this replica may act at this moment: it leads or, with sharding, is a member; without both, `run` was called. */
   get isActive(): boolean {
     return this.#election?.isLeading() ?? this.#sharding?.isMember() ?? this.#running;
   }
@@ -284,12 +287,13 @@ export class Manager {
   /**
    * Runs until the signal aborts and everything has stopped. A replica that loses leadership stands by again; one that
    * loses its sharding membership joins again.
-   * @throws if the caches do not sync, or if a reconcile does not end in time: the process must then exit
+   * @throws if a server cannot start, the caches do not sync, a runnable ends early, or a reconcile does not end in
+   *   time: the process must then exit
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
     const caching = new AbortController();
-    // Started first, so that liveness probes succeed while the caches sync.
+    // The status server starts first, so that liveness probes succeed while the caches sync.
     await using _ = await this.#serveStatus();
     try {
       // Webhooks must start before any cache: the API server calls the conversion webhook for the initial list.
@@ -323,7 +327,7 @@ export class Manager {
     };
   }
 
-  /** Creates the event recorder of a controller or job. @throws if the API server would reject its name */
+  /** Creates the event recorder of a controller, job or runnable. @throws if the API server would reject its name */
   #recorder(name: string): EventRecorder {
     const controller = `${this.#options.name}/${name}`;
     if (!QUALIFIED_NAME.test(controller))
@@ -468,7 +472,7 @@ export class Manager {
     }
   }
 
-  /** Runs all controllers and jobs until `signal` aborts. @throws if a reconcile does not end in time */
+  /** Runs all controllers, jobs and runnables until `signal` aborts. @throws if a reconcile does not end in time */
   async #runWorkers(signal: AbortSignal, leadershipLost: AbortSignal): Promise<void> {
     const { world, graceMs = 30_000 } = this.#options;
     // Without controllers, for example with webhooks only, the manager also runs until it is stopped.

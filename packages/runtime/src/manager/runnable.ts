@@ -8,7 +8,10 @@ import type { ShardOwnership } from '../sharding/options.ts';
 
 /** Context of a runnable. */
 export interface RunnableContext extends WorkContext {
-  /** Keys that this replica may act on, if the work is sharded. With leader election: undefined, all keys. */
+  /**
+   * Keys that this replica may act on, if the work is sharded. Undefined without sharding: the replica may then act on
+   * all keys.
+   */
   readonly shards: ShardOwnership | undefined;
   /**
    * Whether the caches were listed after the last moment at which another replica led, so that they are at least as new as

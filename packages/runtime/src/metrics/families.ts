@@ -13,7 +13,10 @@ const REQUEST_BUCKETS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 const CONTROLLER = ['controller'] as const;
 const QUEUE = ['name', 'controller'] as const;
 
-/** Registers all metrics of the runtime. Existing dashboards and alerts depend on their names, labels and buckets. */
+/**
+ * Registers the metrics that controller-runtime and client-go have. Dashboards and alerts depend on their names, labels
+ * and buckets.
+ */
 export function families(registry: Registry) {
   return {
     reconciles: registry.counter({

@@ -20,12 +20,15 @@ export interface ControllerMetrics {
 /** Queue state that is read at scrape time. */
 export interface QueueState {
   readonly depth: number;
-  /** Processing time of each key in progress so far, in milliseconds. */
+  /** Time for which each key in progress has been processed, in milliseconds. */
   readonly working: readonly number[];
 }
 
 export interface QueueMetrics extends QueueObserver {
-  /** Sets the queue that is read at each scrape. Called after the queue is constructed, which needs this observer. */
+  /**
+   * Sets the queue that is read at each scrape. Called after the construction of the queue, which itself needs this
+   * observer.
+   */
   read(state: QueueState): void;
 }
 
@@ -53,7 +56,8 @@ const RESULTS: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'req
 
 /**
  * Metrics of the runtime with the names, labels and buckets of controller-runtime and client-go, so that existing
- * dashboards and alerts work. Each method creates the series of one controller, queue, … which start at 0.
+ * dashboards and alerts work. Each method creates the series of one controller, queue, Lease or webhook, which start at
+ * 0.
  */
 export class RuntimeMetrics {
   readonly #families: ReturnType<typeof families>;
@@ -120,7 +124,7 @@ export class RuntimeMetrics {
   /** @param origin origin of the API server */
   requests(origin: string): RequestObserver {
     const { host } = new URL(origin);
-    // A lookup by method and code, because formatting the labels for every request is slow.
+    // Series are looked up by method and code, because formatting the labels for every request is slow.
     const methods = new Map<string, ReturnType<typeof bind>>();
     const bind = (method: string) => ({
       duration: this.#families.requestDuration.with({ verb: method, host }),
@@ -207,7 +211,7 @@ export class RuntimeMetrics {
   }
 }
 
-/** Responses whose series exist from the start. */
+/** Methods and status codes of API requests whose series exist before the first such request. */
 const COMMON_RESPONSES = [
   ['GET', '200'],
   ['POST', '201'],

@@ -147,14 +147,17 @@ function signed({ subject, issuer, publicKey, signer, validity, extensions }: Un
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** Returns a random serial number of 126 bits that is positive and never zero. */
+/** Returns a serial number with 126 random bits, which is always positive. */
 function serial(): Uint8Array {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
   return bytes;
 }
 
-/** Returns the encoded subject unchanged, because clients match issuers byte by byte. */
+/**
+ * Returns the subject of a CA certificate in its original encoding: clients compare it byte by byte with the issuer of
+ * a certificate.
+ */
 function subjectOf(certificate: Uint8Array): der.Der {
   const [body = new Uint8Array()] = der.items(certificate);
   const [_version, _serial, _algorithm, _issuer, _validity, subject = new Uint8Array()] = der.items(body);

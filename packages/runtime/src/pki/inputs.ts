@@ -29,10 +29,13 @@ export class CertificateInputError extends Error {
   }
 }
 
-/** RFC 5280, appendix A: `ub-common-name` and `ub-organization-name`. */
+/** Maximum length of a common name or organization (RFC 5280, `ub-common-name` and `ub-organization-name`). */
 const MAX_NAME_LENGTH = 64;
 const MAX_DNS_NAME_LENGTH = 253;
-/** Label of a DNS name. RFC 5280 forbids underscores, but host names on private networks have them and Go accepts them. */
+/**
+ * Pattern of a label of a DNS name. RFC 5280 forbids underscores, but host names on private networks have them and Go
+ * accepts them.
+ */
 const LABEL = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;
 const CONTROL = /\p{Cc}/u;
 
@@ -88,8 +91,8 @@ function assertAlternativeName(name: string): void {
   }
   const labels = name.replace(/^\*\./, '').split('.');
   if (name.length <= MAX_DNS_NAME_LENGTH && labels.every((label) => LABEL.test(label))) return;
-  // The field is an IA5String, so other characters need their ASCII form. It is not converted silently, because clients
-  // must use the same form.
+  // The field is an IA5String, so other characters need their ASCII form. The name is not converted silently, because
+  // clients must use the same form.
   const ascii = /[^\p{ASCII}]/u.test(name) ? domainToASCII(name) : '';
   const hint = ascii === '' ? '' : `; its ASCII form is ${ascii}`;
   throw new CertificateInputError(`${JSON.stringify(name)} is not a DNS name${hint}`);

@@ -30,10 +30,10 @@ export interface Item {
 /** State of a key in a queue, for debugging. */
 export interface QueuedKey {
   readonly key: string;
-  /** `waiting` for its time, `ready` for a worker, or `processing`. */
+  /** State of the key: `waiting` for its time, `ready` for a worker, or `processing`. */
   readonly state: 'waiting' | 'ready' | 'processing';
   readonly priority: number;
-  /** Time in this state so far, in milliseconds; absent while it waits. */
+  /** Time in this state so far, in milliseconds; absent while the key waits. */
   readonly forMs?: number;
   /** Time until a waiting key becomes ready, in milliseconds. */
   readonly readyInMs?: number;
@@ -62,7 +62,7 @@ interface Entry extends Item, Delayed {
   priority: number;
   /** Time at which the key entered its current state. */
   since: number;
-  /** Set if the key was added again while it was processed: its next priority and ready time. */
+  /** Next priority and ready time of the key, if it was added again while it was processed. */
   requeue: { priority: number; readyAt: number } | undefined;
   next: Entry | undefined;
   previous: Entry | undefined;
@@ -111,7 +111,7 @@ export class WorkQueue {
     return this.#ready;
   }
 
-  /** Processing time of each key in progress so far, in milliseconds. */
+  /** Time for which each key in progress has been processed, in milliseconds. */
   get working(): number[] {
     const now = this.#clock.monotonic();
     return [...this.#entries.values()].flatMap((entry) =>
@@ -144,7 +144,7 @@ export class WorkQueue {
     this.#add(key, priority, Math.max(this.#backoff.failed(key, now), now + atLeastMs), now);
   }
 
-  /** Resets the back-off of a key after a success. */
+  /** Resets the back-off of a key, for example after a success. */
   forget(key: string): void {
     this.#backoff.succeeded(key);
   }

@@ -8,7 +8,10 @@ export interface Permission {
   readonly verbs: readonly Verb[];
   /** Subresource, such as `status` or `scale`. @default the main resource */
   readonly subresource?: string;
-  /** Restricts the rule to these object names. RBAC ignores names for `create` and `list`. @default all objects */
+  /**
+   * Restricts the rule to these object names. RBAC then never allows `create`, and allows `list` and `watch` only with
+   * a field selector for one of the names. @default all objects
+   */
   readonly names?: readonly string[];
 }
 

@@ -23,8 +23,8 @@ export interface ControllerPermissions {
   /** Additional permissions in the program's own namespace. */
   readonly ownPermissions?: readonly Permission[];
   /**
-   * Part of the program whose roles get these permissions: they are called `<program>-<role>`, so that an installation can leave
-   * them out. @default the roles of the program
+   * Part of the program that these permissions belong to. They are granted by separate roles, named `<program>-<role>`,
+   * which an installation can leave out. @default the roles of the program
    */
   readonly role?: string;
 }
@@ -40,7 +40,10 @@ export interface ProgramPermissions {
   readonly namespace: string;
   readonly controllers: readonly ControllerPermissions[];
   readonly jobs?: readonly JobPermissions[];
-  /** Namespaces that the program watches; it gets no permissions in others. @default all */
+  /**
+   * Namespaces that the program watches; the permissions for objects that its controllers and jobs use are limited to
+   * them. @default all
+   */
   readonly namespaces?: readonly string[];
   /** Lease for leader election. Its namespace defaults to the program's. */
   readonly election?: { readonly name: string; readonly namespace?: string };
@@ -70,9 +73,10 @@ export interface BindingManifest extends KubeObject {
 const RBAC = 'rbac.authorization.k8s.io';
 
 /**
- * Returns the manifests of a service account with exactly the permissions that the program declares: for the program, and for each
- * `role` of its controllers, a ClusterRole for the objects that it watches and writes, a Role for objects in its own namespace, and
- * their bindings.
+ * Returns the manifests of a service account with exactly the permissions that the program declares. There is one set
+ * of roles for the program itself, and one for each `role` of its controllers and jobs. A set consists of ClusterRoles
+ * for the objects that are watched and written, a Role in each namespace with objects of the program itself, and their
+ * bindings.
  */
 export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest | BindingManifest)[] {
   const { name, namespace } = program;
@@ -93,7 +97,7 @@ export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest 
           )
         : rolesOf(program, `${name}-${role}`, watched, own);
     }),
-    // Not bound here: the administrator binds it to the service account of Prometheus.
+    // This role is not bound here: the administrator binds it to the service account of Prometheus.
     ...(program.secureStatus
       ? [roleManifest('ClusterRole', { name: `${name}-metrics-reader` }, [METRICS_READER])]
       : []),
@@ -161,7 +165,7 @@ function permissionsOf(controller: ControllerPermissions): Permission[] {
     ...watched.map(watching),
     ...(hasStatus(kind) ? [{ kind, verbs: ['patch'], subresource: 'status' } satisfies Permission] : []),
     ...(finalizer === undefined ? [] : [{ kind, verbs: ['patch'] } satisfies Permission]),
-    // The admission plugin OwnerReferencesPermissionEnforcement requires it for `blockOwnerDeletion`.
+    // The admission plugin OwnerReferencesPermissionEnforcement requires this permission for `blockOwnerDeletion`.
     ...(owns.length === 0
       ? []
       : [{ kind, verbs: ['update'], subresource: 'finalizers' } satisfies Permission]),
@@ -181,13 +185,13 @@ function watchedPermissionsOf({ controllers, jobs }: ProgramPart): readonly Perm
   ];
 }
 
-/** Returns the permissions in all watched namespaces that the program needs whichever controllers it has. */
+/** Returns the permissions in all watched namespaces that a program needs independent of its controllers. */
 function programPermissionsOf(program: ProgramPermissions): readonly Permission[] {
   const { namespaces: names, secureStatus, permissions = [] } = program;
   return [
     ...webhookPermissions(program),
     ...(secureStatus ? TOKEN_REVIEWS : []),
-    // A cache asks whether a namespace that it may not list was deleted.
+    // A cache asks whether a namespace that it is forbidden to list was deleted.
     ...(names === undefined ? [] : [{ kind: Namespace, verbs: ['get'], names } satisfies Permission]),
     ...permissions,
   ];

@@ -54,7 +54,8 @@ export class RequestBodies {
       const stop = () => {
         this.#incoming.delete(body);
         signal?.removeEventListener('abort', onAbort);
-        // Pause instead of destroy: destroying would close the connection before the response is sent.
+        // Pause the request instead of destroying it: destroying would close the connection before the response is
+        // sent.
         request.off('data', onData).off('end', onEnd).off('close', onClose).pause();
       };
       const body: IncomingBody = {

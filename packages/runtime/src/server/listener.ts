@@ -48,7 +48,7 @@ export const SERVER_TIMEOUTS = {
 /** Timeout of the TLS handshake, in addition to `SERVER_TIMEOUTS`. */
 export const HANDSHAKE_TIMEOUT_MS = 10_000;
 
-/** Time for which a closing server keeps connections open on which no request has arrived yet. */
+/** Time after which a closing server closes connections on which no request has arrived yet. */
 const UNUSED_MS = 500;
 
 /**
@@ -86,7 +86,8 @@ export class Listener {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#unused.delete(request.socket);
       this.#touch(request, response);
-      // The connection becomes idle and would delay `close` until its keep-alive timeout.
+      // While the server closes, an idle connection is closed at once: it would delay `close` until its keep-alive
+      // timeout.
       response.once('close', () => this.#closing && server.closeIdleConnections());
     });
   }
@@ -185,7 +186,7 @@ export function requestListener(logger: Logger, handle: (request: IncomingMessag
   };
 }
 
-/** The connection must close, because the unread rest of the body would be parsed as the next request. */
+/** Closes the connection after a rejection, because the unread rest of the body would be parsed as the next request. */
 const CLOSE = { connection: 'close' };
 
 export function urlOf({ url = '' }: IncomingMessage): URL {

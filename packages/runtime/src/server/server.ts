@@ -9,15 +9,15 @@ import { Checks } from './checks.ts';
 import { type HttpResponse, methodNotAllowed, NOT_FOUND, RequestError } from './http-response.ts';
 import { HANDSHAKE_TIMEOUT_MS, Listener, requestListener, SERVER_TIMEOUTS, urlOf } from './listener.ts';
 
-// Not imported as ES modules: an import of `node:http` loads Node's fetch, which costs 10 MB and 24 ms at each start.
+// Loaded without an ES import: an import of `node:http` loads Node's fetch, which costs 10 MB and 24 ms at each start.
 const { createServer } = process.getBuiltinModule('node:http');
 const { createServer: createTlsServer } = process.getBuiltinModule('node:https');
 
 /** A path that a program adds to its status server. Serves GET and HEAD. */
 export interface StatusRoute {
   /**
-   * Clients that may read the path: `anyone`, like `/healthz`, or `local`, for details such as object names: clients on
-   * this machine, which includes `kubectl port-forward`.
+   * Clients that may read the path. `anyone` is open to all clients, like `/healthz`. `local` is open to clients on
+   * this machine, which includes `kubectl port-forward`; use it for details such as object names.
    */
   readonly for: 'anyone' | 'local';
   respond(): HttpResponse | Promise<HttpResponse>;
@@ -39,8 +39,8 @@ export interface StatusServerOptions {
   /** Initial certificate for HTTPS. @default serves HTTP */
   readonly certificate?: Issued | undefined;
   /**
-   * Checks access to `/metrics` and the paths below `/debug`, and throws a RequestError to reject a request. @default allows all
-   * requests on a loopback address, and none on others
+   * Checks access to `/metrics` and the paths below `/debug`, and throws a RequestError to reject a request. @default
+   * allows all requests but `/debug/heap` on a loopback address, and none on others
    */
   readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
   /** Whether to serve `/metrics` without authentication. @default false */
@@ -61,8 +61,8 @@ const MAX_CONNECTIONS = 100;
  * `/debug/loglevel` (GET, PUT with the level as body) and the paths of `DebugEndpoints`.
  *
  * Guarantees: no request crashes the process; a failed check responds with 500, as in Kubernetes components; `close`
- * waits for pending responses. Health and readiness need no authorization; the other paths do, except on a loopback
- * address.
+ * waits for pending responses. Health and readiness need no authorization; `/metrics` and the paths below `/debug` do
+ * (see `authorize` and `openMetrics`).
  */
 export class StatusServer implements AsyncDisposable {
   /** Liveness checks. Checks can be added at any time. */
@@ -159,8 +159,8 @@ export class StatusServer implements AsyncDisposable {
   async #authorize(request: IncomingMessage, path: string): Promise<void> {
     const { authorize, host = '' } = this.#options;
     if (authorize !== undefined) return authorize(request, path);
-    // Not 401, which would make clients send a token over an unencrypted connection.
-    // A heap snapshot contains every Secret in memory, so not even local users get it without a token.
+    // Respond with 403: a 401 would make clients send a token over an unencrypted connection. A heap snapshot contains
+    // every Secret in memory, so not even local users get it without a token.
     if (!isLoopback(host) || path === '/debug/heap')
       throw new RequestError(
         403,
@@ -184,9 +184,9 @@ function tlsOf({ certificate, key }: Issued) {
   return { cert: certificate, key, minVersion: 'TLSv1.2' } as const;
 }
 
-/** Returns whether an address belongs to this machine only: of a server that listens on it, or of a client. */
+/** Returns whether an address of a server or a client is a loopback address. */
 export function isLoopback(host: string): boolean {
-  const address = host.replace(/^::ffff:/, ''); // IPv4 client of a server that listens on IPv6
+  const address = host.replace(/^::ffff:/, ''); // an IPv4 client has this prefix on a server that listens on IPv6
   return (
     host === 'localhost' ||
     (isIP(address) !== 0 && LOOPBACK.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'))

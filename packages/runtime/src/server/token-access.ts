@@ -12,7 +12,7 @@ export interface TokenAccessOptions {
   readonly logger: Logger;
 }
 
-/** Result of the reviews of a token and a path; undefined if access is granted. */
+/** Result of the reviews of a token and a path: the error with which the request is denied, or undefined if access is granted. */
 type Verdict = RequestError | undefined;
 
 interface CachedVerdict {
@@ -34,7 +34,7 @@ const MAX_CACHED = 1_000;
  * cannot block the requests of reconciles, which share the connections.
  */
 const MAX_REVIEWS = 4;
-/** Longer values are rejected without a review; a service account token has about 1 KB. */
+/** Maximum length of a token. Longer tokens are rejected without a review; a service account token has about 1 KB. */
 const MAX_TOKEN_LENGTH = 8_192;
 
 const CHALLENGE = { 'www-authenticate': 'Bearer' };

@@ -1,7 +1,7 @@
 import type { Fence } from '@vmwright/core';
 
 interface HeldShard {
-  /** Open while the shard is held. */
+  /** Fence of the shard; open while the shard is held. */
   readonly fence: Fence;
   /** Aborts when the shard is to be released. */
   readonly releasing: AbortController;
@@ -15,7 +15,7 @@ interface HeldShard {
 export interface Work {
   /** Aborts when the shard is to be handed over to another replica, or is lost. */
   readonly signal: AbortSignal;
-  /** Must be called when the work has ended completely: only then can the shard be released. */
+  /** Ends the work. Must be called when the work has ended completely: only then can the shard be released. */
   end(): void;
 }
 
@@ -65,7 +65,7 @@ export class HeldShards {
     }
   }
 
-  /** Begins work on a shard; returns undefined if it is not held or is being released. */
+  /** Begins work on a shard; returns undefined if the shard is not held or is being released. */
   begin(shard: number): Work | undefined {
     const entry = this.#shards.get(shard);
     if (entry === undefined || entry.releasing.signal.aborted) return undefined;
@@ -74,7 +74,7 @@ export class HeldShards {
     return {
       signal: entry.releasing.signal,
       end: () => {
-        if (ended) return; // counting it twice would release the shard while other work is in progress
+        if (ended) return; // counting the end twice would release the shard while other work is in progress
         ended = true;
         entry.inProgress -= 1;
         if (entry.inProgress === 0) entry.onDrained?.();
@@ -83,7 +83,7 @@ export class HeldShards {
   }
 
   /**
-   * Begins no new work on a shard, aborts the work in progress, and releases the shard when that has ended.
+   * Begins no new work on a shard, aborts the work in progress, and releases the shard when that work has ended.
    * @param onReleased called when the shard is no longer held
    */
   release(shard: number, reason: unknown, onReleased: () => void): void {

@@ -10,7 +10,7 @@ import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
 import { type Owners, SHARD_MAP_ANNOTATION, type ShardMap, shardMapOf, shardMapText } from './shard-map.ts';
 
-/** Label of all Leases of a sharding, with its name as value. */
+/** Label of all Leases of a sharding. Its value is the name of the sharding. */
 export const LABEL = 'runtime.vmwright.dev/sharding';
 
 /** Client methods that sharding needs. */
@@ -71,13 +71,14 @@ export class LeaseStore {
 
   /**
    * Writes the shard map if it has not changed since it was read.
-   * @returns false if it has changed: nothing was written
+   * @returns false if the stored map is not the one that was read: another member has changed it, or an earlier attempt
+   *   of this call, whose response was lost, has written it
    * @throws if the request fails; whether the server has processed it, or still will, is unknown
    */
   async write(seen: Lease | undefined, shardMap: Owners | 'blank', signal?: AbortSignal): Promise<boolean> {
     const { clock, client } = this.#options;
-    // Always a new renewTime: a write without a change would keep the resourceVersion, and a delayed earlier write with
-    // that version would then still succeed.
+    // The renewTime always changes: a write without a change would keep the resourceVersion, and a delayed earlier
+    // write with that version would then still succeed.
     const renewTime = renewalAt(clock.now(), seen?.spec?.renewTime);
     const text = shardMap === 'blank' ? null : shardMapText(shardMap, renewTime);
     const spec = { renewTime };
@@ -97,7 +98,7 @@ export class LeaseStore {
     }
   }
 
-  /** Deletes the Lease of a member that is gone, unless it has changed since it was read. */
+  /** Deletes the Lease of a member that is gone, unless the Lease has changed since it was read. */
   async remove({ metadata }: Lease, signal?: AbortSignal): Promise<void> {
     const { uid, resourceVersion } = metadata;
     try {

@@ -11,7 +11,8 @@ interface Observed {
 
 /**
  * Observations that one member makes of the others, timed by its own monotonic clock. As in leader election, a member
- * counts as gone only after its Lease was observed unchanged for its whole duration (see `Observation`).
+ * that has not released its Lease counts as gone only after the Lease was observed unchanged for the duration that the
+ * Lease states (see `Observation`).
  */
 export class MemberObservations {
   readonly #leaseMs: number;
@@ -46,7 +47,8 @@ export class MemberObservations {
     for (const name of owners) {
       if (name === undefined || members.has(name)) continue;
       // A member that creates its Lease again writes the shard map before it acts, so the wait restarts with every new
-      // version. Writes of other members prolong it unnecessarily, which is acceptable for a Lease deleted by hand.
+      // version of the map. Writes of other members prolong the wait unnecessarily, which is acceptable for a Lease
+      // deleted by hand.
       if (this.#missing.get(name)?.version !== version) this.#missing.set(name, { version, at: now });
     }
   }
@@ -56,7 +58,10 @@ export class MemberObservations {
     return [...this.#members.keys()].filter((name) => !this.isGone(name));
   }
 
-  /** Returns whether a member certainly does not act: it has released its Lease, or the Lease has expired. */
+  /**
+   * Returns whether a member certainly does not act: it has released its Lease, its Lease has expired, or it has had no
+   * Lease for the longest observed lease duration.
+   */
   isGone(name: string): boolean {
     const member = this.#members.get(name);
     if (member !== undefined) return member.freeIn(this.#now) === 0;

@@ -19,9 +19,9 @@ export interface PlanInput {
 }
 
 export interface Plan {
-  /** New shard map to write; undefined if it does not change. */
+  /** Shard map to write; undefined if no write is needed. */
   readonly write: Owners | 'blank' | undefined;
-  /** Shards that this member owns after the write. */
+  /** Shards that this member gains if the write succeeds. */
   readonly claims: readonly number[];
   /** Shards to release, because another member should own them. */
   readonly release: readonly number[];
@@ -65,7 +65,7 @@ function planShards({ self, live, held, isGone }: PlanInput, owners: Owners): Pl
       continue;
     }
     // A shard that the map assigns to this member but that it does not hold is from an earlier membership, or from a
-    // write without a response. It must be written again, so that writes based on the current version fail.
+    // write without a response. The map must be written again, so that writes based on the current version fail.
     const free = owner === undefined || owner === self || isGone(owner);
     if (!free || (!mine && owner !== self)) continue;
     next[shard] = mine ? self : undefined;

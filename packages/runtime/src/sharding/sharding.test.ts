@@ -116,7 +116,7 @@ test('a joining replica gets a namespace only after the reconciles in it have en
   });
   await until(() => contexts.size === NAMESPACES);
 
-  // The second replica should get some of them.
+  // The second replica should get some of the namespaces.
   const reconciled: string[] = [];
   const second = await start('second', async (key) => {
     reconciled.push(key);

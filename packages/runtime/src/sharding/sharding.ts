@@ -14,7 +14,10 @@ import { type Plan, planOf } from './plan.ts';
 /** One period of being a member. Its shards are lost when it ends. */
 interface Membership {
   readonly heldShards: HeldShards;
-  /** Lasts while the shard map was recently read and agrees with the held shards. Its fence is open while this member may act on them. */
+  /**
+   * Term that lasts while the shard map was recently read and agrees with the held shards. Its fence is open while this
+   * member may act on them.
+   */
   readonly term: Term;
   /** Number of shards in the shard map. */
   shards: number;
@@ -38,14 +41,16 @@ const SOON = 0.1;
  * - A member holds a shard only after its write of the shard map, based on the version that it read, has succeeded.
  * - A shard is claimed from another member only after that member has released its Lease, or after the Lease was observed
  *   unchanged for its whole duration on the local monotonic clock.
- * - `owns`, `begin` and `holds` return false, and all signals abort, `renewMs` after the start of the last successful
- *   renewal, or of the last sync that found the expected shard map. This needs no connection to the API server.
- * - If the shard map is deleted or edited by hand, or the Lease of a member is deleted, the owners stop by themselves, and
- *   the shards are assigned again after that time.
+ * - `owns` and `holds` return false, `begin` returns undefined, and all signals abort, `renewMs` after the start of the
+ *   last successful renewal or of the last sync that found the expected shard map, whichever started earlier. This
+ *   needs no connection to the API server.
+ * - If the shard map is deleted or edited by hand, or the Lease of a member is deleted, the owners concerned stop by
+ *   themselves, and their shards are assigned again after the time in which they must have stopped.
  * - On a stop, all work ends before the Lease is released; the other members take over within about `retryMs`.
  *
- * Assumptions: those of `LeaderElection`. Only members write to the Leases of members. The shard map and its Lease are not
- * restored together from a backup, and the shard map and the Lease of a member are not deleted at the same time.
+ * Assumptions: those of `LeaderElection`. Only members write to the Leases of members. The Lease that stores the shard map
+ * is not restored from a backup, because the checksum of an old map is valid. The shard map and the Lease of a member are
+ * not deleted at the same time.
  *
  * Errors: as for `LeaderElection`.
  */
@@ -114,7 +119,7 @@ export class Sharding implements ShardOwnership {
     return membership?.heldShards.begin(shardIn(membership, key));
   }
 
-  /** Returns whether work in progress on this object may continue, also while its shard is being released. */
+  /** Returns whether work in progress on this object may continue, even while its shard is being released. */
   holds(key: string): boolean {
     const membership = this.#current;
     return membership?.heldShards.holds(shardIn(membership, key)) ?? false;
@@ -136,13 +141,14 @@ export class Sharding implements ShardOwnership {
   /**
    * Takes part in the sharding until `signal` aborts or `act` returns by itself. Resolves when no shard is held and the
    * Lease is released.
-   * @param act works on the owned objects until its signal aborts; called once per membership. As in an election, its
-   *   second signal aborts when the shards are lost, also while it is stopping
+   * @param act works on the owned objects until its first signal aborts; called once per membership. As in an election,
+   *   its second signal aborts when the shards are lost, even while `act` is stopping
    */
   async run(signal: AbortSignal, act: OnLeading): Promise<void> {
     let ended = false;
     while (!ended && !signal.aborted) {
-      // The first replica creates the shard map, which is safe while there are no members.
+      // The first replica creates the shard map, first a blank one and then one without owners. That is safe while
+      // there are no members.
       for (let attempt = 0; attempt < 2; attempt++)
         await this.#reportErrors(signal, () => this.#sync(undefined, signal));
       await this.#election.run(signal, async (leading, leadershipLost) => {
@@ -197,7 +203,7 @@ export class Sharding implements ShardOwnership {
       if (!acting.signal.aborted || error !== acting.signal.reason) throw error;
       return false;
     } finally {
-      // Syncs continue until here, because work that is ending may still have to write.
+      // Syncs extend the term until here, because work that is ending may still have to write.
       done.abort();
       await syncing;
       leading.removeEventListener('abort', onLeadingAborted);
@@ -209,7 +215,7 @@ export class Sharding implements ShardOwnership {
 
   async #syncUntil(membership: Membership, acting: AbortSignal, done: AbortSignal): Promise<void> {
     while (!done.aborted) {
-      membership.term.check(); // after a suspension of the process this may run before the term's own timer
+      membership.term.check(); // after a suspension of the process, this may run before the timer of the term
       const settled = await this.#reportErrors(done, () => this.#sync(membership, done, acting));
       await this.#pause(settled ?? true, done);
     }
@@ -218,7 +224,7 @@ export class Sharding implements ShardOwnership {
   /**
    * Reads the Leases, then releases and claims shards.
    * @param membership undefined if this replica is not a member yet
-   * @returns false if the write conflicted and the next sync should follow soon
+   * @returns false if the write conflicted: the next sync should then follow soon
    */
   async #sync(membership: Membership | undefined, done: AbortSignal, acting = done): Promise<boolean> {
     const { world } = this.#options;
@@ -236,7 +242,7 @@ export class Sharding implements ShardOwnership {
     if (acting.aborted) return true;
     if (membership !== undefined) this.#release(membership, this.#plan(snapshot, membership).release);
     this.#syncRequested = false;
-    // Plan again: shards that were released immediately can be given away in the same write.
+    // Plan again: a shard without work is released at once and can be given away in the same write.
     const { write, claims } = this.#plan(snapshot, membership);
     let settled = true;
     if (write !== undefined) {
@@ -297,7 +303,7 @@ export class Sharding implements ShardOwnership {
         await this.#store.remove(lease, signal);
   }
 
-  /** Waits until the next sync: shorter if a Lease may expire earlier, or if a shard was released. */
+  /** Pauses until the next sync: shorter than usual if a Lease may expire earlier, a shard was released or a write conflicted. */
   async #pause(settled: boolean, done: AbortSignal): Promise<void> {
     const { world } = this.#options;
     const usual = jittered(world, this.#times.retryMs, 0.25);

@@ -13,7 +13,10 @@ import { messageOf, type Tracer, type World } from '@vmwright/core';
 /** The current span. */
 interface Scope {
   readonly context: Context;
-  /** Difference between wall clock and monotonic clock at the start of the trace: a clock that jumps must not distort spans. */
+  /**
+   * Difference between wall clock and monotonic clock at the start of the trace, used for all its spans, so that a wall
+   * clock that jumps does not distort them.
+   */
   readonly offset: number;
   isEnded: boolean;
 }

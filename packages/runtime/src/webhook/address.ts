@@ -1,6 +1,6 @@
 import type { WebhookClientConfig } from '../kind/builtin/webhook-configuration.ts';
 
-/** Address at which the API server reaches the webhooks; the same for `webhookManifests` and for the manager. */
+/** Address at which the API server reaches the webhooks. `webhookManifests` and the manager must get the same address. */
 export type WebhookAddress =
   | {
       readonly service: {
@@ -13,7 +13,7 @@ export type WebhookAddress =
   /** `https://host:port`, for programs that run outside of the cluster. */
   | { readonly url: string };
 
-/** Returns the `clientConfig` of a path, without `caBundle`, which the running program fills in. */
+/** Returns the `clientConfig` of a path, without `caBundle`, which the running program or cert-manager fills in. */
 export function clientConfigOf(address: WebhookAddress, path: string): WebhookClientConfig {
   return 'url' in address
     ? { url: new URL(path, address.url).href }

@@ -8,7 +8,7 @@ const ADMISSION_API = 'admission.k8s.io/v1';
 export interface AdmissionReview {
   readonly operation: Operation;
   readonly info: Omit<RequestInfo, 'signal'>;
-  /** Not validated yet: it may be of any kind. */
+  /** Object of the request. Not validated yet: it may be of any kind. */
   readonly object: unknown;
   readonly oldObject: unknown;
   /** Propagation policy of a deletion. */

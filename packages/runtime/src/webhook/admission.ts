@@ -26,13 +26,18 @@ export interface AdmissionSettings {
   readonly failurePolicy?: 'Fail' | 'Ignore';
   /** Time that the API server waits for a response, 1 to 30 seconds. @default 10 */
   readonly timeoutSeconds?: number;
-  /** `NoneOnDryRun` for handlers that change external state unless `dryRun` is set. @default 'None' */
+  /**
+   * Side effects of the handlers: `NoneOnDryRun` if they change external state unless `dryRun` is set. @default 'None'
+   */
   readonly sideEffects?: 'None' | 'NoneOnDryRun';
   readonly namespaceSelector?: object;
   readonly objectSelector?: object;
   /** CEL expressions that the API server evaluates before it calls the webhook. */
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-  /** `IfNeeded` calls the webhook again when a later one has changed the object. @default 'Never' */
+  /**
+   * Reinvocation policy: `IfNeeded` calls the webhook again when a later webhook has changed the object. @default
+   * 'Never'
+   */
   readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
 }
 

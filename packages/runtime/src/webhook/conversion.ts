@@ -37,7 +37,8 @@ export type ConversionRules<V extends Versions> = {
 
 /** Untyped form of the conversion functions of one version. */
 interface AnyConversion {
-  // Declared as methods, which are bivariant: they accept functions for one version. `objectIn` checks the version.
+  // Declared as methods, whose parameters TypeScript checks bivariantly, so that functions for one version are
+  // accepted. `objectIn` checks the version.
   toStored(object: KubeObject): Converted<KubeObject>;
   fromStored(object: KubeObject): Converted<KubeObject>;
 }
@@ -46,7 +47,7 @@ interface AnyConversion {
 export interface Conversion {
   readonly type: 'conversion';
   readonly kind: AnyDeclaredKind;
-  /** Converts an object. @throws RequestError if it is not an object of the kind, or the error of a conversion function */
+  /** Converts an object. @throws RequestError for another kind or an unknown version, or the error of a conversion function */
   convert(object: unknown, desiredApiVersion: string): KubeObject;
 }
 

@@ -32,9 +32,12 @@ export interface Endpoint {
 
 export const CONVERT_PATH = '/convert';
 
-/** An AdmissionReview contains at most two objects, and the API server limits a request to 3 MiB. */
+/**
+ * Maximum size of an AdmissionReview in bytes. It contains at most two objects, and the API server limits a request to
+ * 3 MiB.
+ */
 const MAX_ADMISSION_BYTES = 8 * 1024 * 1024;
-/** A ConversionReview contains all objects of a page. */
+/** Maximum size of a ConversionReview in bytes. It contains all objects of a page. */
 const MAX_CONVERSION_BYTES = 32 * 1024 * 1024;
 
 /** Returns the endpoints of all webhooks. @throws DeclarationError for a kind that is declared twice */
@@ -87,7 +90,10 @@ function* admissionEndpoints({ kind, validate, mutate }: Admission, logger: Logg
     };
 }
 
-/** Logs an error of a handler and denies the request without its message, which may contain confidential data. */
+/**
+ * Logs an error of a handler and denies the request. The denial omits the error message, which may contain confidential
+ * data.
+ */
 async function decided<T>(
   kind: Kind,
   { info, operation }: AdmissionReview,

@@ -86,7 +86,7 @@ function admissionWebhook(
           scope: kind.scope,
         },
       ],
-      // Also reviews requests for other versions, converted to this one.
+      // The webhook also reviews requests for other versions, converted to this one.
       matchPolicy: 'Equivalent',
       sideEffects: settings.sideEffects ?? 'None',
       admissionReviewVersions: ['v1'],

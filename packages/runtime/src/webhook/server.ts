@@ -145,7 +145,8 @@ export class WebhookServer {
     const timeoutMs = timeoutOf(timeout);
     const deadline = new Deadline(clock, timeoutMs, undefined);
     const { promise: timedOut, reject } = Promise.withResolvers<never>();
-    timedOut.catch(() => undefined); // no unhandled rejection if it expires while the body is being received
+    // avoids an unhandled rejection if the deadline expires while the body is being received
+    timedOut.catch(() => undefined);
     // The API server shows the text of a 500 to the user, but not that of a 504. A timeout is an error and not a denial,
     // so that the failurePolicy applies.
     deadline.signal.addEventListener('abort', () =>

@@ -3,7 +3,7 @@ const PART = /(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/y;
 
 /**
  * Default and maximum timeout of a review in milliseconds. The API server waits 1 to 30 s for admissions, and 30 s for
- * conversions, with which it sends no timeout. Longer values come from other clients.
+ * conversions, for which it sends no timeout. Only other clients send longer values.
  */
 const MAX_MS = 30_000;
 

@@ -93,12 +93,12 @@ export class Webhooks {
     if (!this.#source?.trusted) throw new Error('the CA is not written to all webhook configurations yet');
   }
 
-  /** Certificate that is served; undefined before `start`. */
+  /** Certificate that is served; undefined until `start` has obtained one. */
   get certificate(): Issued | undefined {
     return this.#source?.serving;
   }
 
-  /** Calls the listener with each certificate that replaces the current one. */
+  /** Calls the listener with each new certificate to serve. */
   onCertificate(listener: (certificate: Issued) => void): void {
     this.#onCertificate.push(listener);
   }

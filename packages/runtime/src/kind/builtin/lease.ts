@@ -9,11 +9,11 @@ export interface Lease extends KubeObject {
 export interface LeaseSpec {
   /** Identity of the holder; absent or empty if the lease is free. */
   readonly holderIdentity?: string | null;
-  /** Time that candidates wait after they have seen a renewal before they acquire the lease. */
+  /** Seconds that candidates wait after they have seen a renewal before they acquire the lease. */
   readonly leaseDurationSeconds?: number;
-  /** MicroTime; see `microTime`. */
+  /** Time at which the holder acquired the lease, as a MicroTime (see `microTime`). */
   readonly acquireTime?: string;
-  /** MicroTime; see `microTime`. */
+  /** Time of the last renewal, as a MicroTime (see `microTime`). */
   readonly renewTime?: string;
   /** Number of changes of the holder. */
   readonly leaseTransitions?: number;

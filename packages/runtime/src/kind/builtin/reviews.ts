@@ -11,7 +11,7 @@ export const TokenReview = foreignKind({
   scope: 'Cluster',
 });
 
-/** Asks the API server whether the user of the request has a permission. Needs no permission. */
+/** Asks the API server whether the user of the request has a permission. Every user may create this review. */
 export const SelfSubjectAccessReview = foreignKind({
   group: 'authorization.k8s.io',
   version: 'v1',

@@ -3,7 +3,7 @@ import type { KubeObject } from '../object.ts';
 
 /** A Secret (core/v1). */
 export interface Secret extends KubeObject {
-  /** Immutable. @default 'Opaque' */
+  /** Type of the Secret. Immutable. @default 'Opaque' */
   readonly type?: string;
   /** Values in base64. */
   readonly data?: Readonly<Record<string, string>>;

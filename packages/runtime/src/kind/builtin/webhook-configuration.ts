@@ -34,7 +34,7 @@ export interface AdmissionWebhook {
   readonly namespaceSelector?: object;
   readonly objectSelector?: object;
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
-  /** For mutating webhooks only. */
+  /** Reinvocation policy; for mutating webhooks only. */
   readonly reinvocationPolicy?: string;
 }
 

@@ -8,7 +8,10 @@ interface ParseOptions {
   readonly lenient: boolean;
 }
 
-/** Accepts any address that contains a dot, so also `::ffff:1.2.3.4`. */
+/**
+ * Returns whether a string is an IPv4 address. Like the API server, accepts `::ffff:1.2.3.4`, because it contains a
+ * dot.
+ */
 export function isIpv4(value: string): boolean {
   return value.includes('.') && isAddress(value, { lenient: true });
 }
@@ -17,7 +20,7 @@ export function isIpv6(value: string): boolean {
   return value.includes(':') && isAddress(value, { lenient: false });
 }
 
-/** An address and a prefix length; host bits may be set. */
+/** Returns whether a string is an address with a prefix length. Host bits may be set. */
 export function isCidr(value: string): boolean {
   const cut = value.indexOf('/');
   const [address, length] = [value.slice(0, cut), value.slice(cut + 1)];
@@ -27,8 +30,9 @@ export function isCidr(value: string): boolean {
 }
 
 /**
- * 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`, `0050.5601.0203`. Rejects an address without separators,
- * which API servers accept or reject depending on their Go version.
+ * Returns whether a string is a MAC address of 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`,
+ * `0050.5601.0203`. Rejects an address without separators, which API servers accept or reject depending on their Go
+ * version.
  */
 export function isMac(value: string): boolean {
   const separator = /[:.-]/.exec(value)?.[0];

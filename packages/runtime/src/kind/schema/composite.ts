@@ -32,8 +32,8 @@ export interface ObjectOptions<T> extends Common<DefaultValue<T>> {
 }
 
 /**
- * An object with these fields. All fields are required except those in `optional(…)` and those with a default, which
- * the API server sets.
+ * Schema of an object with these fields. All fields are required except those in `optional(…)` and those with a
+ * default, which the API server sets.
  */
 export function object<const F extends Fields>(
   fields: F,
@@ -48,7 +48,7 @@ export function object<const F extends Fields>(
   }
   const own: SchemaNode = {
     type: 'object',
-    ...(required.length > 0 && { required }), // an empty list is not valid
+    ...(required.length > 0 && { required }), // the API server rejects an empty `required`
     properties,
     ...(options.atomic && { 'x-kubernetes-map-type': 'atomic' }),
     ...(options.preserveUnknown && { 'x-kubernetes-preserve-unknown-fields': true }),
@@ -67,7 +67,7 @@ export interface MapOptions<T> extends Common<Readonly<Record<string, DefaultVal
   readonly atomic?: boolean;
 }
 
-/** A map from strings to values of this schema. */
+/** Schema of a map from strings to values of this schema. */
 export function map<T>(
   values: Schema<T>,
   options: MapOptions<NoInfer<T>> = {},
@@ -88,23 +88,23 @@ export type ArrayOptions<T> = Common<readonly DefaultValue<T>[]> & {
   readonly maxItems?: number;
 } & (
     | {
-        /** `set`: unique items, each with its own owner in server-side apply. @default 'atomic' */
+        /** `set` means unique items, each with its own owner in server-side apply. @default 'atomic' */
         readonly list?: 'atomic' | 'set';
         readonly keys?: never;
       }
     | {
-        /** Items are identified, and merged by server-side apply, by the values of `keys`. */
+        /** List map: server-side apply identifies and merges items by the values of `keys`. */
         readonly list: 'map';
         readonly keys: readonly [RequiredKey<T>, ...RequiredKey<T>[]];
       }
   );
 
-/** Required fields: the API server accepts no others as keys of a list map. */
+/** Names of the required fields, the only fields that the API server accepts as keys of a list map. */
 export type RequiredKey<T> = {
   [K in keyof T & string]-?: Partial<Pick<T, K>> extends Pick<T, K> ? never : K;
 }[keyof T & string];
 
-/** An array of values of this schema. */
+/** Schema of an array with items of this schema. */
 export function array<T>(items: Schema<T>, options: ArrayOptions<NoInfer<T>> = {}): Schema<readonly T[]> {
   const { description, default: value, rules, list, keys, ...constraints } = options;
   const own: SchemaNode = {
@@ -117,7 +117,7 @@ export function array<T>(items: Schema<T>, options: ArrayOptions<NoInfer<T>> = {
   return node(own, options);
 }
 
-/** Any JSON value, stored unchanged. */
+/** Schema of any JSON value, which is stored unchanged. */
 export function anything(options: Common<unknown> = {}): Schema<unknown> {
   return node({ 'x-kubernetes-preserve-unknown-fields': true }, options);
 }
@@ -130,7 +130,7 @@ export interface EmbeddedObject {
   readonly [field: string]: unknown;
 }
 
-/** An embedded Kubernetes object with any fields. */
+/** Schema of an embedded Kubernetes object with any fields. */
 export function embedded(options: Common<EmbeddedObject> = {}): Schema<EmbeddedObject> {
   const own: SchemaNode = {
     type: 'object',

@@ -29,7 +29,7 @@ export function isFormat(format: string): format is Format {
   return Object.hasOwn(FORMATS, format);
 }
 
-/** Standard alphabet (`+`, `/`), padded, not empty. */
+/** Returns whether a string is non-empty base64 of the standard alphabet (`+`, `/`), with padding. */
 function isBase64(value: string): boolean {
   return /^[A-Za-z0-9+/]+={0,2}$/.test(value) && value.length % 4 === 0;
 }
@@ -43,7 +43,10 @@ function isDate(value: string): boolean {
   return day <= days;
 }
 
-/** RFC 3339 in any case. Accepts any character before the fraction, and any digits in the offset. */
+/**
+ * Returns whether a string is an RFC 3339 time in upper or lower case. Like the API server, accepts any character in
+ * place of the decimal point, and any digits in the offset.
+ */
 function isDateTime(value: string): boolean {
   const [date = '', time] = value.toLowerCase().split('t');
   if (time === undefined || !isDate(date)) return false;
@@ -66,7 +69,7 @@ const DURATION_UNITS = [
   ['w', 'wk', 'week'],
 ];
 
-/** A Go duration (`1h30m`), or any string that contains a number and a unit (`about 2 days`). */
+/** Returns whether a string is a Go duration (`1h30m`), or contains a number and a unit (`about 2 days`). */
 function isDuration(value: string): boolean {
   const fits = (digits: string) => BigInt(digits) <= INT64_MAX;
   if (GO_DURATION.test(value) && [...value.matchAll(/(?<![.\d])\d+/g)].every(([digits]) => fits(digits)))
@@ -78,7 +81,7 @@ function isDuration(value: string): boolean {
   );
 }
 
-/** The last name of each unit matches as a prefix: `sec`, `seconds`. */
+/** Returns whether a text is a unit, or begins with the last name of a unit in the list, as `seconds` begins with `sec`. */
 function isUnit(unit: string): boolean {
   return DURATION_UNITS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
 }

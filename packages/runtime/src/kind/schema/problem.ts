@@ -67,6 +67,7 @@ export function duplicate(field: string, value: unknown): Problem {
 }
 
 function quote(value: unknown): string {
-  if (typeof value === 'number' && Math.abs(value) >= 2 ** 63) return value.toExponential(); // the API server parses it as a floating-point number
+  // The API server parses such a number as floating-point and prints it with an exponent.
+  if (typeof value === 'number' && Math.abs(value) >= 2 ** 63) return value.toExponential();
   return JSON.stringify(value) ?? 'null';
 }

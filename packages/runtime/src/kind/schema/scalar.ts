@@ -22,7 +22,7 @@ export interface StringOptions extends Common<string> {
   readonly format?: Format;
 }
 
-/** A string. @throws DeclarationError if the pattern is invalid */
+/** Schema of a string. @throws DeclarationError if the pattern is invalid */
 export function string(options: StringOptions = {}): Schema<string> {
   const { description, default: value, rules, ...constraints } = options;
   if (constraints.pattern !== undefined) checkPattern(constraints.pattern);
@@ -58,7 +58,7 @@ export interface NumberOptions extends Common<number>, Bounds {
   readonly format?: NumberFormat;
 }
 
-/** A number, with or without a fraction. */
+/** Schema of a number, with or without a fraction. */
 export function number(options: NumberOptions = {}): Schema<number> {
   const { description, default: value, rules, ...constraints } = options;
   checkBounds(constraints);
@@ -70,16 +70,17 @@ export function boolean(options: Common<boolean> = {}): Schema<boolean> {
   return node({ type: 'boolean' }, options);
 }
 
-/** An integer or a string: `8080` or `http`, `1` or `25%`. */
+/** Schema of an integer or a string: `8080` or `http`, `1` or `25%`. */
 export function intOrString(options: Common<number | string> = {}): Schema<number | string> {
   return node({ 'x-kubernetes-int-or-string': true }, options);
 }
 
-// A decimal number with an optional binary suffix, decimal suffix or exponent, as Kubernetes parses quantities.
+// Pattern of a quantity as Kubernetes parses it: a decimal number with an optional binary suffix, decimal suffix or
+// exponent.
 const DECIMAL = String.raw`([0-9]+(\.[0-9]*)?|\.[0-9]+)`;
 const QUANTITY = `^[+-]?${DECIMAL}([KMGTPE]i|[numkMGTPE]|[eE][+-]?${DECIMAL})?$`;
 
-/** A Kubernetes quantity: `4`, `500m`, `16Gi`. */
+/** Schema of a Kubernetes quantity: `4`, `500m`, `16Gi`. */
 export function quantity(options: Common<number | string> = {}): Schema<number | string> {
   return node({ pattern: QUANTITY, 'x-kubernetes-int-or-string': true }, options);
 }
@@ -92,7 +93,7 @@ function checkPattern(pattern: string): void {
   }
 }
 
-/** The API server converts bounds to 64-bit integers; larger ones overflow with a processor-dependent result. */
+/** Rejects bounds beyond ±2^53: the API server converts bounds to 64-bit integers, and an overflow depends on its processor. */
 function checkBounds({ minimum, maximum }: Bounds): void {
   for (const bound of [minimum, maximum])
     if (bound !== undefined && !(Math.abs(bound) <= Number.MAX_SAFE_INTEGER))

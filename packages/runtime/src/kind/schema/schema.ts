@@ -40,9 +40,9 @@ export interface SchemaNode {
   readonly 'x-kubernetes-validations'?: readonly Rule[];
 }
 
-/** Informational formats for code generators. The API server does not enforce them: use `minimum` and `maximum`. */
+/** Formats of integers, for code generators only. The API server does not enforce them: use `minimum` and `maximum`. */
 export type IntegerFormat = 'int32' | 'int64';
-/** Informational formats for code generators, like `IntegerFormat`. */
+/** Formats of numbers, for code generators only. The API server does not enforce them. */
 export type NumberFormat = 'float' | 'double';
 
 /** A CEL rule. The API server evaluates it; the validator does not. */
@@ -85,7 +85,7 @@ export function optional<T>(schema: Schema<T>): Optional<T> {
   return { optional: schema };
 }
 
-/** Allows null. @throws DeclarationError for an enum */
+/** Returns the schema with null as an additional value. @throws DeclarationError for an enum */
 export function nullable<T>(schema: Schema<T>): Schema<T | null> {
   if (schema.enum !== undefined)
     throw new DeclarationError(

@@ -68,7 +68,7 @@ function* typeProblems(schema: Schema, value: unknown, field: string): Generator
   if (wanted === undefined || (value === null && schema.nullable)) return;
   const found = typeOf(value);
   if (wanted.includes(found) || (found === 'integer' && wanted.includes('number'))) return;
-  // If the schema has a format, the API server reports the format instead of the type, of the schema and of the value.
+  // If the schema has a format, the message of the API server names formats instead of types.
   if (schema.format !== undefined && isFormat(schema.format) && found !== 'null' && found !== 'array')
     yield wrongType(
       field,
@@ -83,11 +83,14 @@ function typeOf(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   if (typeof value !== 'number') return typeof value;
   // The API server parses integers beyond 64 bits as floating-point numbers. The smallest 64-bit integer counts as one
-  // of them, because JavaScript rounds it when it serializes it.
+  // of them, because JavaScript rounds it when serializing.
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
 }
 
-/** Yields the first violation, like the API server: a string that is too long is not matched with its pattern. */
+/**
+ * Yields the first violation of length or pattern, like the API server (a string that is too long is not matched with
+ * its pattern), and a violation of the format.
+ */
 function* stringProblems(schema: Schema, value: string, field: string): Generator<Problem> {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format } = schema;
   const length = Iterator.from(value).reduce((count) => count + 1, 0);
@@ -100,7 +103,7 @@ function* stringProblems(schema: Schema, value: string, field: string): Generato
 }
 
 function* numberProblems({ minimum, maximum }: Schema, value: number, field: string): Generator<Problem> {
-  // The API server truncates the bounds of integers: 2 is not below 2.5.
+  // The API server truncates the bounds of integers, so 2 satisfies a minimum of 2.5.
   const bound = (limit: number) => (typeOf(value) === 'integer' ? Math.trunc(limit) : limit);
   if (minimum !== undefined && value < bound(minimum))
     yield invalid(field, value, `be greater than or equal to ${bound(minimum)}`);

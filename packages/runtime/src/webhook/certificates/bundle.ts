@@ -10,8 +10,8 @@ export function bundleOf(caBundle: string | undefined, commonName: string) {
 }
 
 /**
- * Returns the `caBundle` to write; undefined if no change is needed. The program's other CAs stay in it, because another
- * replica may still serve a certificate of theirs.
+ * Returns the `caBundle` with the wanted CAs and without foreign ones; undefined if no change is needed. The program's
+ * other CAs stay in it, because another replica may still serve a certificate that one of them issued.
  */
 export function bundleWith(
   caBundle: string | undefined,
@@ -25,8 +25,9 @@ export function bundleWith(
 }
 
 /**
- * Returns the `caBundle` with additional CAs of an external issuer; undefined if no change is needed. The present CAs stay,
- * because a replica that has not read the newest files yet would otherwise overwrite it again and again.
+ * Returns the `caBundle` with additional CAs of an external issuer; undefined if no change is needed. The present CAs
+ * stay, up to `MAX_AUTHORITIES`, because replicas that have not read the newest files yet would otherwise remove the
+ * new CAs again and again.
  */
 export function bundleAdding(
   caBundle: string | undefined,

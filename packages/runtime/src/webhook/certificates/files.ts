@@ -88,7 +88,7 @@ export class CertificateFiles implements CertificateSource {
     );
     if (missing.length > 0)
       logger.warn({ folder, missing }, 'The webhook certificate lacks names by which the server is reached');
-    serve({ certificate, key }); // throws if TLS cannot use it; the last one then stays in use
+    serve({ certificate, key }); // throws if TLS cannot use the certificate; the previous one then stays in use
     this.#serving = { certificate, key };
     metrics?.expires('serving', x509.validToDate);
     const authority = this.#authorities.find((each) => isSignedBy(x509, each));

@@ -13,8 +13,8 @@ import { type TrustClient, type TrustTarget, trustInAll } from './trust.ts';
 /** Certificates that the program issues for its webhooks. */
 export interface CertificateOptions extends Partial<Lifetimes> {
   /**
-   * Time for which a new CA must be in every `caBundle` before a certificate of it is served, in milliseconds. It must be
-   * long enough for every API server to observe a changed `caBundle`. @default 300_000
+   * Time for which a new CA must be in every `caBundle` before a certificate that it issued is served, in milliseconds.
+   * It must be long enough for every API server to observe a changed `caBundle`. @default 300_000
    */
   readonly settleMs?: number;
   /** Interval between two checks of the Secret and of every `caBundle`, in milliseconds, ± 20 %. @default 10_000 */
@@ -45,9 +45,9 @@ const MAX_ATTEMPTS = 5;
  * Flow, at every poll: read the Secret; create, repair or renew its content; serve its certificate; and write its CAs to
  * the `caBundle` of all webhooks.
  *
- * Guarantees: a certificate of a different CA is served only after that CA was observed in every `caBundle` for
- * `settleMs`, so a renewal fails no request, even if replicas are killed at any moment. A Secret or `caBundle` that is
- * edited or deleted is repaired at the next poll.
+ * Guarantees: until the served certificate expires, it is replaced by a certificate of another CA only after that CA was
+ * observed in every `caBundle` for `settleMs`. A renewal therefore fails no request, even if replicas are killed at any
+ * moment. A Secret or `caBundle` that is edited or deleted is repaired at the next poll.
  *
  * Assumptions: wall clocks are wrong by less than a fifth of a CA's lifetime. A replica with a larger error may fail until
  * its clock is corrected.
@@ -123,7 +123,10 @@ export class CertificateIssuer implements CertificateSource {
     }
   }
 
-  /** Serves the certificate of the Secret, unless an API server that trusts the current one might not trust it yet. */
+  /**
+   * Serves the certificate of the Secret. Keeps the current certificate, at most until it expires, while an API server
+   * may not trust the new one yet.
+   */
   #serveCurrent(): void {
     const { world, serve, metrics } = this.#options;
     const [next, current] = [this.#state?.leaf, this.#serving];
@@ -155,7 +158,7 @@ export class CertificateIssuer implements CertificateSource {
       presentBefore = presentBefore.intersection(new Set(ours.map((each) => each.fingerprint256)));
     }
     // After a failure no CA counts as settled, because it may be missing in the object that could not be read. The time
-    // for which a CA was present counts from the end of the last poll that found it missing to the start of this one.
+    // for which a CA was present counts from the end of the last poll that found it missing to the start of this poll.
     const endedAt = world.monotonic();
     const since = wanted.map(
       ({ fingerprint256: id }) =>

@@ -34,8 +34,8 @@ export interface Plan {
 /**
  * Plans the next state of the certificates; undefined if no change is needed.
  *
- * Guarantees: a valid serving certificate is never replaced by one of a CA that is not settled. A new CA is therefore first
- * only trusted beside the old one, and issues certificates later.
+ * Guarantees: a valid serving certificate is never replaced by a certificate of another CA that is not settled. A new CA
+ * is therefore first only trusted beside the old one, and issues certificates once it is settled.
  */
 export function planCertificates(state: CertificateState, input: PlanInput): Plan | undefined {
   const { now, lifetimes, commonName } = input;
@@ -74,7 +74,7 @@ function reasonToIssue(
   return undefined;
 }
 
-/** Returns whether a valid certificate may be replaced by one of this CA. */
+/** Returns whether a valid certificate may be replaced by a certificate of this CA. */
 function mayReplace(leaf: Leaf, authority: X509Certificate, { isSettled }: PlanInput): boolean {
   return leaf.authority.fingerprint256 === authority.fingerprint256 || isSettled(authority);
 }
@@ -91,7 +91,7 @@ function issueLeaf(
 ): Leaf | undefined {
   const names = [...new Set([...requiredNames, ...presentNames])];
   const notAfter = new Date(Math.min(now + lifetimes.servingMs, authority.validToDate.getTime()));
-  // Backdated to the start of its CA, so that it is valid for API servers whose clocks are behind.
+  // The certificate is valid from the same time as its CA, so that API servers whose clocks are behind accept it.
   const notBefore = authority.validFromDate;
   const subject = { commonName };
   return leafOf(signer.issue({ subject, usage: ['server'], names, notBefore, notAfter }), [authority]);

@@ -32,7 +32,7 @@ export class SecretStore {
     }
   }
 
-  /** Writes the state. @returns false if the Secret was changed or deleted since it was read */
+  /** Writes the state. @returns false if the Secret was created, changed or deleted since it was read */
   async write(
     held: CertificateState,
     { resourceVersion }: StoredState,

@@ -1,11 +1,11 @@
 import { jittered, type World, wait } from '@vmwright/core';
 import type { Issued } from '../../pki/certificate.ts';
 
-/** Source of the webhook server's certificate, which also makes the API server trust it. */
+/** Source of the webhook server's certificate. It also makes the API server trust the certificate. */
 export interface CertificateSource {
   /** Certificate to serve; undefined until one was obtained. */
   readonly serving: Issued | undefined;
-  /** Whether the API server was once configured to trust the certificate. */
+  /** Whether the API server has been configured to trust the certificate at least once. */
   readonly trusted: boolean;
   /** Obtains or renews the certificate to serve. Logs failures. */
   obtain(signal: AbortSignal): Promise<void>;

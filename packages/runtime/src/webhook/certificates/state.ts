@@ -19,7 +19,7 @@ export interface CertificateState {
 
 export const EMPTY_STATE: CertificateState = { authorities: [], signer: undefined, leaf: undefined };
 
-/** Maximum number of trusted CAs. They are not dropped by age, because clocks may be wrong. */
+/** Maximum number of trusted CAs; above it the oldest are dropped. Expiry is no criterion, because clocks may be wrong. */
 export const MAX_AUTHORITIES = 8;
 
 type Data = Readonly<Record<string, string>>;
@@ -35,7 +35,7 @@ export function stateIn(data: Data = {}): CertificateState {
   };
 }
 
-/** Returns the data of the Secret. */
+/** Formats the state as the data of the Secret. */
 export function dataOf({ authorities, signer, leaf }: CertificateState): Data {
   const base64 = (text = '') => Buffer.from(text).toString('base64');
   return {
