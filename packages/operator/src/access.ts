@@ -8,7 +8,7 @@ export interface ClusterOptions {
   readonly context?: string | undefined;
 }
 
-/** Returns access to the cluster of the pod that this program runs in, or to that of the kubeconfig. */
+/** Returns access to a cluster: the one of the kubeconfig, or the one in which this program runs as a pod. */
 export function clusterAccess(world: World, { kubeconfig, context }: ClusterOptions = {}): Promise<Access> {
   const isInPod =
     (kubeconfig ?? context ?? process.env.KUBECONFIG) === undefined &&

@@ -1,4 +1,4 @@
-/** Formats an age like `kubectl`: in the largest whole unit. */
+/** Formats an age like `kubectl`: in the largest unit of which it has at least two. */
 export function ageText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 120) return `${seconds}s`;

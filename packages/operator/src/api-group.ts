@@ -1,6 +1,6 @@
 import { foreignKind, type Kind, type KubeObject } from '@vmwright/runtime';
 
-/** Kinds of one version of an API group that is defined elsewhere. */
+/** Functions that declare kinds of one version of an API group that another project defines. */
 export interface ApiGroup {
   /**
    * Declares a kind whose objects are in namespaces.
@@ -11,7 +11,11 @@ export interface ApiGroup {
   cluster<T extends KubeObject>(kind: string, plural?: string): Kind<T>;
 }
 
-/** Returns declarations of the kinds of an API group, for hand-written types of the fields in use. @param group empty for core */
+/**
+ * Returns functions that declare kinds of an API group. The types of the objects are written by hand and have only the fields in
+ * use.
+ * @param group empty for core
+ */
 export function apiGroup(group: string, version: string): ApiGroup {
   const pluralOf = (kind: string) => `${kind.toLowerCase()}s`;
   return {

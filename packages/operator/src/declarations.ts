@@ -121,14 +121,14 @@ export function programPermissions(
     controllers: all.filter((controller) => kinds.has(controller.for)),
     jobs: COLLECTED.filter(({ kind }) => kinds.has(kind)).map(({ kind, role }) => ({ reads: [kind], role })),
     election: { name: NAME },
-    // The operator serves all webhooks, whichever controllers run.
+    // Not only the webhooks of `controllers`: the operator serves all webhooks, whichever controllers run.
     webhooks: { webhooks: webhooks(namespaces) },
     secureStatus: true,
     permissions: [cluster],
   };
 }
 
-/** Kinds whose machines the garbage collectors compare with the objects. */
+/** Kinds with a garbage collector, which compares the machines in the backend with the objects of the kind. */
 const COLLECTED = [
   { kind: VM, role: 'vm' },
   { kind: VmGroup, role: 'vmgroup' },

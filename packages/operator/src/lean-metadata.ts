@@ -1,9 +1,9 @@
 import type { ObjectMeta } from '@vmwright/runtime';
 
-/** Metadata that a cache transform keeps beside the names, the versions and the times. */
+/** Metadata that `leanMetadata` keeps only if the caller passes it. */
 type KeptMetadata = Partial<Pick<ObjectMeta, 'labels' | 'annotations' | 'ownerReferences'>>;
 
-/** Reduces metadata to what identifies an object and its version, before the object is cached. */
+/** Reduces the metadata of an object, before it is cached, to its names, UID, resourceVersion and times, and adds `kept`. */
 export function leanMetadata(
   { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp }: ObjectMeta,
   kept: KeptMetadata = {},
@@ -19,7 +19,7 @@ export function leanMetadata(
   };
 }
 
-/** Returns the entries of a record that have these keys; undefined if there are none. */
+/** Returns the entries of a record whose keys `isKept` accepts; undefined if there are none. */
 export function pick<T>(
   record: Readonly<Record<string, T>> | undefined,
   isKept: (key: string) => boolean,

@@ -13,13 +13,16 @@ import { userRoles } from './user-roles.ts';
 export interface ManifestOptions {
   /** Namespace of the operator. */
   readonly namespace: string;
-  /** Controllers whose CRDs, permissions and webhooks to return, as in `--controllers`. @default all */
+  /** Controllers whose CRDs, permissions and webhooks are returned, as in `--controllers`. @default all */
   readonly controllers?: ReadonlySet<string> | undefined;
   /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /** URL of the webhooks, for an operator outside the cluster. @default the operator's Service */
   readonly webhookUrl?: string | undefined;
-  /** `namespace/name` of the cert-manager Certificate whose CA cert-manager injects. @default the operator injects its own */
+  /**
+   * `namespace/name` of the cert-manager Certificate whose CA cert-manager injects. @default none: the operator injects its own
+   * CA
+   */
   readonly injectCaFrom?: string | undefined;
   /** Address ranges from which the API servers call webhooks; empty: any address. @default no network policy */
   readonly apiServers?: readonly string[] | undefined;

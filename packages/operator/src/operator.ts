@@ -84,8 +84,8 @@ export async function runOperator(
   await using backends = new AsyncDisposableStack();
   const cluster = settings.cluster ?? (await clusterIdOf(manager.client));
   const common = { world, log, cluster, namespaces };
-  // All webhooks are served, also those of disabled controllers: the manifests may declare them, and the API server would reject
-  // every request otherwise. Without its backend, a webhook checks what it can.
+  // All webhooks are served, also those of disabled controllers: the manifests may declare them, and the API server rejects the
+  // requests for which it cannot call a declared webhook. A webhook without a backend skips the checks that need the backend.
   manager.convert(VmGroup, CONVERSION);
   const { caches } = manager;
   manager.admit(VirtualMachine, admitVirtualMachines(settings.kubevirt && caches));

@@ -7,7 +7,7 @@ import { VM } from './vm/resource.ts';
 import { VMDiskImage } from './vmdiskimage/resource.ts';
 import { VmGroup } from './vmgroup/resource.ts';
 
-/** Kinds of CustomResourceDefinitions without which a controller cannot run. */
+/** Kinds whose CustomResourceDefinitions must be installed for a controller to run. */
 export const REQUIRED_KINDS: { readonly [C in ControllerName]: readonly Kind[] } = {
   vm: [VM],
   vmgroup: [VmGroup],

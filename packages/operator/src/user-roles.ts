@@ -5,7 +5,7 @@ import { VirtualMachine } from './virtualmachine/resource.ts';
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'patch', 'update'];
 
-/** Roles of users, and the built-in roles of Kubernetes that contain them. */
+/** Roles for users, with the built-in role of Kubernetes that aggregates each of them. */
 const ROLES = [
   { role: 'admin', aggregate: 'admin', verbs: [...READ, ...WRITE, 'deletecollection'], writes: true },
   { role: 'editor', aggregate: 'edit', verbs: [...READ, ...WRITE], writes: true },
@@ -13,8 +13,8 @@ const ROLES = [
 ] as const;
 
 /**
- * Returns an admin, an editor and a viewer role of a kind. The built-in roles `admin`, `edit` and `view` contain them, except the viewer role
- * of VirtualMachine: its spec can contain passwords, and `view` gives no access to Secrets.
+ * Returns an admin, an editor and a viewer role of a kind. The built-in roles `admin`, `edit` and `view` aggregate them, except
+ * the viewer role of VirtualMachine: the spec of a VirtualMachine can contain passwords, and `view` gives no access to Secrets.
  */
 export function userRoles(kind: DeclaredKind): readonly RoleManifest[] {
   const { group, plural, declaration } = kind;

@@ -2,8 +2,8 @@ import type { KubeObject } from '@vmwright/testbed';
 import { afterAll } from 'vitest';
 
 /**
- * Measures the time from changes to the new answers, and prints the times after the tests of the file or block. They are not
- * asserted: a limit on the wall clock fails on a busy machine.
+ * Measures the time from each change to the new answer, and prints the times after the tests of the file or block. The
+ * tests do not assert these times, because a busy machine can exceed any limit.
  */
 export function answerTimes() {
   const times: Record<string, number> = {};

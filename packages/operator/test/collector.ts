@@ -67,7 +67,10 @@ function list(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Returns a field of an object. Not the testbed's: unit tests use the collector too, and these do not import the testbed. */
+/**
+ * Returns a field of an object. A copy of the testbed's function, because unit tests use the collector and must not
+ * import the testbed.
+ */
 function field(value: unknown, name: string): unknown {
   return Reflect.get(Object(value), name);
 }

@@ -36,7 +36,7 @@ export async function runCommands(
   return commands.length;
 }
 
-/** Splits a command line into words, of which some have parts in single quotes: `jsonpath='{.a} {.b}'`. */
+/** Splits a command line into words. A word may contain parts in single quotes: `jsonpath='{.a} {.b}'`. */
 export function wordsOf(line: string): readonly string[] {
   const words = line.match(/(?:'[^']*'|[^\s'])+/g) ?? [];
   return words.map((word) => word.replaceAll("'", ''));

@@ -20,7 +20,8 @@ export function kstatusOf(object: KubeObject): KStatus {
   if (statusOf('Reconciling') === 'True') return 'InProgress';
   if (statusOf('Stalled') === 'True') return 'Failed';
   const ready = statusOf('Ready');
-  // Without any of these fields kstatus reports Current, hence the default of observedGeneration in our schemas.
+  // Without any of these fields, kstatus reports Current. This is why our schemas have a default for
+  // observedGeneration.
   return ready === undefined || ready === 'True' ? 'Current' : 'InProgress';
 }
 
@@ -32,7 +33,7 @@ export function kstatusLife(versions: readonly KubeObject[]): readonly KStatus[]
 
 /** Every version of one object, from its creation on. */
 export interface Life extends Disposable {
-  /** Versions in the order of the watch, including the last one of a deleted object. */
+  /** Versions in the order of the watch, including the last version before the deletion. */
   readonly versions: readonly KubeObject[];
   /** Resolves when the object is deleted. */
   readonly gone: Promise<void>;

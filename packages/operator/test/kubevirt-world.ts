@@ -1,6 +1,6 @@
 import { ApiError, type Cluster, canary, condition, field, type KubeObject } from '@vmwright/testbed';
 
-/* Objects of tests with VirtualMachines and VMDiskImages, and an audit of what exists for them. */
+/* Helpers of tests with VirtualMachines and VMDiskImages, and an audit of their children. */
 
 export const MACHINES = '/apis/pelotech.ot/v1alpha1';
 export const IMAGES = '/apis/crd.pelotech.ot/v1alpha1';
@@ -48,7 +48,7 @@ export function imagePath(namespace: string, name: string): string {
   return `${IMAGES}/namespaces/${namespace}/vmdiskimages/${name}`;
 }
 
-/** Deletes an object; retries while the webhook does not answer or still finds a reference. */
+/** Deletes an object. @returns false if the API server rejects this: the webhook does not answer, or finds a reference */
 export async function deleteObject(cluster: Cluster, path: string): Promise<boolean> {
   try {
     await cluster.api.delete(path);
@@ -60,15 +60,15 @@ export async function deleteObject(cluster: Cluster, path: string): Promise<bool
   }
 }
 
-/** Everything that exists for VirtualMachines and VMDiskImages in the cluster. */
+/** VirtualMachines and VMDiskImages in the cluster, and the differences between them and their children. */
 export interface Audit {
   readonly machines: readonly KubeObject[];
   readonly images: readonly KubeObject[];
-  /** What is missing, doubled, stray or not reported; empty if the cluster has converged. */
+  /** Children that are missing, duplicated or orphaned, and wrong statuses. Empty if the cluster has converged. */
   readonly problems: readonly string[];
 }
 
-/** Compares the objects with what exists for them, independently of the operator. */
+/** Compares VirtualMachines and VMDiskImages with their children, independently of the operator. */
 export async function audit({ api }: Cluster): Promise<Audit> {
   const lists = [
     ...[`${MACHINES}/virtualmachines`, `${IMAGES}/vmdiskimages`, `${KUBEVIRT}/virtualmachines`],
@@ -120,7 +120,7 @@ function countReferences(image: KubeObject, machines: readonly KubeObject[]): nu
   }).length;
 }
 
-/** Returns the UID of the controller owner. */
+/** Returns the UID of the owner that is marked as the controller of a child; undefined if there is none. */
 function ownerUid(child: KubeObject): string | undefined {
   const owners: unknown = field(child, 'metadata', 'ownerReferences');
   const controller = Array.isArray(owners)

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { field, type Part } from '@vmwright/testbed';
 
-/** Returns the JSON lines of a part's log. */
+/** Returns the JSON lines of a process's log. */
 export async function logLines(part: Part): Promise<readonly unknown[]> {
   const lines = (await readFile(part.log, 'utf8')).split('\n');
   return lines.filter((line) => line.startsWith('{')).map((line): unknown => JSON.parse(line));

@@ -19,12 +19,18 @@ import { machinePath } from './with-mirror.ts';
 
 const ROUNDS = budget(20, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261117);
-/** Number of rounds after which faults stop and the table is compared with what the test did. */
+/**
+ * Number of rounds between two checks. At a check, the changes pause until the table agrees with the changes that the test
+ * made.
+ */
 const CHECK_EVERY = 10;
 const NAMESPACE = 'default';
 const NAMES = Array.from({ length: 20 }, (_, i) => `vm-${i}`);
 
-/** States that a VM goes through, in this order. Each is mapped to itself, so that a row tells which change it shows. */
+/**
+ * States that a VM goes through, in this order. Each is mapped to a status of the same name, so that a row shows which
+ * change was written last.
+ */
 const STATES = [
   ...[
     'Running',
@@ -45,15 +51,19 @@ const STATES = [
   ],
   ...['ErrorPvcNotFound', 'DataVolumeError', 'Unknown'],
 ];
-/** Changes of a VM between two checks: at most half of the states, so that the order of two of them is known. */
+/**
+ * Maximum number of changes of a VM between two checks. It is at most half of the number of states, so that the order
+ * of any two recorded states is unambiguous.
+ */
 const MAX_CHANGES = 7;
 
-/** A VM, its row, and the states that it had since the last check. */
+/** A VM, its row, and its progress through `STATES`. */
 interface Machine {
   readonly name: string;
   readonly rowId: string;
-  /** Index of the current state, counted from the VM's creation. */
+  /** Number of changes of state since the VM was created; modulo the number of states, the index of the current state. */
   step: number;
+  /** `step` at the last check. */
   stepAtCheck: number;
   isDeleted: boolean;
 }
@@ -116,8 +126,8 @@ test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} r
       metadata: { name },
       spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } },
     });
-    // A VM may be created and deleted during one fault. The mirror then marks its row as deleted only if the row has a
-    // status that the mirror writes.
+    // The mirror marks the row of a deleted VM only if the row has a status that the mirror writes. A VM may be deleted
+    // before the mirror has seen it, so the row gets such a status here.
     await ssvirt.query(`UPDATE vms SET status = 'STOPPED' WHERE id = $1 AND status = 'INSTANTIATING'`, [
       rowId,
     ]);
@@ -240,11 +250,11 @@ test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} r
     await ssvirt.query('TRUNCATE history');
   }
   expect(count.size).toBe(faults.length);
-  // The test was effective: VMs were changed, deleted and re-created.
+  // Guards against a test without effect: VMs were deleted and re-created.
   expect(all.length).toBeGreaterThan(NAMES.length);
   expect(all.some(({ isDeleted }) => isDeleted)).toBe(true);
 
-  /** Repeats a change that failed because the database was down. */
+  /** Repeats a change until it succeeds, because it fails while the database is down. */
   async function retried(act: () => Promise<unknown>): Promise<void> {
     await expect.poll(() => act().then(() => true), { timeout: 30_000, interval: 100 }).toBe(true);
   }
@@ -263,7 +273,7 @@ test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} r
     });
   }
 
-  /** Returns rows that showed an older state after a newer one, or any state after the deletion of their VM. */
+  /** Returns the rows that went back to an older state, or changed after the deletion of their VM. */
   async function reverted(): Promise<readonly string[]> {
     const history = await ssvirt.query(
       `SELECT id, status, status || ' (' || pid || ' at ' || to_char(at, 'MI:SS.MS') || ')' AS text FROM history ORDER BY nr`,
@@ -284,10 +294,13 @@ test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} r
     });
   }
 
-  /** Returns the number of changes since the last check after which a VM had a state. */
+  /**
+   * Returns the number of changes between the last check and the change to this status; -1 for a status that is not in
+   * `STATES`.
+   */
   function stepOf({ stepAtCheck }: Machine, status: string): number {
     const at = STATES.indexOf(status);
-    if (at === -1) return -1; // not started yet
+    if (at === -1) return -1; // the row has its initial status
     return (at - (stepAtCheck % STATES.length) + STATES.length) % STATES.length;
   }
 }, 1_200_000);

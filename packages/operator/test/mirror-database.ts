@@ -8,11 +8,11 @@ import { PostgresDatabase, type PostgresDatabaseOptions } from '../src/mirror/po
 
 export const NEVER = new AbortController().signal;
 
-/** A database with the schema of SSVirt that one test uses. */
+/** A database with the schema of SSVirt, for one test. */
 export interface MirrorDatabase {
   readonly name: string;
   readonly url: string;
-  /** Superuser of the database, in the role of SSVirt's API server. */
+  /** Connection as superuser, for what SSVirt's API server would do. */
   readonly ssvirt: Ssvirt;
   /** Returns the mirror's access to the database, by default as superuser. */
   access(options?: Partial<PostgresDatabaseOptions>): PostgresDatabase;
@@ -22,7 +22,7 @@ export interface MirrorDatabase {
   openHolder(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;
   /** Opens a plain connection as superuser, for transactions of other programs. */
   connect(): Promise<pg.Client>;
-  /** Creates a role that may log in, and returns the options to use it. */
+  /** Creates a database role with these privileges that may log in, and returns the options to connect as this role. */
   role(...grants: readonly string[]): Promise<Role>;
 }
 

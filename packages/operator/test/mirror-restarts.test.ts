@@ -5,7 +5,7 @@ import { machinePath, type WithMirror, withMirror } from './with-mirror.ts';
 const NAMESPACE = 'default';
 const NAMES = ['stays', 'stops', 'starts', 'goes', 'is-forced', 'comes'];
 
-/** Column by `status.printableStatus`, written down independently of the mapping of the mirror. */
+/** Expected status of a row, by `status.printableStatus` of its VM; independent of the mirror's own mapping. */
 const COLUMN: Readonly<Record<string, string>> = { Running: 'POWERED_ON', Stopped: 'POWERED_OFF' };
 
 test('restarts of virt-controller and of the API server leave no wrong row', async () => {
@@ -23,7 +23,7 @@ test('restarts of virt-controller and of the API server leave no wrong row', asy
     await whileDown();
     await part.start();
   };
-  /** Restarts virt-controller without the wait for the Lease of its killed process. */
+  /** Restarts virt-controller. Deletes the Lease of the killed process, so that the new process need not wait for its expiry. */
   const restartVirtController = (whileDown: () => Promise<void>) =>
     restart(virtController, async () => {
       await whileDown();
@@ -50,12 +50,13 @@ test('restarts of virt-controller and of the API server leave no wrong row', asy
       const forced = ['delete', 'virtualmachine', name('is-forced'), '--force', '--grace-period=0'];
       await cluster.kubectl([...forced, '--wait=false']);
     };
-    // virt-controller finds the changes when it is back. The API server dies in the middle of their effects.
+    // Round a: the changes happen while virt-controller is down. Round b: the API server is killed while
+    // virt-controller processes them.
     if (round === 'a') await restartVirtController(changeAll);
     else {
       await changeAll();
       await restart(controlPlane.apiserver, async () => undefined);
-      // virt-controller may exit when the API server is away, at an unknown time; Kubernetes would restart its Pod.
+      // virt-controller may have exited while the API server was down. The test restarts it, as Kubernetes would its Pod.
       await restartVirtController(async () => undefined);
     }
     const deleted = [name('goes'), name('is-forced')];
@@ -84,7 +85,7 @@ async function statusOf({ cluster }: WithMirror, name: string): Promise<unknown>
   return field(await cluster.api.get(machinePath(NAMESPACE, name)), 'status', 'printableStatus');
 }
 
-/** Recomputes all rows from the cluster, and returns those that differ or whose VM is not in a final state. */
+/** Recomputes all rows from the cluster, and returns the rows that differ or whose VM is not in a final state. */
 async function differences(
   { cluster, ssvirt }: WithMirror,
   rows: ReadonlyMap<string, string>,

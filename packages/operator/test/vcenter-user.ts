@@ -6,8 +6,8 @@ type Managed = 'VirtualMachine' | 'Folder';
 const NAMESPACES = 'xmlns:e="http://schemas.xmlsoap.org/soap/envelope/" xmlns="urn:vim25"';
 
 /**
- * Simulates a person who uses vCenter's own tools, with calls that the operator's client does not have. Does not wait for
- * tasks: in vcsim they end before the call returns, or soon after.
+ * Simulates a person who works in vCenter, with calls that the operator's client lacks. Does not wait for tasks: in
+ * vcsim, they end before the call returns or soon after.
  */
 export class VcenterUser {
   readonly #vcsim: Vcsim;
@@ -41,7 +41,7 @@ export class VcenterUser {
   }
 
   async #call(method: string, type: string, id: string, args = ''): Promise<void> {
-    await this.#logIn(); // each time: tests expire all sessions
+    await this.#logIn(); // logs in for each call, because tests expire all sessions
     await this.#send(`<${method}><_this type="${type}">${id}</_this>${args}</${method}>`);
   }
 

@@ -6,13 +6,19 @@ import { audit, createMachine, IMAGES, imageSpec } from './kubevirt-world.ts';
 const MACHINES_AT_ONCE = budget(60, 300);
 const IMAGES_AT_ONCE = budget(6, 20);
 const LIMIT = budget(3, 10);
-/** Number of machines that run. Each takes a second of both cores to start; the others are prepared and stay stopped. */
+/**
+ * Number of machines that run. Each start uses both cores for a second, so the other machines are prepared and stay
+ * stopped.
+ */
 const RUNNING = 10;
 /** Maximum writes of the operator per VirtualMachine: finalizer, five status writes, disk, Secret, machine, and an event. */
 const WRITES_EACH = 10;
-/** Maximum writes of the operator per image: status, slot, disk, snapshot and events. Changes of its references are status writes. */
+/**
+ * Maximum writes of the operator per image: status, slot, disk, snapshot and events. A change of its references is also
+ * a status write.
+ */
 const WRITES_EACH_IMAGE = 30;
-/** Writes that do not depend on the number of objects: the Lease and the webhook certificates. */
+/** Maximum writes that do not depend on the number of objects: the Lease and the webhook certificates. */
 const OTHER_WRITES = 100;
 
 test(`${MACHINES_AT_ONCE} VirtualMachines on ${IMAGES_AT_ONCE} images converge with at most ${LIMIT} syncs at a time and few writes`, async () => {
@@ -66,7 +72,7 @@ class Syncs {
     const follow = async (path: string, see: (object: KubeObject) => void) => {
       for (;;) for await (const { object } of api.watch(path, new AbortController().signal)) see(object);
     };
-    // The watches fail when the API server stops.
+    // The watches run until the API server stops, and then fail; this error is ignored.
     follow(`${IMAGES}/vmdiskimages`, (image) => this.#seeImage(image)).catch(() => undefined);
     const slots = `/api/v1/namespaces/${SYSTEM}/configmaps?fieldSelector=metadata.name=vmwright-image-syncs`;
     follow(slots, (map) => {

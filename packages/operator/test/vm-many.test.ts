@@ -28,7 +28,7 @@ test(`${VMS_AT_ONCE} VMs created at once all run after the leader is killed, wit
   };
   await Promise.all(Array.from({ length: 16 }, create));
   expect(await env.leads(env.operator)).toBe(true);
-  await env.operator.kill(); // the other replica takes over while machines are created
+  await env.operator.kill(); // the other replica takes over while machines are still being created
   expect(await running(env)).toBeLessThan(VMS_AT_ONCE);
   await expect.poll(() => running(env), { timeout: 120_000, interval: 500 }).toBe(VMS_AT_ONCE);
   const servers = await env.servers();
@@ -36,7 +36,7 @@ test(`${VMS_AT_ONCE} VMs created at once all run after the leader is killed, wit
   expect(servers).toHaveLength(VMS_AT_ONCE);
 
   const calls = await cloudCalls(env);
-  // Requests that were in flight when the leader was killed are repeated by the next one.
+  // Allowance for the requests that were in flight when the leader was killed, which the next leader repeats.
   const repeated = 100;
   expect((calls.get('/check/{name}') ?? 0) + (calls.get('POST /servers') ?? 0)).toBeLessThanOrEqual(
     CALLS_EACH * VMS_AT_ONCE + repeated,
@@ -74,7 +74,7 @@ async function cloudCalls({ cloud }: WithCloud): Promise<ReadonlyMap<string, num
   return calls;
 }
 
-/** Returns the number of writes of VMs, from the API server's metrics. */
+/** Returns the number of write requests for VMs, from the API server's metrics. */
 async function writes({ controlPlane }: WithCloud): Promise<number> {
   const text = await controlPlane.cluster.api.text('/metrics');
   let sum = 0;

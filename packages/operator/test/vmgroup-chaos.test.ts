@@ -7,7 +7,7 @@ import { GROUPS, install, TEMPLATE } from './with-vcenter.ts';
 
 const ROUNDS = budget(20, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261117);
-/** Number of rounds after which all faults are cleared and the state is checked. */
+/** Number of rounds between two checks. At a check, all faults are cleared and the state is checked. */
 const CHECK_EVERY = 10;
 const NAMES = ['one', 'two', 'three', 'four'];
 const TEMPLATES = [TEMPLATE, 'other-template'];
@@ -123,7 +123,7 @@ test(`kills of operators and failures of vCenter neither duplicate nor lose a ma
     expect(await duplicateSessions(), message).toEqual([]);
   }
   for (const { name } of faults) expect(count[name], `rounds in which ${name}`).toBeGreaterThan(0);
-  expect(audit.seen).toBeGreaterThan(ROUNDS / 4); // the auditor has observed machines; how many are cloned depends on the timing
+  expect(audit.seen).toBeGreaterThan(ROUNDS / 4); // the audit saw machines; their number depends on timing
 
   for (const { metadata } of await api.list(GROUPS))
     await ignoring(api.delete(`${GROUPS}/${metadata.name}`), 404);
@@ -180,8 +180,8 @@ test(`kills of operators and failures of vCenter neither duplicate nor lose a ma
       ids.add(ref.value);
       live.set(uuid, ref);
       if (other === undefined || other.value === ref.value) return;
-      // After a lost session the inventory reports new machines before removed ones, so vCenter is asked whether the other
-      // machine still exists.
+      // After a lost session, the inventory reports new machines before it removes others, so the test asks vCenter
+      // whether the other machine still exists.
       const exists = () => duplicates.push(`${uuid}: ${other.value}, ${ref.value}`);
       env.vcenter.read(other, ['name']).then(exists, () => undefined);
     });
@@ -193,7 +193,7 @@ test(`kills of operators and failures of vCenter neither duplicate nor lose a ma
     };
   }
 
-  /** Returns the user agents with more than one session. Each process has its own agent and must have one session. */
+  /** Returns the user agents with more than one session. Each process has its own agent and may have only one session. */
   async function duplicateSessions(): Promise<readonly string[]> {
     const agents = (await control.sessions()).map(({ agent }) => agent);
     return agents.filter((agent, index) => agents.indexOf(agent) < index);

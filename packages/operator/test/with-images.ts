@@ -1,7 +1,7 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { type Installed, installed } from './installed.ts';
 
-/** Settings that make the tests fast. */
+/** Settings for the tests: two sync slots, three retries, and short times. */
 const ENV = {
   MAX_VMDI_SYNC_CONCURRENCY: '2',
   MAX_SYNC_RETRY_BACKOFF_DURATION: '1s',
@@ -20,9 +20,12 @@ const CHILDREN = {
   snapshots: 'snapshot.storage.k8s.io/v1/namespaces/default/volumesnapshots',
 } as const;
 
-/** KubeVirt with CDI's stand-in, and the operator. */
+/** A cluster with KubeVirt, a stand-in for CDI, and the operator. */
 export interface WithImages extends Installed, AsyncDisposable {
-  /** Creates an image in the namespace `default`. @param behaviour of the import, as `http://images.example/<behaviour>/…` selects it */
+  /**
+   * Creates an image in the namespace `default`.
+   * @param behaviour behaviour of the import, which the URL `http://images.example/<behaviour>/…` selects
+   */
   create(name: string, behaviour: string, spec?: object, annotations?: object): Promise<KubeObject>;
   patch(name: string, patch: object): Promise<KubeObject>;
   image(name: string): Promise<KubeObject>;
@@ -32,7 +35,7 @@ export interface WithImages extends Installed, AsyncDisposable {
   gone(name: string): Promise<void>;
   /** Returns the DataVolumes or VolumeSnapshots that an image owns. */
   children(image: KubeObject, kind: keyof typeof CHILDREN): Promise<readonly KubeObject[]>;
-  /** Creates a VirtualMachine that refers to an image. It is paused, so that nothing is created for it. */
+  /** Creates a paused VirtualMachine that refers to an image. The operator creates no children for it. */
   createMachine(name: string, image: string | { name: string; namespace: string }): Promise<void>;
   removeMachine(name: string): Promise<void>;
   /** Returns the reasons of the events about an image. */
@@ -68,7 +71,7 @@ export async function withImages(): Promise<WithImages> {
     },
     createMachine: async (name, image) => void (await api.create(MACHINES, machineManifest(name, image))),
     removeMachine: async (name) => {
-      // The finalizer of a paused machine waits for a person.
+      // Resumes the machine first, because the operator does not remove the finalizer of a paused machine.
       await api.merge(`${MACHINES}/${name}`, { metadata: { annotations: { 'vmwright.dev/paused': null } } });
       await api.delete(`${MACHINES}/${name}`);
       await cluster.waitForGone(`${MACHINES}/${name}`);

@@ -32,7 +32,7 @@ function header(path: string, size: number, mtimeMs: number): Buffer {
     [116, octal(0, 7)],
     [124, octal(size, 11)],
     [136, octal(mtimeMs / 1_000, 11)],
-    [148, ' '.repeat(8)], // the checksum counts as spaces
+    [148, ' '.repeat(8)], // the checksum is computed as if its own field contained spaces
     [156, '0'],
     [257, 'ustar\x0000'],
   ];

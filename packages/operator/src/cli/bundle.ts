@@ -41,7 +41,7 @@ export async function bundle(command: Command): Promise<void> {
   console.log(`${path}: ${files.length} files. Passwords are removed; read it before you send it to others.`);
 }
 
-/** Returns the secrets in the environment, so that they are removed also if a log contains them. */
+/** Returns the secrets in the environment. The redactor removes them from all texts, such as logs that quote them. */
 function secrets(): readonly (string | undefined)[] {
   const names = VARIABLES.flatMap(({ variable, isSecret }) => (isSecret ? [variable] : []));
   return [...names, ...MIRROR_SECRETS].map((name) => process.env[name]);
@@ -95,7 +95,7 @@ async function collect(
   return files;
 }
 
-/** Returns a filter for objects that belong to one of these or to an object that passed the filter before. */
+/** Returns a filter that passes the descendants of these owners, provided that owners are filtered before their children. */
 function relatedTo(owners: readonly KubeObject[]): (object: KubeObject) => boolean {
   const uids = new Set(owners.map(({ metadata }) => metadata.uid));
   return ({ metadata: { uid, ownerReferences = [] } }) => {

@@ -25,7 +25,7 @@ const CHILD_KINDS: readonly Kind[] = [
   ...[KubevirtMachine, KubevirtInstance, DataVolume, PersistentVolumeClaim, VolumeSnapshot],
 ];
 
-/** Kinds whose objects have children in the cluster. The machines of the others are outside. */
+/** Kinds whose objects have children in the cluster. The machines of all other kinds are outside the cluster. */
 const PARENTS: readonly Kind[] = [VirtualMachine, VMDiskImage];
 
 /** Reads an object's children, by their owner references, and the image that a VirtualMachine refers to. */
@@ -44,7 +44,7 @@ export async function readFamily(client: Client, kind: Kind, object: KubeObject)
   return { kind: kind.kind, object, children: [...images, ...childrenOf(object, listed.flat())] };
 }
 
-/** Returns the objects whose controller is the given one, with their own children. */
+/** Returns the candidates that the given object owns, each with its own children. */
 export function childrenOf(
   { metadata: { uid } }: KubeObject,
   candidates: readonly Pick<Family, 'kind' | 'object'>[],

@@ -28,14 +28,16 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   return { access, client, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };
 }
 
-/** Result of a read that may not be possible: objects, or why there are none. */
+/** Result of a list: the objects, or why they could not be listed. */
 export interface Listed<T> {
   readonly items: readonly T[];
   /** `not installed` or `not permitted`; undefined if the objects were listed. */
   readonly problem?: string;
 }
 
-/** Lists all objects of a kind. A kind that is not installed or may not be listed is reported, not thrown. */
+/**
+ * Lists all objects of a kind. A kind that is not installed, or that the user is not permitted to list, is reported, not thrown.
+ */
 export async function listAll<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,

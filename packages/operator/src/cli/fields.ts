@@ -12,7 +12,7 @@ export function at(value: unknown, ...path: readonly string[]): unknown {
   return found;
 }
 
-/** Returns the text at a path; empty if there is none. */
+/** Returns the text or number at a path as text; empty if there is none. */
 export function textAt(value: unknown, ...path: readonly string[]): string {
   const found = at(value, ...path);
   return typeof found === 'string' ? found : typeof found === 'number' ? String(found) : '';

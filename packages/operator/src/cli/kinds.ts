@@ -14,7 +14,7 @@ export interface Target {
 }
 
 /**
- * Parses `vm/web`, with the kind, its plural, a short name or `plural.group`.
+ * Parses a reference such as `vm/web`. The first part is the kind, its plural, a short name or `plural.group`.
  * @throws SettingsError with the known kinds
  */
 export function parseTarget(text: string, kinds: readonly DeclaredKind[] = OWN_KINDS): Target {

@@ -13,7 +13,7 @@ const Pod = foreignKind<KubeObject>({
   scope: 'Namespaced',
 });
 
-/** Port of `--status-address` by default. */
+/** Default port of `--status-address`. */
 const STATUS_PORT = 8080;
 
 /** How to reach the operator's status server. */

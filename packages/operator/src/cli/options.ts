@@ -38,7 +38,7 @@ export function addOperatorOptions(command: Command): Command {
     );
 }
 
-/** Adds all settings of `vmwright run`, under the headings of the table. */
+/** Adds all settings of `vmwright run`, under the headings of `settings/table.ts`. */
 export function addSettings(command: Command): Command {
   const flags = Object.keys(OPTIONS).filter(isFlag);
   for (const group of GROUPS)

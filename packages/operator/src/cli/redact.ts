@@ -17,8 +17,9 @@ const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*:[^\s/@]*@/gi;
 /**
  * Removes passwords from objects and texts.
  *
- * Guarantees: the value of a field whose name says that it is secret (`plain_text_passwd`, `password`, `token`) is in no text that is
- * redacted after the redactor has learnt it; URLs lose user and password.
+ * Guarantees: the text of a field whose name says that it is secret (`plain_text_passwd`, `password`, `token`) is removed from
+ * the object. If it has at least `SHORTEST` characters, it is also removed from texts that are redacted after the redactor has
+ * seen the object. URLs lose user and password.
  */
 export class Redactor {
   readonly #secrets = new Set<string>();
@@ -61,7 +62,7 @@ export class Redactor {
     );
   }
 
-  /** Remembers the texts of a secret value and hides it. Switches such as `lock_passwd` are kept. */
+  /** Remembers and hides a secret value. Keeps booleans and numbers, such as `lock_passwd: true`. */
   #hide(value: unknown): unknown {
     if (typeof value === 'boolean' || typeof value === 'number') return value;
     if (typeof value === 'string') this.#add(value);

@@ -25,7 +25,7 @@ export function stateOf(object: KubeObject): State {
   return ready === 'Unknown' ? 'Unknown' : ready === undefined ? 'Unseen' : 'Progressing';
 }
 
-/** Conditions for which True is the problem. For all others, it is False. */
+/** Conditions whose status True means a problem. For all other conditions, the status False means a problem. */
 const ABNORMAL: ReadonlySet<string> = new Set([
   ...['Reconciling', 'Stalled', 'Paused', 'VmLost', 'ImageDiffers', 'UserNamesChanged', 'RestartRequired'],
   ...['DeletionBlocked', 'Degraded', 'Simulated', 'Failure'],
@@ -35,7 +35,7 @@ function isProblem({ type, status }: AnyCondition): boolean {
   return status === 'Unknown' || (status === 'True') === ABNORMAL.has(type);
 }
 
-/** Returns the conditions that report a problem, without those that repeat the message of an earlier one. */
+/** Returns the conditions that report a problem, without those that repeat reason and message of an earlier one. */
 export function problemsOf(object: KubeObject): readonly AnyCondition[] {
   const problems = conditionsOf(object).filter(isProblem);
   return problems.filter(

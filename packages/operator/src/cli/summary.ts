@@ -31,11 +31,11 @@ export interface Attention {
   readonly message: string;
   /** `namespace/name` of the objects. */
   readonly objects: readonly string[];
-  /** Time since when the first of them has the problem, RFC 3339; empty if it is not known. */
+  /** Time at which the first of the objects got the problem, RFC 3339; empty if it is not known. */
   readonly since: string;
 }
 
-/** What the objects tell about the system. */
+/** State of the system according to its objects. */
 export interface Summary {
   readonly kinds: readonly KindCounts[];
   readonly backends: readonly Backend[];
@@ -62,7 +62,7 @@ function countStates(items: readonly KubeObject[]): Readonly<Record<State, numbe
   return counts;
 }
 
-/** Conditions that report whether a backend answers, and where the status names the backend. */
+/** Conditions that report whether a backend answers, and the name of that backend. */
 const AVAILABILITY = [
   { type: 'CloudAvailable', nameOf: () => 'cloud' },
   {
@@ -85,7 +85,7 @@ function backendsOf(kinds: readonly KindObjects[]): readonly Backend[] {
   return [...backends.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Time after which an object that makes no progress needs attention. */
+/** Time after which an object in the state `Deleting`, `Unseen` or `Progressing` needs attention. */
 const SLOW_MS = 5 * 60_000;
 
 function attentionOf(kinds: readonly KindObjects[], now: number): readonly Attention[] {
@@ -140,7 +140,7 @@ function concernOf(kind: string, object: KubeObject, now: number): Attention | u
   };
 }
 
-/** Returns the states that at least one object has, in the order of `STATES`. */
+/** Returns `Ready` and the states that at least one object has, in the order of `STATES`. */
 export function usedStates(kinds: readonly KindCounts[]): readonly State[] {
   return STATES.filter((state) => state === 'Ready' || kinds.some(({ states }) => states[state] > 0));
 }

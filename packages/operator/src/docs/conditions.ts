@@ -6,7 +6,7 @@ import type { Outcome } from '@vmwright/runtime';
 export interface ConditionDoc {
   readonly type: string;
   readonly status: 'True' | 'False' | 'Unknown' | 'False, Unknown' | 'True, False';
-  /** Reasons that mean the same. Empty: the condition has the reason of `Ready`. */
+  /** Reasons with the same meaning. If empty, the condition has the same reason as `Ready`. */
   readonly reasons: readonly string[];
   readonly meaning: string;
   /** What the user can do. */

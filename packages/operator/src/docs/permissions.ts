@@ -13,7 +13,7 @@ export interface PermissionDoc {
   readonly isOwnNamespace: boolean;
 }
 
-/** Returns the permissions in the shipped roles: first those that every controller needs, then those of each one. */
+/** Returns the permissions in the shipped roles: first those that every controller needs, then those of each controller. */
 export function permissionDocs(): readonly PermissionDoc[] {
   const all = CONTROLLERS.map((controller) => ({ controller, rows: rowsOf(controller) }));
   const shared = all[0]?.rows.filter((row) =>

@@ -1,6 +1,7 @@
 /**
  * Extended resources that are accelerators, in order of precedence: whole devices first, then parts of devices, then shared
- * devices. If a node announces several of them, the first one counts, because the others are often the same devices again.
+ * devices. If a node announces several of them, the first one with allocatable devices counts, because the others are often the
+ * same devices again.
  */
 const RESOURCES: readonly (string | RegExp)[] = [
   'nvidia.com/gpu',
@@ -19,7 +20,7 @@ const RESOURCES: readonly (string | RegExp)[] = [
   'aws.amazon.com/neuroncore',
   'nvidia.com/gpu.shared',
   /^nvidia\.com\/mig-[\w.]+\.shared$/,
-  /** Rule for other vendors: the name after the slash says what it is, as in `metax-tech.com/gpu`. */
+  /** Rule for other vendors: the name after the slash is that of an accelerator, as in `metax-tech.com/gpu`. */
   /^(?!([^/]+\.)?kubernetes\.io\/)[^/]+\/(gpu|vgpu|npu|tpu|xpu|accelerator)$/,
 ];
 
@@ -36,7 +37,9 @@ export function isAccelerator(resource: string): boolean {
   return acceleratorRank(resource) !== undefined;
 }
 
-/** Labels with the model of a node's accelerators, by resource. Node feature discovery and the cloud providers set them. */
+/**
+ * Labels with the model of a node's accelerators, by extended resource. GPU vendors' node labelers and cloud providers set them.
+ */
 const MODEL_LABELS: readonly { readonly resource: RegExp; readonly labels: readonly string[] }[] = [
   {
     resource: /^nvidia\.com\//,
@@ -53,7 +56,7 @@ const MODEL_LABELS: readonly { readonly resource: RegExp; readonly labels: reado
   { resource: /^aws\.amazon\.com\//, labels: ['karpenter.k8s.aws/instance-accelerator-name'] },
 ];
 
-/** Returns the models of a node's accelerators according to its labels; empty if they do not tell. */
+/** Returns the models of a node's accelerators according to its labels; empty if no label names a model. */
 export function modelsOf(resource: string, labels: Readonly<Record<string, string>>): readonly string[] {
   // GPU feature discovery has one label for each MIG profile: nvidia.com/mig-1g.5gb.product.
   const own = labels[`${resource}.product`];

@@ -14,9 +14,11 @@ import { type Rejection, Suitability, type Window, windowOf } from './suitabilit
 /**
  * Allocates nodes and GPUs to requests.
  *
- * Guarantees: the result does not depend on the order of requests, nodes or reservations. A reservation is kept while its node
- * is suitable; it also stays while a pod of its job is bound to the node, or while the facts about the node are unknown. Free GPUs go to the oldest request that can use them.
- * No reservation is made that exceeds the GPUs of a pool. A request without a reservation gets one if a suitable node exists.
+ * Guarantees: the result does not depend on the order of requests, nodes or reservations. A reservation stays while its node is
+ * suitable and the spec is unchanged, and also while a pod of its job is bound to the node, its object is paused, or the facts
+ * about the node are unknown. Free GPUs go to the oldest request that can use them. No reservation is made that exceeds the GPUs
+ * of a pool. A request without a reservation gets one if a suitable node exists, unless its object is paused or the ledger is
+ * full.
  * @param now milliseconds since 1970
  */
 export function allocate(input: AllocationInput, now: number): Allocation {
@@ -32,9 +34,12 @@ class Allocator {
   readonly #reservations = new Map<string, Reservation>();
   readonly #verdicts = new Map<string, Verdict>();
   readonly #space = new LedgerSpace();
-  /** Specs for which no node is suitable. It stays so, because the number of free GPUs only decreases while nodes are chosen. */
+  /**
+   * Specs (`shapeOf`) for which no node is suitable. No node becomes suitable later in this run, because free GPUs only decrease
+   * while nodes are chosen.
+   */
   readonly #hopeless = new Set<string>();
-  /** Requests that have changed while their jobs run. */
+  /** Requests of running jobs whose spec has changed since the reservation was made; see `#extend`. */
   readonly #changed: Held[] = [];
 
   constructor(input: AllocationInput, now: number) {
@@ -81,20 +86,23 @@ class Allocator {
   }
 
   /**
-   * Returns the reservations in the order in which they are judged, in the pools that they draw from. Reservations whose pool has not
-   * changed come first, so that a machine that moves to another host takes no GPU from them; of both groups, those that cannot
-   * move, because they keep their GPUs.
+   * Returns the reservations in the order in which `#keep` judges them, with the pools that `followPools` moved them to. Those
+   * whose node now draws from another pool without room for them come last, so that they take no GPU from the others. Within both
+   * groups, reservations that cannot move come first, because they keep their GPUs.
    */
   #ordered(held: readonly Held[]): readonly Held[] {
     const fixed = held.filter((each) => this.#isFixed(each));
     const movable = held.filter((each) => !this.#isFixed(each));
     const moved = followPools([...fixed, ...movable], this.#occupancy, (each) => this.#newPool(each));
-    for (const { request } of movable) this.#occupancy.remove(request.uid); // counted again as it is kept
+    for (const { request } of movable) this.#occupancy.remove(request.uid); // `#keep` counts the reservations that it keeps again
     const isInPlace = (each: Held) => this.#newPool(each) === undefined;
     return [...moved.filter(isInPlace), ...moved.filter((each) => !isInPlace(each))];
   }
 
-  /** Returns the pool that the node of a reservation draws from, if it is another one than when the reservation was made. */
+  /**
+   * Returns the pool that the node of a reservation draws from, if it differs from the pool of the reservation. Undefined, too,
+   * if the reservation cannot be judged, or if a node is chosen again for a changed spec.
+   */
   #newPool(held: Held): string | undefined {
     const { request, reservation } = held;
     const isChosenAgain = request.mayReserve && isEdited(held);
@@ -124,7 +132,9 @@ class Allocator {
     );
   }
 
-  /** Whether a reservation stays even if its node is not suitable: its job runs, or nothing may be decided about it now. */
+  /**
+   * Whether a reservation stays even if its node is not suitable: its job runs, its object is paused, or it cannot be judged now.
+   */
   #isFixed({ request, reservation }: Held): boolean {
     const held = { request, reservation };
     return this.#isRunning(held) || !request.mayReserve || this.#isUndecided(held);
@@ -154,14 +164,15 @@ class Allocator {
     }
     const isChanged = isEdited(held);
     const isFixed = this.#isFixed(held);
-    if (isChanged && !isFixed) return false; // chosen again for the changed spec
+    if (isChanged && !isFixed) return false; // a node is chosen again for the changed spec
     if (isChanged && request.mayReserve) {
       this.#changed.push(held);
-      this.#decide(request, reservation); // counted as it is, until all reservations that stay are counted
+      this.#decide(request, reservation); // kept unchanged for now, and extended after all reservations that stay are counted
       return true;
     }
     const rejection = this.#rejectionOf(request, candidate, reservation);
-    // The rejection is that of the spec, which may need fewer GPUs than a paused object has reserved.
+    // Only an object that may not reserve, such as a paused one, gets here with a changed spec. Its reservation is not moved to
+    // the pool of the node, because the check is for the new spec, which may need fewer GPUs than are reserved.
     if (rejection === undefined)
       this.#decide(request, isChanged ? reservation : inPoolOf(candidate, reservation));
     else if (isFixed) this.#decide(request, reservation, rejection);
@@ -169,13 +180,16 @@ class Allocator {
     return true;
   }
 
-  /** Adapts the reservation of a running job to its changed spec, if the node has what the spec asks for. */
+  /**
+   * Adapts the reservation of a running job to the changed spec. If the node does not have what the spec asks for, the
+   * reservation stays as it is, and the verdict says why.
+   */
   #extend({ request, reservation }: Held): void {
     const candidate = this.#nodes.get(reservation.node);
     if (candidate === undefined) return;
     const wanted = this.#observed(request.uid, this.#extended(request, reservation));
     if (wanted.ended !== undefined) {
-      this.#decide(request, wanted); // it was shortened to less than the time that has passed
+      this.#decide(request, wanted); // the spec now asks for less time than has passed
       return;
     }
     const rejection = this.#rejectionOf(request, candidate, wanted);
@@ -183,7 +197,7 @@ class Allocator {
     else this.#decide(request, reservation, rejection);
   }
 
-  /** Returns the reservation of a running job for its changed spec. */
+  /** Returns the reservation of a running job as the changed spec asks for it, with the same node and start. */
   #extended({ generation, gpus, hours }: Request, reservation: Reservation): Reservation {
     const { until: _, ...rest } = reservation;
     const { end } = windowOf({ hours }, reservation.from);
@@ -191,9 +205,10 @@ class Allocator {
   }
 
   /**
-   * Makes the reservation that the status shows again, for example after a person has deleted its entry. The job may rely on it, so
-   * it comes before requests that wait, but takes nothing from a reservation that is stored.
-   * @returns whether it was restored: its node is suitable, and its GPUs are free
+   * Restores the reservation that the status shows, for example after a person has deleted its entry. The job may rely on it, so
+   * it precedes requests that wait, but it takes no GPU from a stored reservation.
+   * @returns whether it was restored: no entry exists, the status is plausible, the node is suitable, and GPUs and ledger space
+   *   are free
    */
   #restore(request: Request): boolean {
     const { uid, key } = request;
@@ -207,7 +222,7 @@ class Allocator {
     return true;
   }
 
-  /** Reserves the best suitable node, if there is one. */
+  /** Reserves the best suitable node, unless there is none, the object is paused or the ledger has no space. */
   #choose(request: Request): void {
     const { uid, key, generation, gpus, hours, mayReserve } = request;
     const node = mayReserve ? this.#found(request) : undefined;
@@ -227,7 +242,7 @@ class Allocator {
     });
   }
 
-  /** Makes a reservation in the pool of its node, with what is known about jobs of the request. */
+  /** Makes a reservation in the pool of its node, and records the state of the request's job. */
   #reserve(request: Request, { gpus }: Candidate, reservation: Reservation): void {
     const { uid } = request;
     const { ended, inUse = false, isRepeated = false } = this.#input.reservations.get(uid) ?? {};
@@ -243,9 +258,10 @@ class Allocator {
     });
   }
 
-  /** Returns the best suitable node. Equal requests without one are evaluated once, unless their own pods use GPUs. */
+  /** Returns the best suitable node. If there is none, equal requests are not evaluated again, unless their own pods use GPUs. */
   #found(request: Request): Candidate | undefined {
-    if (this.#occupancy.isInUseBy(request.uid)) return this.#best(request); // its own GPUs are free for it alone
+    // The result does not apply to equal requests: GPUs that its own pods use are free only for this request.
+    if (this.#occupancy.isInUseBy(request.uid)) return this.#best(request);
     const shape = shapeOf(request);
     if (this.#hopeless.has(shape)) return undefined;
     const node = this.#best(request);
@@ -258,14 +274,15 @@ class Allocator {
     const window = windowOf(request, this.#now);
     const isSuitable = (node: Candidate) =>
       suitability.rejection(node, this.#occupancy, window) === undefined;
-    // Pods that run already cannot move, for example after a manual edit of the stored reservation.
+    // Prefers a node on which pods of the job already run, because they cannot move. They may have no reservation, for
+    // example after a person has edited the ledger.
     const own = this.#jobOf(request.uid)?.boundTo.map((name) => this.#nodes.get(name)) ?? [];
     const current = own.find((node) => node !== undefined && isSuitable(node));
     if (current !== undefined) return current;
     return this.#order.best(request, this.#occupancy, isSuitable);
   }
 
-  /** Returns why a reserved node is no longer suitable. A time that was promised is not beyond the horizon. */
+  /** Returns why a reserved node is no longer suitable. The horizon does not apply to a time that is already promised. */
   #rejectionOf(request: Request, candidate: Candidate, { until }: Reservation): Rejection | undefined {
     const window: Window = { start: this.#now, end: Math.max(this.#now, until ?? this.#now) };
     const suitability = new Suitability(request, this.#input.horizonMs);
@@ -288,7 +305,7 @@ class Allocator {
     else this.#occupancy.remove(uid);
   }
 
-  /** Returns the earliest end of a reservation, or start or end of maintenance, that is to come. */
+  /** Returns the earliest future time at which a reservation ends, or maintenance starts or ends. */
   #nextAt(): number | undefined {
     let next = Number.POSITIVE_INFINITY;
     const consider = (time: number) => {
@@ -308,7 +325,7 @@ class Allocator {
   }
 }
 
-/** Returns a reservation in the pool of its node, which is another one after the machine of the node has moved to another host. */
+/** Returns a reservation with the current pool of its node. The pool changes when the node's machine moves to another host. */
 function inPoolOf({ gpus }: Candidate, reservation: Reservation): Reservation {
   return gpus?.pool === reservation.pool ? reservation : { ...reservation, pool: gpus?.pool };
 }

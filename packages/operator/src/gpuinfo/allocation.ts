@@ -11,22 +11,26 @@ export type Reservations = ReadonlyMap<string, Reservation>;
 export interface AllocationInput {
   readonly requests: readonly Request[];
   readonly facts: Facts;
-  /** Reservations before the allocation, also those of objects without a request, which keep them. */
+  /** Reservations before the allocation. Those of GPUInfos that `requests` lacks are kept. */
   readonly reservations: Reservations;
-  /** What the status of each request shows, by UID, to restore reservations that were lost. @default nothing */
+  /**
+   * Reservations that the statuses of the requests show, by UID of the GPUInfo. Lost entries are restored from them.
+   * @default none
+   */
   readonly reported?: ReadonlyMap<string, Reported>;
-  /** Time in milliseconds for which a node without known maintenance is available. */
+  /** Time in milliseconds for which a node without known maintenance counts as available. */
   readonly horizonMs: number;
 }
 
-/** Answer to a request. */
+/** Result of the allocation for a request. */
 export interface Verdict {
   readonly request: Request;
-  /** Undefined if no node is suitable. */
+  /** Undefined if there is none: no node is suitable, `refusedBy` is set, or the object was paused before it had a node. */
   readonly reservation: Reservation | undefined;
   /**
-   * Why the reserved node is no longer suitable although it stays reserved: its job runs, or the object is paused. `NodeGone` if
-   * the node does not exist. `PodsOnOtherNode` if the node is suitable, but pods of the job run on another one or wait for it.
+   * Why the reserved node is no longer suitable. It stays reserved because a pod of the job is bound to it, or because the object
+   * is paused. `NodeGone` if the node does not exist. `PodsOnOtherNode` if the node is suitable, but pods of the job run on, or
+   * wait for, another node.
    */
   readonly degradedBy: Rejection | 'NodeGone' | 'PodsOnOtherNode' | undefined;
   /** Why no reservation was made although a node may be suitable. */
@@ -35,11 +39,11 @@ export interface Verdict {
 
 export interface Allocation {
   readonly reservations: Reservations;
-  /** By UID, for each request. */
+  /** By UID of the GPUInfo, for each request. */
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly occupancy: Occupancy;
   /** By name. */
   readonly nodes: ReadonlyMap<string, Candidate>;
-  /** Earliest time at which the result changes although nothing else does, in milliseconds since 1970. */
+  /** Earliest time at which the result may change without any event, in milliseconds since 1970. */
   readonly nextAt: number | undefined;
 }

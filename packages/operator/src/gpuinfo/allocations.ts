@@ -15,7 +15,7 @@ export interface AllocationsOptions {
   readonly horizonMs: number;
   /** Namespaces that the operator watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** Called with the keys of the GPUInfos whose answer may have changed after reservations were stored. */
+  /** Called after stored reservations have changed, with the keys of the GPUInfos whose status may have to change. */
   readonly onStored: (keys: readonly string[]) => void;
 }
 
@@ -34,19 +34,20 @@ interface Latest extends StoredAllocation {
 /**
  * The current allocation of nodes and GPUs to all requests.
  *
- * Guarantees: an allocation is returned only after its reservations are stored with the resourceVersion of those that it was
- * computed from. So two replicas, or a crash before a status is written, never promise a GPU twice. It is computed once per change of
- * facts, requests or reservations, and shared by the reconciles of all objects. A reservation is dropped, or ended because its job is
- * gone, only if the API server confirms that the object or the job does not exist.
+ * Guarantees: an allocation is returned only after its reservations are stored with the resourceVersion of the reservations that
+ * it was computed from. So two replicas, or a crash before a status is written, never promise a GPU twice. It is computed once
+ * per change of facts, requests or reservations, or when `nextAt` is reached, and shared by the reconciles of all objects. A
+ * reservation is dropped because its object is gone, or ended because its job is gone, only if the API server confirms that the
+ * object or job does not exist.
  */
 export class Allocations {
   readonly #options: AllocationsOptions;
   readonly #ledger = new Ledger();
   readonly #confirmations = new Confirmations();
-  /** Lookups that run for all reconciles that wait for an allocation. */
+  /** Lookups in progress, shared by all reconciles that wait for an allocation. */
   #lookups: Promise<unknown> | undefined;
   #latest: Latest | undefined;
-  /** Entries that the last allocation is based on. */
+  /** Entries as the last allocation left them, to find the entries that have changed since. */
   #entries: Entries | undefined;
 
   constructor(options: AllocationsOptions) {
@@ -74,12 +75,15 @@ export class Allocations {
       await this.#lookUp(store, now);
       return await this.#ledger.decide(store, (operation) => this.#update(operation, store, now));
     } catch (error) {
-      this.#confirmations.reset(); // the next attempt must not be based on what was true before this one
+      this.#confirmations.reset(); // the next attempt asks the API server again
       throw error;
     }
   }
 
-  /** Drops reservations of objects that were deleted before the cache had them, and restores those that a person has deleted. */
+  /**
+   * Drops reservations of objects that were deleted before the cache had them, and restores reservations whose entry a person has
+   * deleted.
+   */
   async sweep(store: ReservationStore, now: () => number): Promise<void> {
     await this.#ledger.refresh(store);
     const { reservations, verdicts } = this.#latest?.allocation ?? {};
@@ -87,7 +91,10 @@ export class Allocations {
     await this.current(store, now);
   }
 
-  /** Looks up what the caches lack before the operation, so that other operations do not wait for it. */
+  /**
+   * Looks up objects and jobs that the caches lack. Runs before the ledger operation, so that other operations do not wait for
+   * the lookups.
+   */
   async #lookUp(store: ReservationStore, now: () => number): Promise<void> {
     const entries = await this.#ledger.read(store);
     this.#lookups ??= this.#confirmations
@@ -116,7 +123,7 @@ export class Allocations {
     store: ReservationStore,
     now: () => number,
   ): Promise<StoredAllocation> {
-    const known = this.#known(now()); // another reconcile may have computed it while this one waited
+    const known = this.#known(now()); // another reconcile may have computed the allocation while this one waited
     if (known !== undefined) return known;
     const { requests, facts: currentFacts, horizonMs, namespaces, onStored } = this.#options;
     const confirmations = this.#confirmations;
@@ -138,18 +145,18 @@ export class Allocations {
     const unwatched = unwatchedIn(allocation.reservations, namespaces, (uid) => confirmations.stateOf(uid));
     this.#latest = { facts, allocation, unwatched, requestsVersion: version, entries: operation.entries };
     this.#entries = operation.entries;
-    const changed = changedEntries(before, operation.entries); // also those that a person has changed
+    const changed = changedEntries(before, operation.entries); // includes entries that a person has changed
     if (changed.size > 0) onStored(affected(allocation, changed));
     return this.#latest;
   }
 }
 
-/** Returns the allocation, which is computed again at this time at the latest. */
+/** Returns the allocation with a `nextAt` of at most `at`, so that it is computed again by then. */
 function dueWithin(allocation: Allocation, at: number): Allocation {
   return { ...allocation, nextAt: Math.min(allocation.nextAt ?? at, at) };
 }
 
-/** Returns the UIDs of the entries that differ. */
+/** Returns the UIDs of the GPUInfos whose entries differ. */
 function changedEntries({ values: before }: Entries, { values: after }: Entries): ReadonlySet<string> {
   const changed = new Set<string>();
   if (before === after) return changed;
@@ -158,7 +165,7 @@ function changedEntries({ values: before }: Entries, { values: after }: Entries)
   return changed;
 }
 
-/** Returns the keys of the objects whose reservation has changed, and of those that wait for one. */
+/** Returns the keys of the objects whose reservation has changed, and of the objects that wait for a reservation. */
 function affected({ verdicts }: Allocation, changed: ReadonlySet<string>): readonly string[] {
   const keys: string[] = [];
   for (const [uid, { request, reservation }] of verdicts)

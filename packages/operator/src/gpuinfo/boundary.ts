@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@vmwright/runtime';
 
-/** Longest timer: longer ones overflow in Node.js. */
+/** Longest single timer; longer times take several timers, because a timer of more than 24.8 days overflows in Node.js. */
 const LONGEST_TIMER_MS = 24 * 60 * 60 * 1_000;
 
 /** The next time at which facts change although nothing is reported, such as the start of maintenance. */
@@ -15,14 +15,14 @@ export class Boundary implements Disposable {
     this.#onReached = onReached;
   }
 
-  /** Returns whether the time has been reached. It is returned once. */
+  /** Returns whether the time has been reached. Returns true only once for each time. */
   cross(): boolean {
     if (this.#next === undefined || this.#next.at > this.#clock.now()) return false;
     this.#clear();
     return true;
   }
 
-  /** Sets the time, instead of an earlier one. @param at milliseconds since 1970; infinity for never */
+  /** Sets the time and replaces the previous one. @param at milliseconds since 1970; infinity for never */
   set(at: number): void {
     if (at === this.#next?.at) return;
     this.#clear();

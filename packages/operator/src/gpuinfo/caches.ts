@@ -17,7 +17,7 @@ export function configureCaches(caches: Caches): void {
   caches.get(Node, { transform: leanNode });
   caches.get(Pod, { transform: leanPod, initialList: 'pages' }); // pods are many and large
   caches.get(Job, { transform: leanJob });
-  // Kubernetes serves these kinds since 1.34.
+  // Kubernetes before 1.34 does not serve these kinds.
   caches.get(ResourceSlice, { transform: leanSlice, optional: true });
   caches.get(ResourceClaim, { transform: leanClaim, optional: true });
   // Karpenter and JobSet are not installed in every cluster.
@@ -61,8 +61,8 @@ export function leanNode({ metadata, spec, status }: Node): Node {
 }
 
 /**
- * Keeps the node and the sum of the requests, as if the pod had one container, so that `podRequests` returns the same as before. A
- * finished pod requests nothing.
+ * Keeps the node and the sum of the requests, as if the pod had one container, so that `podRequests` returns the same for the
+ * cached pod. A finished pod requests nothing.
  */
 export function leanPod(pod: Pod): Pod {
   const { metadata, spec, status } = pod;
@@ -81,12 +81,15 @@ export function leanPod(pod: Pod): Pod {
   };
 }
 
-/** Whether a pod has ended and uses nothing any more. */
+/** Whether a pod has ended, so that it uses no resources any more. */
 export function isFinished({ status }: Pod): boolean {
   return status?.phase === 'Succeeded' || status?.phase === 'Failed';
 }
 
-/** Returns the node and the requests of a pod that is bound to a node; of a pod that waits, the node that it can only run on. */
+/**
+ * Returns the node and the requests of a pod that is bound to a node; for a pending pod of a GPUInfo, only the node that its
+ * affinity names.
+ */
 function leanSpec(spec: PodSpec, hasInfo: boolean): Pick<Pod, 'spec'> {
   if (spec.nodeName === undefined) {
     const node = hasInfo ? pinnedNode(spec) : undefined;
@@ -107,7 +110,7 @@ function leanSpec(spec: PodSpec, hasInfo: boolean): Pick<Pod, 'spec'> {
 }
 
 /**
- * Keeps the conditions that mean that the Job has ended; of a Job that refers to a GPUInfo, also its controller and
+ * Keeps the conditions that mean that the Job has ended. For a Job that refers to a GPUInfo, also keeps its controller and
  * whether it has had pods.
  */
 export function leanJob({ metadata, spec, status }: Job): Job {
@@ -150,7 +153,7 @@ export function leanJobSet({ metadata, spec, status }: JobSet): JobSet {
   };
 }
 
-/** Keeps the devices of GPU drivers on one node, with the attributes that tell the model. */
+/** Keeps the devices of GPU drivers on one node, with the attributes that `deviceGpusOf` reads. */
 export function leanSlice({ metadata, spec }: ResourceSlice): ResourceSlice {
   if (spec?.nodeName === undefined || !isGpuDriver(spec.driver)) return { metadata: leanMetadata(metadata) };
   const { driver, nodeName, pool, devices = [] } = spec;
@@ -193,7 +196,7 @@ export function leanClaim({ metadata, status }: ResourceClaim): ResourceClaim {
   };
 }
 
-/** Keeps the node and the time of expiry. */
+/** Keeps the node and `expireAfter`. */
 export function leanNodeClaim({ metadata, spec, status }: NodeClaim): NodeClaim {
   const [expireAfter, nodeName] = [spec?.expireAfter, status?.nodeName];
   return {

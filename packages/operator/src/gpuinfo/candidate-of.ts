@@ -17,30 +17,30 @@ import { merged, NOTHING_PLANNED, type Planned } from './time-sources/planned.ts
 export interface NodeSources {
   readonly node: Node;
   readonly compute: ComputeFacts;
-  /** Name of the VM that the node had; undefined if it had none. */
+  /** Name of the last known VM of the node; undefined if it had none. */
   readonly machineBefore?: string | undefined;
   readonly devices: DeviceGpus | undefined;
   /** Karpenter's NodeClaims of the node. Two exist for a short time if one is being replaced. */
   readonly nodeClaims: readonly NodeClaim[];
   /** Undefined if no calendar is configured. `unread`: it is configured, and its file has not been valid yet. */
   readonly calendar: Calendar | 'unread' | undefined;
-  /** Whether the maintenance is simulated: that of all sources is ignored. @default false */
+  /** Whether maintenance is simulated, so that all other sources of maintenance are ignored. @default false */
   readonly isSimulated?: boolean;
   readonly requests: NodeRequests;
-  /** Returns the GPUs of the node that pods use, by holder. */
+  /** Returns the GPUs of the node that pods use, by holder (UID of a GPUInfo). */
   readonly usesOf: (gpus: FoundGpus) => readonly GpuUse[];
 }
 
 /** A candidate, its GPU pool, warnings and links to vSphere objects. */
 export interface NodeResult {
   readonly candidate: Candidate;
-  /** Pool of the node's own GPUs, or of its host's. */
+  /** Pool of the node's own GPUs, or of the GPUs of its host. */
   readonly pool: GpuPool | undefined;
   readonly warnings: readonly string[];
   readonly machineId: string | undefined;
   readonly machineName: string | undefined;
   readonly hostId: string | undefined;
-  /** Whether the appearance of another machine can change the result. */
+  /** Whether another VM that appears in vCenter can change the result. */
   readonly isProvisional: boolean;
 }
 
@@ -79,7 +79,7 @@ export function candidateOf(sources: NodeSources, now: number): NodeResult {
   };
 }
 
-/** Returns the CPU and memory that a node uses: of its VM, else what its pods request. */
+/** Returns the CPU and memory that a node uses: the usage of its VM, else the requests of its pods. */
 export function usageOf(
   machine: MachineFacts | undefined,
   { cpuMillicores, memoryBytes }: NodeRequests,
@@ -114,12 +114,12 @@ function plannedFor(
   );
 }
 
-/** Maintenance of a host. All its warnings are about maintenance that is not known. */
+/** Returns the maintenance of a host. Each of its warnings means that maintenance may be unknown. */
 function plannedOn({ maintenance, warnings: unknown }: HostFacts): Planned {
   return { maintenance, unknown, warnings: [] };
 }
 
-/** Returns the blocker of a node that may have maintenance whose start is not known. */
+/** Returns the blocker of a node that may have maintenance with an unknown start; undefined if all maintenance is known. */
 function unknownMaintenance(
   { calendar, isSimulated = false }: NodeSources,
   { unknown: [message] }: Planned,

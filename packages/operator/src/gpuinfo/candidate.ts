@@ -7,7 +7,7 @@ export interface Blocker {
     | 'PoweredOff'
     | 'HostUnavailable'
     | 'HostInMaintenance'
-    /** The facts are too old to decide on. An existing reservation is kept, and no new one is made. */
+    /** The facts are missing or too old for a decision. An existing reservation is kept, and no new one is made. */
     | 'FactsUnknown';
   /** Sentence for the user, the same on every evaluation: `taint dedicated=ml:NoSchedule`. */
   readonly message: string;
@@ -41,21 +41,21 @@ export interface Candidate {
   readonly blocker: Blocker | undefined;
   /** Undefined if neither the node nor its host has a GPU. */
   readonly gpus: NodeGpus | undefined;
-  /** CPU demand in MHz; for a node that is not on vSphere, CPU requests of its pods in millicores. */
+  /** CPU demand of the VM in MHz; for a node that is not on vSphere, CPU requests of its pods in millicores. */
   readonly cpuUsage: number;
-  /** Memory in use in MB; for a node that is not on vSphere, memory requests of its pods. */
+  /** Memory in use of the VM in MB; for a node that is not on vSphere, memory requests of its pods in MB. */
   readonly memoryUsage: number;
-  /** Maintenance that ends the available time, in order of `startsAt`, present and future. */
+  /** Current and future maintenance, in order of `startsAt`. */
   readonly maintenance: readonly Maintenance[];
   /** DRA device class of the GPUs, for a ResourceClaimTemplate; undefined if DRA does not manage them. */
   readonly deviceClass?: string | undefined;
-  /** Extended resource of the GPUs, such as `nvidia.com/gpu`; undefined if the node does not announce them so. */
+  /** Extended resource of the GPUs, such as `nvidia.com/gpu`; undefined if the node announces no extended resource for them. */
   readonly resource?: string | undefined;
 }
 
-/** GPUs that pods use. */
+/** GPUs that pods or VMs use. */
 export interface GpuUse {
-  /** UID of the GPUInfo that the pods refer to; undefined for other pods. */
+  /** UID of the GPUInfo that the pods refer to; undefined for other pods, and for VMs. */
   readonly holder: string | undefined;
   readonly gpus: number;
 }
@@ -79,9 +79,9 @@ export interface JobFacts {
    * - `Waiting`: a Job that has not ended names the GPUInfo in its pod template, and no pod of it has been observed.
    */
   readonly state: 'Active' | 'Ended' | 'Waiting';
-  /** Nodes that pods are bound to and have not ended on, sorted. */
+  /** Nodes to which pods that have not ended are bound, sorted. */
   readonly boundTo: readonly string[];
-  /** Nodes that other pods wait for because of their affinity, sorted. */
+  /** Nodes that pending pods wait for because of their affinity, sorted. */
   readonly pinnedTo: readonly string[];
   /** Whether a controller of pods or Jobs, such as a StatefulSet or a JobSet, may start pods again after all have ended. */
   readonly mayRestart: boolean;
@@ -93,7 +93,7 @@ export interface JobFacts {
 export interface Warning {
   /** A sentence: `the facts of vCenter 'default' are not current`. */
   readonly message: string;
-  /** Names of the nodes that it concerns; undefined if it may concern any node. */
+  /** Names of the nodes that the warning concerns; undefined if it may concern any node. */
   readonly nodes?: readonly string[] | undefined;
 }
 
@@ -106,8 +106,8 @@ export interface Facts {
   readonly pools: ReadonlyMap<string, GpuPool>;
   /** Workload (pods and the Jobs that control them) that uses the reservation of a GPUInfo, by UID of the GPUInfo. */
   readonly jobs: ReadonlyMap<string, JobFacts>;
-  /** Why facts are incomplete, in the order of their messages, without duplicates. */
+  /** Reasons why facts are incomplete, sorted by message, without duplicates. */
   readonly warnings: readonly Warning[];
-  /** Whether GPUs and maintenance are drawn at random (`--gpu-source=simulated`). */
+  /** Whether GPUs and maintenance are simulated with random values (`--gpu-source=simulated`). */
   readonly isSimulated: boolean;
 }

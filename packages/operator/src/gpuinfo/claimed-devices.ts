@@ -61,7 +61,10 @@ export class ClaimedDevices {
     return slices.length === 0 ? undefined : deviceGpusOf(slices);
   }
 
-  /** Returns how many of these GPUs of a node are allocated, by holder. A GPU with several holders belongs to none of them. */
+  /**
+   * Returns how many of the GPUs that `gpusOf` returned for a node are allocated to claims, by holder (UID of a GPUInfo). A GPU
+   * with several holders belongs to none of them.
+   */
   usesOf(node: string, gpus: Pick<DeviceGpus, 'occupiedBy'>): readonly GpuUse[] {
     const holders = new Map<string, string | undefined>();
     for (const claim of this.#claimsOn(node)) {

@@ -5,7 +5,7 @@ import type { ReservationStore } from './ledger.ts';
 import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
 
-/** Time for which an answer of the API server is used, and after which a job that only it knows is looked up again. */
+/** Time for which an answer of the API server is used. Afterwards, an object or job that the caches lack is looked up again. */
 export const RECHECK_MS = 30_000;
 
 /** Maximum number of concurrent lookups. */
@@ -14,11 +14,11 @@ const CONCURRENCY = 8;
 interface Answer<T> {
   readonly at: number;
   readonly value: T;
-  /** What the caches had when the API server was asked: after a change, it is asked again. */
+  /** State of the job in the caches when the API server was asked. If the cached state changes, the API server is asked again. */
   readonly cached?: JobFacts | undefined;
 }
 
-/** State that the confirmations are needed for. */
+/** State that the API server has to confirm. */
 export interface Unconfirmed {
   readonly reservations: Reservations;
   readonly requests: readonly Request[];
@@ -26,13 +26,13 @@ export interface Unconfirmed {
 }
 
 /**
- * What the API server says about objects and jobs that the caches lack. The watches of a new leader may be late, so the caches
- * alone do not prove that an object or a job is gone, or that no pod of a job runs on its node.
+ * Answers of the API server about objects and jobs that the caches lack. The watches of a new leader may be late, so the caches
+ * alone do not prove that an object or a job is gone, or that no pod of a job runs on the reserved node.
  */
 export class Confirmations {
-  /** State of the object of a reservation, by UID. */
+  /** State of the GPUInfo of a reservation, by UID of the GPUInfo. */
   readonly #objects = new Map<string, Answer<ObjectState>>();
-  /** The job of a reservation, by UID. */
+  /** Job that uses the reservation of a GPUInfo, by UID of the GPUInfo. The value is undefined if there is no job. */
   readonly #jobs = new Map<string, Answer<JobFacts | undefined>>();
 
   /** Forgets all answers. */
@@ -42,9 +42,10 @@ export class Confirmations {
   }
 
   /**
-   * Asks about all objects and jobs that are missing and were not asked about recently.
+   * Asks the API server about GPUInfos that the cache lacks, and about jobs whose end or absence in the caches would end or move
+   * a reservation, unless it was asked recently.
    * @param now milliseconds since 1970
-   * @returns whether it asked: requests and facts may have changed since
+   * @returns whether a lookup was sent; requests and facts may have changed during the lookup
    */
   async ask(
     { reservations, requests, facts }: Unconfirmed,
@@ -87,7 +88,9 @@ export class Confirmations {
     return this.#objects.get(uid)?.value;
   }
 
-  /** Returns the jobs that use reservations although the facts do not contain them, or not as active on their node. */
+  /**
+   * Returns the jobs that use reservations according to the API server, but not according to the facts, by UID of the GPUInfo.
+   */
   unobserved({ reservations, facts }: Unconfirmed): ReadonlyMap<string, JobFacts> {
     const found = new Map<string, JobFacts>();
     for (const [uid, { value: job }] of this.#jobs) {
@@ -100,7 +103,10 @@ export class Confirmations {
     return found;
   }
 
-  /** Forgets answers after they were used, except that an object or a job exists, which is asked again after some time. */
+  /**
+   * Forgets the answers about reservations that no longer exist, and the answers that a job has ended or does not exist. Other
+   * answers are kept until they expire.
+   */
   settle(reservations: Reservations): void {
     for (const uid of this.#objects.keys()) if (!reservations.has(uid)) this.#objects.delete(uid);
     for (const [uid, { value: job }] of this.#jobs)
@@ -108,7 +114,9 @@ export class Confirmations {
   }
 }
 
-/** Whether the reservation would end, or could be moved, only because the caches lack pods that use it. */
+/**
+ * Whether the caches, which may be late, show no running pod on the node, so that the reservation would end or could be moved.
+ */
 function isDoubtful(
   { node, inUse = false, isRepeated = false, ended }: Reservation,
   job: JobFacts | undefined,

@@ -21,9 +21,9 @@ import { UnwatchedLog } from './unwatched.ts';
 
 /** Number of concurrent reconciles. They share one allocation; the writes of their statuses overlap. */
 const WORKERS = 8;
-/** Maximum delay of a retry, so that requests are answered soon after an outage of the API server. */
+/** Maximum delay of a retry, so that objects are reconciled soon after an outage of the API server. */
 const MAX_BACKOFF_MS = 60_000;
-/** Interval of the sweep that compares the stored reservations with the objects when no reconcile runs. */
+/** Interval of the sweep that compares the stored reservations with the objects, even if no event causes a reconcile. */
 const SWEEP_MS = 60_000;
 
 export interface GpuInfoControllerOptions {
@@ -34,7 +34,7 @@ export interface GpuInfoControllerOptions {
   readonly facts: FactsSource;
   /** Kinds that the facts come from. Their caches are synced before the first reconcile. */
   readonly reads: readonly Kind[];
-  /** Time for which a node without known maintenance is available. */
+  /** Time for which a node without known maintenance counts as available. */
   readonly horizonMs: number;
 }
 
@@ -43,7 +43,10 @@ export function gpuInfoPermissions(reads: readonly Kind[]): ControllerPermission
   return { for: GPUInfo, reads, permissions: [{ kind: GPUInfo, verbs: ['get'] }] };
 }
 
-/** Permissions of the controller in the operator's namespace. RBAC cannot restrict `create` by name. */
+/**
+ * Permissions of the controller in the operator's namespace. RBAC cannot restrict `create` by name, so it applies to all
+ * ConfigMaps.
+ */
 export const GPUINFO_OWN_PERMISSIONS: readonly Permission[] = [
   { kind: ConfigMap, verbs: ['create'] },
   { kind: ConfigMap, verbs: ['get', 'patch'], names: [RESERVATIONS_NAME] },
@@ -54,8 +57,9 @@ export const GPUINFO_OWN_PERMISSIONS: readonly Permission[] = [
  *
  * Guarantees: no GPU is reserved for two objects, whichever replicas act and wherever they crash: reservations are stored with a
  * resourceVersion precondition before any status mentions them. A reservation stays while its node is suitable. It ends when
- * `desAccTime` has passed, its job has ended or its object is deleted. An object is answered again when the facts, other
- * reservations or its spec change, or when a time that the answer depends on is reached; vCenter and the API server are not polled.
+ * `desAccTime` has passed, its job has ended or its object is deleted. An object is reconciled again when the facts, other
+ * reservations or its spec change, or when a time that its status depends on is reached. vCenter is not polled; of the objects in
+ * the API server, only the ConfigMap with the reservations is.
  */
 export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOptions): void {
   const { namespace, namespaces, facts, reads, horizonMs } = options;
@@ -83,7 +87,7 @@ export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOpti
   const { reconcile } = new GpuInfoReconciler({ allocations, namespace, horizonMs });
   manager.control({
     for: GPUInfo,
-    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged, so that an edited status is restored
     reads,
     sources: [channel.source],
     concurrency: WORKERS,

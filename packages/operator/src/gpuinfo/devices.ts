@@ -13,7 +13,7 @@ export const MODEL_ATTRIBUTES: ReadonlySet<string> = new Set([
 
 /**
  * Whether a DRA driver manages accelerators, by its name: `gpu.nvidia.com`, `gpu.amd.com`, `gaudi.intel.com`. Drivers of other
- * devices, such as `compute-domain.nvidia.com` or `dra.net`, begin otherwise.
+ * devices, such as `compute-domain.nvidia.com` or `dra.net`, have other prefixes.
  */
 export function isGpuDriver(driver: string): boolean {
   return /^(gpu|vgpu|gaudi|tpu|npu|xpu|neuron|accelerator)\./.test(driver);
@@ -26,7 +26,10 @@ export interface DeviceGpus {
   readonly models: readonly string[];
   /** Number of usable GPUs. */
   readonly total: number;
-  /** Returns the ids of the GPUs that an allocated device occupies; none for devices of other drivers or nodes. */
+  /**
+   * Returns the ids of the GPUs that an allocated device occupies; none for monitoring access and for devices of other drivers or
+   * nodes.
+   */
   readonly occupiedBy: (device: AllocatedDevice) => readonly string[];
 }
 
@@ -34,7 +37,7 @@ export interface DeviceGpus {
  * Counts the GPUs in the slices of one node. A driver may publish one GPU several times: whole, as MIG partitions, and for
  * passthrough (attribute `type`). If it publishes whole GPUs, only those count, and a partition occupies its whole GPU
  * (`parentUUID`).
- * @returns undefined if no driver publishes GPUs; the first driver by name if several do
+ * @returns undefined if no driver publishes GPUs; the GPUs of the first driver by name if several drivers publish some
  */
 export function deviceGpusOf(slices: readonly ResourceSlice[]): DeviceGpus | undefined {
   const specs = slices.flatMap(({ spec }) => (spec !== undefined && isGpuDriver(spec.driver) ? [spec] : []));

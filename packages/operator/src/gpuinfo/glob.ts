@@ -8,7 +8,9 @@ export class Glob {
     this.#any = options.anyCharacter;
   }
 
-  /** Finds the parts one after the other. A regular expression with many `.*` can take exponential time. */
+  /**
+   * Finds the parts between the `*` one after the other, because a regular expression with many `.*` can take exponential time.
+   */
   matches(text: string): boolean {
     const [first = '', ...rest] = this.#parts;
     const last = rest.pop();

@@ -17,7 +17,7 @@ export interface FoundGpus extends NodeGpus {
 }
 
 /**
- * Returns the GPUs of a node. A GPU that several sources report counts once, because the first source that has GPUs is the only one:
+ * Returns the GPUs of a node. A GPU that several sources report counts once, because only the first source that has GPUs is used:
  * an extended resource, else devices of a DRA driver, else devices that are attached to the VM, else the GPUs of the ESXi host,
  * which all nodes on the host share.
  */
@@ -41,7 +41,7 @@ export function gpusOf(
   if (machine !== undefined && machine.gpus.length > 0)
     return {
       origin: 'machine',
-      pool: `machine/${machine.id}`, // two Nodes may refer to one machine, such as a node that was renamed
+      pool: `machine/${machine.id}`, // shared by Nodes that refer to one machine, for example after a node was renamed
       total: machine.gpus.length,
       models: modelsIn(machine.gpus),
     };
@@ -56,8 +56,8 @@ export function gpusOf(
 }
 
 /**
- * Returns the extended resource that announces the node's accelerators, with the number of healthy ones. A device plugin whose
- * devices are all unhealthy leaves the capacity: the node has GPUs, none of which can be used.
+ * Returns the extended resource that announces the node's accelerators, with the number of healthy ones. If all devices are
+ * unhealthy, the device plugin still announces the capacity: the node has GPUs, but none of them can be used.
  */
 function announcedBy({ status }: Node): { resource: string; total: number } | undefined {
   const { capacity = {}, allocatable = {} } = status ?? {};
@@ -80,7 +80,10 @@ function modelsIn(gpus: readonly { readonly model: string }[]): readonly string[
   return [...new Set(gpus.map(({ model }) => model).filter((model) => model !== ''))].toSorted();
 }
 
-/** Returns the GPUs of a host that powered-on VMs use, without a holder. */
+/**
+ * Returns how many GPUs of a host are in use by powered-on VMs. vCenter does not tell which GPUInfo they belong to, so `holder` is
+ * undefined.
+ */
 export function hostUses(host: HostFacts | undefined): readonly GpuUse[] {
   const gpus = host?.gpus.filter(({ isInUse }) => isInUse).length ?? 0;
   return gpus === 0 ? [] : [{ holder: undefined, gpus }];

@@ -14,9 +14,9 @@ export function isEdited({ request, reservation }: Held): boolean {
 }
 
 /**
- * Counts all reservations and moves those whose node draws from another pool there, if that pool has room for them beside all
- * others. The others stay in their old pools.
- * @param newPool returns the pool that the node of a reservation draws from, if it is another one than when the reservation was made
+ * Counts all reservations. A reservation whose node now draws from another pool is moved to that pool if the pool has room beside
+ * all other reservations; otherwise it stays in its old pool.
+ * @param newPool returns the pool that the node of a reservation draws from, if it differs from the pool of the reservation
  */
 export function followPools(
   held: readonly Held[],
@@ -26,7 +26,7 @@ export function followPools(
   for (const { request, reservation } of held) occupancy.add(request.uid, reservation);
   let current = held;
   for (let isChanged = true; isChanged; ) {
-    isChanged = false; // a reservation that leaves a pool can make room for another one
+    isChanged = false; // the loop is repeated, because a reservation that left a pool can make room for another one
     current = current.map((each) => {
       const { request, reservation } = each;
       const pool = newPool(each);

@@ -13,7 +13,9 @@ import { Job, JobSet, Pod } from './kinds.ts';
 import { GPUINFO_LABEL } from './labels.ts';
 import { PodUses } from './pod-uses.ts';
 
-/** A job in a namespace that the operator is not allowed to read. */
+/**
+ * Stands for a job in a namespace that the operator is not allowed to read. It counts as active, so the reservation does not end.
+ */
 const UNREADABLE: JobFacts = { state: 'Active', boundTo: [], pinnedTo: [], mayRestart: false };
 
 /**

@@ -13,11 +13,11 @@ export class JobSets {
   readonly #sets = new Map<string, { readonly isEnded: boolean; readonly infos: readonly string[] }>();
   /** UIDs of JobSets that are gone and still have Jobs. */
   readonly #gone = new Set<string>();
-  /** UIDs of JobSets by Job. */
+  /** UID of the JobSet by UID of its Job. */
   readonly #ofJob = new Map<string, string>();
   readonly #jobs = new Multimap<string, string>();
 
-  /** @returns whether the state of the JobSet or its GPUInfos differ */
+  /** @returns whether the state of the JobSet or its GPUInfos have changed */
   onJobSet(jobSet: JobSet, isGone: boolean): boolean {
     const { uid = '' } = jobSet.metadata;
     const before = JSON.stringify(this.#sets.get(uid));
@@ -61,7 +61,7 @@ export class JobSets {
   }
 }
 
-/** Whether a JobSet starts no Jobs again. */
+/** Whether a JobSet has ended, so that it starts no further Jobs. */
 function hasEnded({ metadata, status }: JobSet): boolean {
   return metadata.deletionTimestamp !== undefined || (status?.terminalState ?? '') !== '';
 }

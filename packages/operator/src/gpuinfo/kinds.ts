@@ -103,7 +103,7 @@ export interface Job extends KubeObject {
 
 export const Job = batch.namespaced<Job>('Job');
 
-/** A JobSet of the project of the same name: Jobs that start and end together. */
+/** A JobSet of the project kubernetes-sigs/jobset: Jobs that start and end together. */
 export interface JobSet extends KubeObject {
   readonly spec?: {
     readonly replicatedJobs?: readonly {

@@ -5,7 +5,7 @@ import type { Reservation } from './reservation.ts';
 const MAX_BYTES = 900_000;
 /** Maximum size of the reservations of one namespace, so that one tenant cannot use all space. */
 const MAX_BYTES_PER_NAMESPACE = MAX_BYTES / 4;
-/** Size of a stored reservation without its names: UID, times and flags, also after its end. */
+/** Maximum size of a stored reservation without its names: UID, times, flags and the end. */
 const BASE_BYTES = 420;
 /** Maximum length of the name of a node and of a pool. */
 const MAX_NAME_BYTES = 253;
@@ -16,7 +16,7 @@ export class LedgerSpace {
   readonly #byNamespace = new Map<string, number>();
   #total = 0;
 
-  /** Counts a reservation instead of an earlier one of the same object. */
+  /** Counts a reservation, which replaces an earlier one of the same object. */
   add(uid: string, { key, node, pool = '' }: Reservation): void {
     const { namespace = '' } = refOf(key);
     const bytes = BASE_BYTES + key.length + node.length + pool.length;
@@ -26,7 +26,7 @@ export class LedgerSpace {
     this.#count(namespace, bytes);
   }
 
-  /** Whether there is space for a reservation of any node. @param key `namespace/name` of the object */
+  /** Whether there is space for a reservation of an object, whichever node it is on. @param key `namespace/name` of the object */
   hasRoom(uid: string, key: string): boolean {
     const { namespace = '' } = refOf(key);
     const needed = BASE_BYTES + key.length + 2 * MAX_NAME_BYTES - (this.#sizes.get(uid)?.bytes ?? 0);

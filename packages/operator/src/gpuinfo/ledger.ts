@@ -15,7 +15,10 @@ export interface ReservationStore extends EntryStore {
   findJob(key: string, uid: string): Promise<JobFacts | undefined>;
 }
 
-/** Returns the reservations that are stored in a namespace. @param client client of a reconcile, which is fenced */
+/**
+ * Returns access to the reservations that are stored in a namespace.
+ * @param client client of a reconcile; its writes fail after the replica has lost leadership
+ */
 export function reservationStore(client: Client, namespace: string): ReservationStore {
   const entries = entryStore(client, { namespace, name: RESERVATIONS_NAME }, GPUInfo);
   return { ...entries, findJob: (key, uid) => lookUpJob(client, key, uid) };
@@ -31,7 +34,7 @@ export function reservationsIn({ values }: Entries): Reservations {
   return reservations;
 }
 
-/** Returns the changes of entries that store these reservations; undefined if they are stored already. */
+/** Returns the changes after which the entries are exactly these reservations; undefined if they are already. */
 export function changesTo({ values }: Entries, reservations: Reservations): EntryChanges | undefined {
   const changes: Record<string, string | null> = {};
   for (const uid of values.keys()) if (!reservations.has(uid)) changes[uid] = null;

@@ -2,7 +2,7 @@ import type { Maintenance } from './candidate.ts';
 
 export const HOUR_MS = 3_600_000;
 
-/** Returns the first maintenance that is not over; undefined if none is known. */
+/** Returns the first maintenance that is not over; undefined if there is none. */
 export function nextMaintenance(all: readonly Maintenance[], now: number): Maintenance | undefined {
   return all.find((maintenance) => endOf(maintenance) > now);
 }
@@ -24,7 +24,7 @@ export function endOf({ endsAt = Number.POSITIVE_INFINITY }: Maintenance): numbe
   return endsAt;
 }
 
-/** Returns the earliest of times that are known; undefined if none is. */
+/** Returns the earliest of the known times; undefined if no time is known. */
 export function earliest(...times: readonly (number | undefined)[]): number | undefined {
   const known = times.filter((time) => time !== undefined);
   return known.length === 0 ? undefined : Math.min(...known);

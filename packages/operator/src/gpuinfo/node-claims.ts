@@ -25,7 +25,7 @@ export class NodeClaims {
     for (const each of new Set([before, node])) if (each !== undefined) this.#onChanged(each);
   }
 
-  /** Returns the claims of a node, by name. */
+  /** Returns the claims of a node in order of their names. */
   of(node: string): readonly NodeClaim[] {
     return [...this.#byNode.get(node)].toSorted().flatMap((name) => this.#claims.get(name) ?? []);
   }

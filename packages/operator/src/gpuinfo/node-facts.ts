@@ -40,18 +40,19 @@ interface NodeState {
   result: NodeResult | undefined;
   /** Name of the last VM that the node had. Forgotten when the node is created again, or its provider id or UUID changes. */
   machineName: string | undefined;
-  /** What decisions depend on, as text. Differs if and only if a decision can differ. */
+  /** Fingerprint of the facts that decisions depend on. It changes if and only if a decision can change. */
   text: string;
 }
 
 /**
- * Facts about all nodes, kept current by caches and change notifications. A change recomputes only the node that it concerns, and the
- * nodes on the same ESXi host if it concerns a host.
+ * Facts about all nodes, kept current by caches and change notifications. A change recomputes only the nodes that it concerns:
+ * one node, the nodes on an ESXi host, the nodes without a VM of their UUID when a VM changes, or all nodes if the calendar
+ * changes or a vCenter stops or starts to answer.
  *
  * Guarantees:
  * - `facts` reflects every change that the caches have delivered, at every call.
- * - `version` increases with every change that can affect a decision: also when maintenance begins or ends as time passes, and never
- *   because of the usage of CPU and memory alone.
+ * - `version` increases with every change that can affect a decision: also when maintenance begins or ends as time passes, and
+ *   never because of the usage of CPU and memory alone.
  * - Subscribers are called within 50 ms after such a change, once for all changes of that time.
  *
  * Assumptions: the caches of `FACT_KINDS` have synced before the first decision.
@@ -68,7 +69,7 @@ export class NodeFacts implements Disposable {
   readonly #nodeClaims = new NodeClaims((node) => this.#invalidate(node));
   /** Nodes to recompute before the next read. */
   readonly #dirty = new Set<string>();
-  /** Nodes whose usage is to be read again. */
+  /** Nodes whose usage has to be read again. */
   readonly #usageDirty = new Set<string>();
   readonly #subscribers = new Set<() => void>();
   readonly #subscriptions = new DisposableStack();
@@ -148,7 +149,7 @@ export class NodeFacts implements Disposable {
   #follow<T extends KubeObject>(kind: Kind<T>, apply: (object: T, isGone: boolean) => void): void {
     this.#subscriptions.defer(
       this.#options.caches.get(kind).subscribe((event) => {
-        // Another object of the same name was deleted without a notification.
+        // An earlier object of the same name was deleted without a notification, so its removal is applied first.
         if (event.replaces && event.before !== undefined) apply(event.before, true);
         apply(event.object, event.type === 'removed');
       }),
@@ -187,7 +188,7 @@ export class NodeFacts implements Disposable {
     this.#schedule();
   }
 
-  /** Marks the usage for the next read. Does not notify subscribers. */
+  /** Marks the usage of a node to be read again. Does not notify subscribers. */
   #invalidateUsage(node: string): void {
     this.#usageDirty.add(node);
   }
@@ -361,8 +362,8 @@ export class NodeFacts implements Disposable {
   }
 
   /**
-   * When maintenance has begun or ended since the last call, decisions can differ although nothing was reported.
-   * @returns whether it has
+   * Returns whether maintenance has begun or ended since the last call or, if facts are simulated, midnight has passed. Marks the
+   * nodes to recompute because of it.
    */
   #crossBoundary(): boolean {
     const { clock, simulationSeed } = this.#options;

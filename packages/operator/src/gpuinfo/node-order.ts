@@ -2,7 +2,7 @@ import type { Candidate } from './candidate.ts';
 import type { Occupancy } from './occupancy.ts';
 import type { Request } from './request.ts';
 
-/** Nodes in the orders in which the policies try them. */
+/** Nodes, sorted once by CPU usage and once by memory usage. */
 export class NodeOrder {
   readonly #byCpu: readonly Candidate[];
   #byMemory: readonly Candidate[] | undefined;

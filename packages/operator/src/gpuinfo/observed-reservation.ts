@@ -1,11 +1,11 @@
 import type { JobFacts } from './candidate.ts';
 import type { EndReason, Reservation } from './reservation.ts';
 
-/** Time after which a job that may be started again, and has no pods, has ended. */
+/** Time without pods after which a job counts as ended, although its controller may start it again. */
 export const IDLE_MS = 5 * 60_000;
 
 /**
- * Returns a reservation with what is observed about its job: it is in use, or it has ended.
+ * Returns a reservation with the observed state of its job: in use, idle or ended. It has ended, too, if its time has passed.
  * @param now milliseconds since 1970
  */
 export function observedReservation(
@@ -27,7 +27,7 @@ export function observedReservation(
   return { ...reservation, inUse: true, mayRestart, idleSince };
 }
 
-/** Whether a controller may start the job again. It is remembered, because the pods that show it may be gone. */
+/** Whether a controller may start the job again. The reservation stores this, because the pods that show it may be gone. */
 function mayStartAgain({ mayRestart: before = false }: Reservation, job: JobFacts | undefined): boolean {
   if (job === undefined) return before;
   return job.mayRestart || (before && job.isOver !== true);

@@ -11,7 +11,7 @@ type Reserved = Pick<Reservation, 'gpus' | 'until'>;
 
 interface PoolState {
   readonly total: number;
-  /** GPUs in use by pods, by the UID of the GPUInfo that they refer to. */
+  /** GPUs in use by pods, by the UID of the GPUInfo that the pods refer to; those of other pods and of VMs under `NO_HOLDER`. */
   readonly used: ReadonlyMap<string, number>;
   /** GPUs that are reserved or in use: the larger of both for each holder. */
   occupied: number;
@@ -19,11 +19,14 @@ interface PoolState {
   steps: readonly Step[] | undefined;
 }
 
-/** GPUs of every pool: total, in use by pods, reserved. GPUs that a holder reserved and its pods use count once. */
+/**
+ * GPUs of every pool: total, in use by pods, reserved. GPUs that a holder (UID of a GPUInfo) reserved and its pods use count
+ * once.
+ */
 export class Occupancy {
   readonly #pools = new Map<string, PoolState>();
   readonly #users = new Set<string>();
-  /** Node and pool of each counted reservation, by UID. */
+  /** Node and pool of each counted reservation, by UID of the GPUInfo. */
   readonly #counted = new Map<string, Pick<Reservation, 'node' | 'pool'>>();
   /** Number of reservations of each node. */
   readonly #onNode = new Map<string, number>();
@@ -44,7 +47,7 @@ export class Occupancy {
     this.#reserve(uid, pool, { gpus, until });
   }
 
-  /** Counts the reservation of a holder no longer. */
+  /** Stops counting the reservation of a holder. */
   remove(uid: string): void {
     const before = this.#counted.get(uid);
     if (before === undefined) return;
@@ -83,7 +86,7 @@ export class Occupancy {
     return this.#users.has(uid);
   }
 
-  /** Whether GPUs are missing only because of reservations, not because of pods. */
+  /** Whether enough GPUs would be free if only pods occupied GPUs. If so, reservations cause a shortage; otherwise, pods do. */
   wouldFitWithoutReservations(uid: string, pool: string, gpus: number): boolean {
     const state = this.#pools.get(pool);
     if (state === undefined) return false;
@@ -93,8 +96,8 @@ export class Occupancy {
   }
 
   /**
-   * Returns the times at which reservations of a pool end, in order, and the free GPUs from then on. GPUs in use by pods are
-   * not expected to become free, except those of the reservation that ends.
+   * Returns the times at which reservations of a pool end, in order, each with the number of free GPUs from then on. GPUs in use
+   * by pods are not expected to become free, except those of the reservation that ends.
    */
   steps(pool: string): readonly Step[] {
     const state = this.#pools.get(pool);
@@ -114,7 +117,7 @@ export class Occupancy {
   }
 }
 
-/** Holder of pods that refer to no GPUInfo. It is no UID. */
+/** Holder of pods that refer to no GPUInfo, and of VMs. It differs from every UID. */
 const NO_HOLDER = '';
 
 function stateOf({ total, uses }: GpuPool): PoolState {

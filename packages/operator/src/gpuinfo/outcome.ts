@@ -10,7 +10,7 @@ import type { Rejection } from './suitability.ts';
 
 /** Returns the outcome of a request that has a node. */
 export function reservedOutcome({ node, gpus, until }: Reservation): GPUInfoOutcome {
-  // A node without GPUs is not exclusive: other requests may select it too.
+  // A node without GPUs is not reserved exclusively: other requests may select the same node.
   const what =
     gpus === 0
       ? `Node ${node} is selected`
@@ -73,7 +73,7 @@ interface Problem {
 const notReady: Problem = { reason: 'NodesNotReady', problem: 'no matching node can start a job now' };
 const tooShort: Problem = { reason: 'TooShort', problem: 'no matching node is available long enough' };
 
-/** Reason and sentence for each rejection that comes closest to a suitable node. */
+/** Reason and sentence by the rejection that comes closest to a suitable node. */
 const PROBLEMS: Readonly<Record<Rejection, Problem>> = {
   OtherLabels: { reason: 'NoMatchingNode', problem: 'no node has the labels of spec.nodeSelector' },
   NoGpu: { reason: 'NoGpu', problem: 'no node has a GPU' },

@@ -112,7 +112,9 @@ export interface PlacedReservation {
   readonly name: string;
   /** Number of reserved GPUs; 0 for a node without GPUs. */
   readonly gpus: number;
-  /** Seconds until the reservation ends or maintenance begins; undefined if neither is known. */
+  /**
+   * Seconds from the start of the reservation to its end or to maintenance, whichever is earlier; undefined if neither is known.
+   */
   readonly seconds: number | undefined;
 }
 
@@ -128,7 +130,7 @@ export function placementOf(
   const template = `${name}-gpu`;
   return {
     labels: {
-      // The value of a label is shorter than the name of an object may be.
+      // A label value has at most 63 characters; the name of an object can be longer.
       ...(name.length <= MAX_LABEL_LENGTH && { [GPUINFO_LABEL]: name }),
       ...(limit !== undefined && { [KUEUE_MAX_TIME]: String(limit) }),
     },
@@ -157,7 +159,7 @@ export function affinityTo(node: string) {
   };
 }
 
-/** Returns the only node that the affinity of a pod names; undefined if it names none. */
+/** Returns the first node that the required affinity of a pod selects by name; undefined if there is none. */
 export function pinnedNode({ affinity }: PodSpec): string | undefined {
   const required = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   for (const { matchFields = [] } of required?.nodeSelectorTerms ?? [])

@@ -7,18 +7,18 @@ import { DEGRADED, endedStatus, pendingStatus, reservedStatus } from './status.t
 
 /** State that the plan for a GPUInfo is based on. */
 export interface Observed extends EvaluationInput {
-  /** Answer of the allocation to this object. Its reservation is stored already. */
+  /** Result of the allocation for this object. Its reservation is already stored. */
   readonly verdict: Verdict;
 }
 
 export interface Plan {
   readonly status: GPUInfoStatus;
   readonly events: readonly EventInput[];
-  /** Milliseconds after which the answer may change although nothing else does. */
+  /** Milliseconds after which the status may change without any event. */
   readonly requeueAfterMs: number | undefined;
 }
 
-/** Returns the status of a GPUInfo, and the events about what has changed. @param now milliseconds since 1970 */
+/** Returns the status of a GPUInfo, and the events about its changes. @param now milliseconds since 1970 */
 export function plan(info: GPUInfo, observed: Observed, now: number): Plan {
   const { verdict, allocation } = observed;
   const status = statusOf(info, observed, now);
@@ -41,7 +41,10 @@ function statusOf(info: GPUInfo, observed: Observed, now: number): GPUInfoStatus
   return reservedStatus(info, verdict, reservation, observed, now);
 }
 
-/** Returns the events about an answer that changes or worsens. */
+/**
+ * Returns the events about changes since the previous status: of the reservation, the suitability of its node, or its
+ * availability.
+ */
 function eventsOf(
   info: GPUInfo,
   after: GPUInfoStatus,

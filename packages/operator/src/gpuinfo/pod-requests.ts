@@ -2,7 +2,7 @@ import { parseQuantity } from '@vmwright/runtime';
 import { isAccelerator } from './accelerators.ts';
 import type { Container, PodSpec } from './kinds.ts';
 
-/** What a pod requests of its node. */
+/** Resources that a pod requests from its node. */
 export interface PodRequests {
   readonly cpuMillicores: number;
   readonly memoryBytes: number;
@@ -11,8 +11,8 @@ export interface PodRequests {
 }
 
 /**
- * Returns what the scheduler reserves for a pod: the containers together, or the largest need while the init containers run if that
- * is more. An init container that restarts always (a sidecar) runs beside all that come after it.
+ * Returns the resources that the scheduler reserves for a pod: the sum of its containers, or the largest need while its init
+ * containers run, if that is more. An init container with `restartPolicy: Always` (a sidecar) runs beside all later containers.
  */
 export function podRequests(spec: PodSpec): PodRequests {
   const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
@@ -33,7 +33,7 @@ export function podRequests(spec: PodSpec): PodRequests {
 
 function requestOf(spec: PodSpec, name: string): number {
   const overhead = quantity(spec.overhead?.[name]);
-  // Requests of the pod as a whole replace those of its containers.
+  // Pod-level requests replace those of the containers.
   const ofPod = spec.resources?.requests?.[name];
   if (ofPod !== undefined) return quantity(ofPod) + overhead;
   let sidecars = 0;

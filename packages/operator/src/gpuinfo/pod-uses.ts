@@ -11,17 +11,17 @@ import { podRequests } from './pod-requests.ts';
 
 /** A pod that uses accelerators, or that refers to a GPUInfo. */
 interface User {
-  /** Node that the pod is bound to; undefined if it has ended. */
+  /** Node that the pod is bound to; undefined if the pod is pending or has ended. */
   readonly node: string | undefined;
-  /** Node that a pod which is not bound waits for. */
+  /** Node that a pending pod waits for because of its affinity. */
   readonly pinned: string | undefined;
   readonly accelerators: Readonly<Record<string, number>>;
   readonly isFinished: boolean;
-  /** GPUInfo that the pod says it uses. */
+  /** GPUInfo that the pod refers to by its label and annotation. */
   readonly info: { readonly key: string; readonly uid: string } | undefined;
   /** UID of the batch/v1 Job that controls the pod. */
   readonly job: string | undefined;
-  /** Whether a controller that is no Job may start other pods after this one. */
+  /** Whether a controller other than a Job may start further pods after this one. */
   readonly mayRestart: boolean;
 }
 
@@ -44,11 +44,11 @@ export interface UseListener {
 }
 
 /**
- * What pods use: CPU, memory and accelerators by node, and the jobs of GPUInfos. Keeps no record of a pod that uses no accelerator
- * and refers to no GPUInfo.
+ * Tracks what pods use: CPU, memory and accelerators by node, and the jobs of GPUInfos. Keeps no record of a pod that uses no
+ * accelerator and refers to no GPUInfo.
  *
- * A pod uses a GPUInfo if its label names one in its own namespace and its annotation has the UID of that one. So a pod that was
- * changed by hand cannot pose as the holder of a reservation in another namespace.
+ * A pod uses a GPUInfo if its label names one in its own namespace and its annotation has the UID of that GPUInfo. So a pod that
+ * was changed by hand cannot use a reservation of another namespace.
  */
 export class PodUses {
   readonly #listener: UseListener;
@@ -129,7 +129,7 @@ export class PodUses {
     else if (this.#isInTemplate(key)) this.#listener.jobsChanged();
   }
 
-  /** Whether a Job or JobSet that has not ended refers to a GPUInfo. */
+  /** Whether a Job or JobSet that has not ended refers to a GPUInfo in its pod template. @param key key of the GPUInfo */
   #isInTemplate(key: string): boolean {
     return (
       this.#templates.values().some((each) => each.key === key) ||
@@ -141,7 +141,7 @@ export class PodUses {
     return this.#requests.get(node) ?? NO_REQUESTS;
   }
 
-  /** Returns the accelerators of an extended resource that pods of a node use, by holder. */
+  /** Returns the accelerators of an extended resource that pods of a node use, by holder (UID of a GPUInfo). */
   usesOf(node: string, resource: string): readonly GpuUse[] {
     const uses = new Map<string | undefined, number>();
     for (const key of this.#byNode.get(node)) {
@@ -169,13 +169,14 @@ export class PodUses {
     for (const [job, info] of this.#infoOfJob)
       if (this.#stateOfJob(job) === 'Active' && this.#infos.get(info.key) === info.uid)
         add(info.uid, { state: 'Active', ...this.#restartOf(job) });
-    // After a restart of the operator, the pods that linked the Job with the GPUInfo may be gone.
+    // A Job without a known pod is linked with the GPUInfo by its pod template: it has had no pods yet, or they were gone before the
+    // operator started.
     for (const [job, { key, hasHadPods }] of this.#templates)
       if (!this.#infoOfJob.has(job)) {
         const state = hasHadPods ? 'Active' : 'Waiting';
         add(this.#infos.get(key), { state, ...this.#restartOf(job) });
       }
-    // A JobSet that starts its Jobs again has deleted the earlier ones first.
+    // A JobSet that has not ended counts even without Jobs: before it starts its Jobs again, it deletes the earlier ones.
     for (const key of this.#jobSets.active())
       add(this.#infos.get(key), { state: 'Waiting', mayRestart: true });
     return new Map([...jobs].toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -191,19 +192,22 @@ export class PodUses {
     };
   }
 
-  /** A Job that was never observed counts as active, because the watches of Pods and Jobs are independent. */
+  /**
+   * Returns the state of the Job of a pod, or of the pod itself if no Job controls it. A Job that was never observed counts as
+   * active, because the watch of Jobs may be behind that of Pods.
+   */
   #stateOf({ job, isFinished: isOver }: User): 'Active' | 'Ended' {
     if (job !== undefined) return this.#stateOfJob(job) ?? 'Active';
     return isOver ? 'Ended' : 'Active';
   }
 
-  /** Returns the state of a Job; undefined if it was never observed. A Job of a JobSet ends with the JobSet. */
+  /** Returns the state of a Job; undefined if it was never observed. A Job counts as active while its JobSet is active. */
   #stateOfJob(job: string): 'Active' | 'Ended' | undefined {
     if (this.#jobSets.stateFor(job) === 'Active') return 'Active';
     return this.#goneJobs.has(job) ? 'Ended' : this.#jobs.get(job);
   }
 
-  /** Returns whether the controller of a Job may start it again. */
+  /** Returns whether the controller of a Job may start the Job again. */
   #restartOf(job: string): Pick<JobFacts, 'mayRestart' | 'isOver'> {
     if (this.#jobSets.stateFor(job) === 'Ended') return { mayRestart: false, isOver: true };
     return { mayRestart: this.#controlled.has(job) };
@@ -263,7 +267,7 @@ export class PodUses {
   }
 }
 
-/** Returns the uses with a holder first, then by holder, so that equal uses are in the same order. */
+/** Returns the uses ordered by holder, uses without a holder last, so that the same uses always give the same list. */
 export function usesIn(byHolder: ReadonlyMap<string | undefined, number>): readonly GpuUse[] {
   return [...byHolder]
     .map(([holder, gpus]) => ({ holder, gpus }))
@@ -273,7 +277,7 @@ export function usesIn(byHolder: ReadonlyMap<string | undefined, number>): reado
 /** GPUInfo that the pod template of a Job refers to. */
 interface Template {
   readonly key: string;
-  /** Whether pods of the Job have ended, according to its status. */
+  /** Whether the Job has had pods that ended, according to its status. */
   readonly hasHadPods: boolean;
 }
 
@@ -286,7 +290,7 @@ function templateOf({ metadata, spec, status }: Job): Template | undefined {
 
 const NO_PODS = { boundTo: [], pinnedTo: [], mayRestart: false } as const;
 
-/** States of which the first one that a pod or Job has is that of the whole job. */
+/** States of a job by precedence: the state of the whole job is the first of these that any of its pods or Jobs has. */
 const STATES = ['Active', 'Ended', 'Waiting'] as const;
 
 function combined(known: JobFacts | undefined, more: JobFacts): JobFacts {

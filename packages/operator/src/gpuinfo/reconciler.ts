@@ -4,7 +4,7 @@ import { reservationStore } from './ledger.ts';
 import { plan } from './plan.ts';
 import type { GPUInfo } from './resource.ts';
 
-/** Requeue interval when the object was re-created during its reconcile. */
+/** Requeue interval if the allocation lacks the object, because it was deleted or re-created during its reconcile. */
 const RETRY_MS = 1_000;
 
 export interface GpuInfoReconcilerOptions {
@@ -14,7 +14,7 @@ export interface GpuInfoReconcilerOptions {
   readonly horizonMs: number;
 }
 
-/** Answers one GPUInfo: observe, plan, report. The reservation is stored before the status. */
+/** Reconciles one GPUInfo: observe, plan, report. The reservation is stored before the status. */
 export class GpuInfoReconciler {
   readonly #options: GpuInfoReconcilerOptions;
 

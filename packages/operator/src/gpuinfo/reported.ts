@@ -24,8 +24,9 @@ const SKEW_MS = 5 * 60_000;
 
 /**
  * Returns the reservation that a status shows, to restore it after its entry was deleted; undefined if the operator cannot have
- * reported it for this request. Clients that may write the status could show anything, so the time has to be that of the
- * spec, begin after the object was created and not be over. The caller checks the node and its GPUs.
+ * reported it for this request. A client with write access to the status can forge it. So the length must equal that of the spec,
+ * and the reservation must begin between the creation of the object and now, and must not be over. The caller checks the node and
+ * its GPUs.
  * @param now milliseconds since 1970
  */
 export function restoredFrom(

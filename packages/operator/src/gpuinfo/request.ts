@@ -7,7 +7,7 @@ export interface Request {
   readonly uid: string;
   /** `namespace/name` */
   readonly key: string;
-  /** Creation time, RFC 3339. Older requests are answered first. */
+  /** Creation time, RFC 3339. Older requests get free GPUs first. */
   readonly createdAt: string;
   readonly generation: number;
   /** Hours that the job needs; 0 for any available time. */
@@ -40,7 +40,7 @@ export function requestOf(info: GPUInfo): Request {
   };
 }
 
-/** Returns what the suitability of nodes depends on, as text. */
+/** Returns the fields of a request that the suitability of nodes depends on, as text. */
 export function shapeOf({ hours, gpus, model, nodeSelector }: Request): string {
   return JSON.stringify([hours, gpus, model, nodeSelector]);
 }

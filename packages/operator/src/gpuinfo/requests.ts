@@ -5,7 +5,7 @@ import type { GPUInfo } from './resource.ts';
 
 /** Requests of all GPUInfos, oldest first. Follows the cache of GPUInfos. */
 export class Requests {
-  /** Request by key, and its text to compare it by. */
+  /** Requests by key of the GPUInfo, with their JSON to detect changes. */
   readonly #requests = new Map<string, { readonly request: Request; readonly text: string }>();
   readonly #reported = new Map<string, Reported>();
   #sorted: readonly Request[] | undefined;
@@ -21,7 +21,7 @@ export class Requests {
     return this.#sorted;
   }
 
-  /** What the statuses show, by UID. */
+  /** Reservations that the statuses show, by UID of the GPUInfo. */
   get reported(): ReadonlyMap<string, Reported> {
     return this.#reported;
   }
@@ -44,7 +44,7 @@ export class Requests {
   #updateReported(key: string, info: GPUInfo, isGone: boolean): void {
     const { uid = '' } = info.metadata;
     const before = this.#requests.get(key)?.request.uid;
-    if (before !== undefined && before !== uid) this.#reported.delete(before); // created again under the same name
+    if (before !== undefined && before !== uid) this.#reported.delete(before); // the object was created again under the same name
     const reported = isGone ? undefined : reportedIn(info);
     if (reported === undefined) this.#reported.delete(uid);
     else this.#reported.set(uid, reported);

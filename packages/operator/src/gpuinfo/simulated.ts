@@ -13,13 +13,16 @@ const MODEL = 'simulated';
 /** Source of simulated maintenance. */
 const SOURCE = 'simulation';
 
-/** Start of the simulated maintenance in hours after midnight (UTC): at every time of the day, 300 to 400 hours are left. */
+/**
+ * Earliest and latest start of the simulated maintenance, in hours after the last midnight (UTC). At every time of the day, 300
+ * to 400 hours are left until the start.
+ */
 const [FIRST_HOUR, LAST_HOUR] = [324, 400];
 
 /**
  * Replaces the GPUs and the maintenance of a node by simulated ones: a coin toss decides whether it has one GPU, and its next
- * maintenance begins in 300 to 400 hours. Both depend only on the seed and the name of the node. The maintenance moves with the date,
- * so that it is never over, except while the node is reserved.
+ * maintenance begins in 300 to 400 hours. Both are derived from the seed and the name of the node. The start of the maintenance
+ * moves with the date, so that it is always in the future. It does not move while the node is reserved.
  * @param reportedStart start of maintenance that the status of a GPUInfo with this node reports
  */
 export function simulated(
@@ -45,7 +48,7 @@ export function simulated(
   };
 }
 
-/** Returns the time when the simulated maintenance moves: the next midnight (UTC). */
+/** Returns the time when the start of the simulated maintenance changes: the next midnight (UTC). */
 export function simulationChangesAt(now: number): number {
   return (Math.floor(now / DAY_MS) + 1) * DAY_MS;
 }
@@ -76,7 +79,7 @@ export class ReportedStarts {
     return before === undefined || before.node === node ? [node] : [before.node, node];
   }
 
-  /** Returns the earliest start for a node that is to come. */
+  /** Returns the earliest future start of maintenance that is reported for a node; undefined if there is none. */
   of(node: string, now: number): number | undefined {
     const starts = [...this.#byNode.get(node)].flatMap((key) => this.#reported.get(key)?.startsAt ?? []);
     const next = Math.min(...starts.filter((startsAt) => startsAt > now));

@@ -5,13 +5,13 @@ import type { Occupancy } from './occupancy.ts';
 import type { REJECTIONS } from './rejections.ts';
 import type { Request } from './request.ts';
 
-/** Why a node does not meet a request: the first check that fails, in the order of the table. */
+/** Why a node does not meet a request: the first check that fails, in the order of `REJECTIONS`. */
 export type Rejection = (typeof REJECTIONS)[number]['reason'];
 
 /** Time in which a job needs the node, in milliseconds since 1970. */
 export interface Window {
   readonly start: number;
-  /** `start` if the job needs no certain time. */
+  /** Equal to `start` if the job needs no minimum time. */
   readonly end: number;
 }
 
@@ -36,7 +36,7 @@ export class Suitability {
   readonly #models: ModelPattern | undefined;
   readonly #isBeyondHorizon: boolean;
 
-  /** @param horizonMs time for which a node without known maintenance is available */
+  /** @param horizonMs time for which a node without known maintenance counts as available */
   constructor(request: Request, horizonMs: number) {
     this.#request = request;
     this.#selector = Object.entries(request.nodeSelector);
@@ -54,11 +54,11 @@ export class Suitability {
     );
   }
 
-  /** Returns why a node does not meet the request, independent of its state and of other requests. */
+  /** Returns why a node cannot meet the request, whatever its state and whatever other requests exist. */
   #mismatch({ labels, blocker, gpus }: Candidate, occupancy: Occupancy): Rejection | undefined {
     const { gpus: wanted } = this.#request;
     if (!hasLabels(labels, this.#selector)) return 'OtherLabels';
-    if (blocker?.reason === 'FactsUnknown') return 'FactsUnknown'; // its GPUs may be unknown too
+    if (blocker?.reason === 'FactsUnknown') return 'FactsUnknown'; // checked before the GPUs, which may be unknown too
     if (gpus === undefined) return wanted > 0 ? 'NoGpu' : undefined;
     if (wanted === 0) return 'HasGpu';
     if (this.#models !== undefined && !gpus.models.some((model) => this.#models?.matches(model)))

@@ -8,14 +8,14 @@ import type { Reservation } from './reservation.ts';
 export interface UnwatchedReservation {
   readonly uid: string;
   readonly reservation: Reservation;
-  /** State of the GPUInfo. A reservation whose GPUInfo is gone is released, so it is none of these. */
+  /** State of the GPUInfo. It is never `Gone`, because the reservation of a deleted GPUInfo is released. */
   readonly object: Exclude<ObjectState, 'Gone'>;
 }
 
 /**
  * Returns the active reservations of GPUInfos in namespaces that the operator does not watch any more.
  * @param namespaces watched namespaces; undefined for all
- * @param stateOf returns the state of the object with a UID; undefined if it is not known
+ * @param stateOf returns the state of the GPUInfo with this UID; undefined if it is not known
  */
 export function unwatchedIn(
   reservations: Reservations,

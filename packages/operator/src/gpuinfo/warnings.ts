@@ -1,7 +1,7 @@
 import type { Candidate, Warning } from './candidate.ts';
 import { hasLabels } from './suitability.ts';
 
-/** Returns one warning for each message, in the order of the messages. */
+/** Returns one warning for each message, with the nodes of all its warnings, sorted by message. */
 export function mergedWarnings(warnings: readonly Warning[]): readonly Warning[] {
   const merged = new Map<string, Warning>();
   for (const { message, nodes } of warnings) {
@@ -13,8 +13,8 @@ export function mergedWarnings(warnings: readonly Warning[]): readonly Warning[]
 }
 
 /**
- * Returns the messages of the warnings that concern a request: those about nodes that match its selector, and about the node that is
- * reserved for it.
+ * Returns the messages of the warnings that concern a request: those about nodes that match its selector, about the node that is
+ * reserved for it, and about no particular node.
  * @param nodes candidates by name
  */
 export function warningsFor(

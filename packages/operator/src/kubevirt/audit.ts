@@ -9,7 +9,7 @@ export interface ChildAct {
   readonly reason: string;
 }
 
-/** Logs an act on an object of KubeVirt or CDI. The id of the machine is the UID of that object. */
+/** Logs an act on an object of KubeVirt or CDI. The audit line has the UID of that object as the id of the machine. */
 export function auditChild(
   log: Logger,
   owner: Kind,

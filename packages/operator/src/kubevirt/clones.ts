@@ -19,13 +19,16 @@ function dataSourceKey({ metadata, spec }: DataVolume): string | undefined {
   return kind === DataSource.kind && name !== undefined ? keyOf({ namespace, name }) : undefined;
 }
 
-/** Returns the DataVolumes that are cloned through a DataSource, with its source as their own. */
+/** Returns the DataVolumes that refer to a DataSource, each with `spec.source` set to the source that the DataSource names. */
 export function clonesThrough(source: DataSource, caches: Caches): readonly DataVolume[] {
   const clones = caches.get(DataVolume).byIndex(BY_DATA_SOURCE, keyOf(source.metadata));
   return [...clones].map((volume) => withSourceOf(volume, source));
 }
 
-/** Returns a DataVolume with the source that its DataSource names; unchanged if it refers to none, or to one that does not exist. */
+/**
+ * Returns a DataVolume with the source that its DataSource names; unchanged if it refers to no DataSource, or to one that does
+ * not exist or names no source.
+ */
 export function resolved(volume: DataVolume, caches: Caches): DataVolume {
   const key = dataSourceKey(volume);
   const source = key === undefined ? undefined : caches.get(DataSource).get(key);

@@ -36,7 +36,7 @@ export interface KubevirtMachine extends KubeObject {
     readonly ready?: boolean;
     readonly created?: boolean;
     readonly conditions?: readonly ForeignCondition[];
-    /** Failed starts since an instance last ran, if there are any. */
+    /** Failed starts since an instance last ran; undefined if there are none. */
     readonly startFailure?: { readonly lastFailedVMIUID?: string };
   };
 }
@@ -110,7 +110,7 @@ export interface DataVolumeSource {
 export interface DataVolume extends KubeObject {
   readonly spec?: {
     readonly source?: DataVolumeSource;
-    /** Object that names the source instead: a DataSource, by default of the same namespace. */
+    /** Object that names the source, instead of `source`: a DataSource, by default in the same namespace. */
     readonly sourceRef?: { readonly kind: string; readonly namespace?: string; readonly name: string };
     readonly storage?: {
       readonly storageClassName?: string;
@@ -130,7 +130,7 @@ export interface DataVolume extends KubeObject {
 
 export const DataVolume = cdi.namespaced<DataVolume>('DataVolume');
 
-/** CDI's DataSource: a name for the snapshot or claim that DataVolumes are cloned from. */
+/** CDI's DataSource: a reference to the snapshot or claim that DataVolumes are cloned from. */
 export interface DataSource extends KubeObject {
   readonly spec?: { readonly source?: Pick<DataVolumeSource, 'snapshot' | 'pvc'> };
 }
@@ -140,7 +140,7 @@ export const DataSource = cdi.namespaced<DataSource>('DataSource');
 /** Configuration of CDI that applies to the cluster. */
 export interface CdiConfig extends KubeObject {
   readonly status?: {
-    /** Parts of claims that are reserved for file systems, such as `0.06`. */
+    /** Fractions of claims that are reserved for file systems, such as `0.06`. */
     readonly filesystemOverhead?: {
       readonly global?: string;
       readonly storageClass?: Readonly<Record<string, string>>;

@@ -1,9 +1,8 @@
 import { type Client, ignoreNotFound, type Kind, type KubeObject } from '@vmwright/runtime';
 
 /**
- * Whether the API server has no newer version of an object. A replica that has begun to lead may have a cache that lacks the last
- * writes of the previous leader: it must not act on an object that has changed since, for example on an attempt that it does not
- * know.
+ * Whether an object has the version that the API server has now; false if the object is gone. The cache of a new leader may lack
+ * the last writes of the previous leader, for example the latest attempt, so a reconcile checks this before it acts.
  */
 export async function isNewest<T extends KubeObject>(
   kind: Kind<T>,

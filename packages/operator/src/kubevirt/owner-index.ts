@@ -17,15 +17,16 @@ export function ownedIn<T extends KubeObject>(
 }
 
 /**
- * Returns the key of an object in the index. It has the namespace, because an owner reference from another namespace has no
- * meaning in Kubernetes, and its author may have no rights in the namespace of the owner.
+ * Returns the key of a child in the index. It contains the namespace of the child, so that `ownedIn` finds no child in another
+ * namespace than that of the owner: Kubernetes does not allow such an owner, and the author of the owner reference may have no
+ * rights in the namespace of the owner.
  */
 export function ownerKeys(child: KubeObject): readonly string[] {
   const uid = controllerOf(child)?.uid;
   return uid === undefined ? [] : [ownerKey(child.metadata.namespace, uid)];
 }
 
-/** Returns the key of the objects in a namespace that the object with this UID owns. */
+/** Returns the index key of the objects in a namespace whose owner has this UID. */
 export function ownerKey(namespace: string | undefined, uid: string): string {
   return `${namespace ?? ''}/${uid}`;
 }

@@ -6,7 +6,7 @@ import {
   type OwnerReference,
 } from '@vmwright/runtime';
 
-/** Returns the owner reference to an object, as the controller of its children. */
+/** Returns the owner reference for children whose controller is this object. */
 export function ownerReference(kind: Kind, { metadata: { name, uid = '' } }: KubeObject): OwnerReference {
   return {
     ...{ apiVersion: `${kind.group}/${kind.version}`, kind: kind.kind, name, uid },
@@ -19,14 +19,14 @@ export function controllerOf({ metadata }: KubeObject): OwnerReference | undefin
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** Whether an object is the controller of another one. The operator changes and deletes no other objects. */
+/** Whether an object is the controller of `child`. The operator neither changes nor deletes a child with another controller. */
 export function isOwnedBy(child: KubeObject, { metadata: { uid } }: KubeObject): boolean {
   return uid !== undefined && controllerOf(child)?.uid === uid;
 }
 
 /**
- * Removes the owner reference from a child, so that the garbage collector does not delete it with its owner.
- * @param more further changes of its metadata
+ * Removes the owner references to `owner` from a child, so that the garbage collector does not delete the child with it.
+ * @param more further changes of the metadata of the child
  * @returns whether the child exists
  */
 export async function disown(

@@ -8,7 +8,7 @@ import {
   refOf,
 } from '@vmwright/runtime';
 
-/** Annotation with the version that was read last. */
+/** Annotation with the resourceVersion that was read last. A change of it creates a new version of the ConfigMap. */
 const FENCE = 'vmwright.dev/read-version';
 
 /** Entries of a ledger in one version of its ConfigMap. */
@@ -25,14 +25,14 @@ export interface Entries {
  */
 export type ObjectState = 'Exists' | 'Gone' | 'Unreadable';
 
-/** Changes of entries: null removes an entry. */
+/** Changes of entries, by UID of the object: null removes an entry. */
 export type EntryChanges = Readonly<Record<string, string | null>>;
 
 /** Access to the ConfigMap of a ledger. */
 export interface EntryStore {
   /**
-   * Reads the entries and stores a new version of the ConfigMap, so that an earlier write that is still in transit conflicts: it
-   * could otherwise remove an entry that its object uses again.
+   * Reads the entries. If there are any, stores a new version of the ConfigMap, so that an earlier write that is still in transit
+   * conflicts. Otherwise that write could remove an entry that is in use again.
    */
   read(): Promise<Entries>;
   /**
@@ -47,8 +47,8 @@ export interface EntryStore {
 }
 
 /**
- * Returns the entries in a ConfigMap.
- * @param client client of a reconcile, which is fenced
+ * Returns access to the entries in a ConfigMap.
+ * @param client client of a reconcile; its writes fail after the replica has lost leadership
  * @param kind kind of the objects that the entries belong to
  */
 export function entryStore<T extends KubeObject>(
@@ -75,7 +75,7 @@ export function entryStore<T extends KubeObject>(
     version: async () => (await ignoreNotFound(client.get(ConfigMap, ref)))?.metadata.resourceVersion,
     stateOf: async (key, uid) => {
       const object = refOf(key);
-      if (object.namespace === undefined) return 'Gone'; // not written by the operator
+      if (object.namespace === undefined) return 'Gone'; // the operator writes no entry without a namespace
       try {
         const found = await ignoreNotFound(client.get(kind, object));
         return found?.metadata.uid === uid ? 'Exists' : 'Gone';

@@ -9,15 +9,16 @@ const CONFLICTS = [ConflictError, AlreadyExistsError, NotFoundError];
 export interface LedgerOperation {
   /** Entries as read, or as written last by this operation. */
   readonly entries: Entries;
-  /** Changes entries. @throws a conflict if they are not the newest; the operation is then repeated */
+  /** Changes entries. @throws a conflict if `entries` are not the newest; the operation is then repeated */
   write(changes: EntryChanges): Promise<Entries>;
 }
 
 /**
- * Decisions about objects, stored in a ConfigMap before they are acted upon.
+ * Decisions about objects, stored in a ConfigMap before the operator acts on them.
  *
- * Guarantees: every write carries the resourceVersion of the entries that it was decided on, so no decision is based on entries
- * that another replica has changed. Operations of this replica run one after the other: concurrent ones would only conflict.
+ * Guarantees: every write carries the resourceVersion of the entries that it is based on, so no stored decision is based on
+ * entries that another replica has changed since. Operations of this replica run one after the other: concurrent ones would only
+ * conflict.
  *
  * The last known version is kept in memory, so that most operations are a single write or none. If another replica has written
  * since, the write conflicts, and the operation reads the ConfigMap and decides again.
@@ -36,7 +37,7 @@ export class Ledger {
     return this.#known;
   }
 
-  /** Forgets the known version if the ConfigMap has another one, for example because a person has deleted an entry. */
+  /** Forgets the known version if the ConfigMap has changed since, for example because a person has deleted an entry. */
   refresh(store: Pick<EntryStore, 'version'>): Promise<void> {
     return this.#exclusively(async () => {
       const known = this.#known;
@@ -44,7 +45,7 @@ export class Ledger {
     });
   }
 
-  /** Returns the entries, which are read if they are not known. */
+  /** Returns the known entries; reads them if they are not known. */
   async read(store: EntryStore): Promise<Entries> {
     return this.#known ?? (await this.#exclusively(async () => this.#known ?? (await this.#read(store))));
   }
@@ -92,7 +93,10 @@ export class Ledger {
   }
 }
 
-/** Returns the UIDs of entries whose object does not exist any more, according to the API server. @param missing key by UID */
+/**
+ * Returns the UIDs of entries whose object does not exist any more, according to the API server.
+ * @param missing keys of the objects by UID
+ */
 export async function findAbandoned(
   missing: ReadonlyMap<string, string>,
   store: Pick<EntryStore, 'stateOf'>,

@@ -6,10 +6,10 @@ export type WriteResult =
   | { readonly type: 'rejected'; readonly error: DatabaseError };
 
 /**
- * Writes a batch. If the database rejects it because of one of its rows, the halves are written separately, until each
- * rejected row is found and all others are written.
+ * Writes a batch. If the database rejects it because of one of its rows, the halves are written separately, until each rejected
+ * row is found and all others are written.
  * @returns the results in the order of the writes
- * @throws DatabaseError that concerns the session or the fence; some of the rows may have been written
+ * @throws DatabaseError with the scope `session` or `fence`; some of the rows may have been written
  */
 export async function writeBatch(
   session: Pick<Session, 'write'>,

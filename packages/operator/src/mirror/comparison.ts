@@ -16,7 +16,7 @@ export interface ComparisonOptions {
   readonly keys: () => Iterable<string>;
   /** Whether this replica is responsible for a VM. */
   readonly owns: (key: string) => boolean;
-  /** Called for each VM whose row needs no write now. */
+  /** Called for each VM that needs no write, whether or not it has a row. */
   readonly onSettled: (key: string, plan: Plan) => void;
 }
 
@@ -24,12 +24,12 @@ export interface ComparisonOptions {
 const SLICE = 2_000;
 
 /**
- * Reads the whole table and compares it with the whole cluster. Unless nothing differs, the cluster is listed after the
- * table was read, and the table is read again after that (see `CacheAge` for the exception):
- * - The VM of a row may be missing from a late cache, and a late cache may have an older state than the row. So a row has
- *   no VM only if the cluster was listed after the row was read.
- * - The row of a new VM may have been inserted after the first read. So the newest row of a VM is known only if the table
- *   was read after the VM was listed.
+ * Reads the whole table and compares it with the whole cluster. If anything differs, the cluster is listed after the table was
+ * read, and then the table is read again (see `CacheAge` for exceptions):
+ * - The VM of a row may be missing from a late cache, and a late cache may have an older state than the row. So a row has no VM
+ *   only if the cluster was listed after the row was read.
+ * - The row of a new VM may have been inserted after the first read. So the newest row of a VM is known only if the table was
+ *   read after the VM was listed.
  * @returns the keys of the VMs whose row has another status, and of the rows whose VM does not exist
  */
 export async function compare(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
@@ -46,10 +46,10 @@ export async function compare(options: ComparisonOptions, signal: AbortSignal): 
     await refresh();
     await read();
   }
-  return [...vms, ...orphans]; // planned again when they are written
+  return [...vms, ...orphans]; // each key is planned again before it is written
 }
 
-/** @param known rows that were read before the cluster was listed */
+/** @param known ids of the rows that were read before the cluster was listed */
 async function differingKeys(
   options: ComparisonOptions,
   known: ReadonlySet<string>,

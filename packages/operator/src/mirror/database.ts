@@ -16,26 +16,27 @@ export interface StatusWrite {
   readonly status: string;
 }
 
-/** Result of a batch, by the position of the writes in it. */
+/** Result of a batch. Each number is the position of a write in the batch. */
 export interface BatchResult {
-  /** Rows that had another status. */
+  /** Rows whose status was changed. */
   readonly written: readonly number[];
   /** Rows that were not written: they do not exist, are soft-deleted, or are locked by another transaction. */
   readonly skipped: readonly number[];
 }
 
 /**
- * A session with the database. All calls reject with a `DatabaseError`; after one whose `scope` is `session`, the session
- * cannot be used any more.
+ * A session with the database. A call that fails rejects with a `DatabaseError`; after an error whose `scope` is `session`, the
+ * session cannot be used any more.
  *
- * Fence: `acquire` claims shards for this session, and a batch is written only while the session holds its shards. A
- * session of another replica that acquires the same shard takes it away, in a way that orders every batch of the previous
- * holder before the acquisition. A deposed leader therefore cannot write after its successor has read the table.
+ * Fence: `acquire` claims shards for this session, and a batch is written only while the session holds the shards of the batch.
+ * When a session of another replica acquires the same shard, every batch of the previous holder ends before the acquisition. A
+ * deposed leader therefore cannot write after its successor has read the table.
  */
 export interface Session extends AsyncDisposable {
   /**
    * Claims shards. Resolves when no other session can write for them any more.
-   * @param takeOver whether to take shards from another session that does not release them; otherwise waits
+   * @param takeOver whether to take shards from another session that does not release them; if false, waits for the release for a
+   *   limited time. The fence `table` always takes them
    */
   acquire(shards: readonly number[], takeOver: boolean, signal: AbortSignal): Promise<void>;
   /** Releases shards that this session holds. */
@@ -51,8 +52,8 @@ export interface Session extends AsyncDisposable {
 }
 
 /**
- * Scope of a failure: the `session` (the database is unreachable, read-only, or lacks the table), the `fence` (another
- * replica has taken over), or the `rows` of a batch (a constraint rejects one of them).
+ * Scope of a failure: the `session` (the database is unreachable, read-only, or lacks the table), the `fence` (another replica
+ * has taken over), or the `rows` of a batch (for example, a constraint rejects one of them).
  */
 export type FailureScope = 'session' | 'fence' | 'rows';
 

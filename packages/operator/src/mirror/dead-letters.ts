@@ -14,10 +14,10 @@ export interface DeadLetter {
 
 /** Number of failures after which a row is a dead letter. */
 const MAX_FAILURES = 5;
-/** Maximum number of failing rows to remember. Further ones are retried as well, but not listed. */
+/** Maximum number of failing rows to remember. Further failing rows are retried but not listed. */
 const MAX_ENTRIES = 10_000;
 
-/** Rows that failed, with the number of their failures in a row. The rows that failed often are the dead letters. */
+/** Rows whose last write failed, with the number of consecutive failures. A row with `MAX_FAILURES` failures is a dead letter. */
 export class DeadLetters {
   readonly #world: Pick<World, 'now'>;
   readonly #failing = new Map<string, DeadLetter>();

@@ -1,6 +1,6 @@
 import type { Clock } from '@vmwright/runtime';
 
-/** Events that may be recorded at once, and per second afterwards, over all VMs. */
+/** Limits for all VMs together: events in a burst, and events per second afterwards. */
 const BURST = 100;
 const PER_SECOND = 5;
 /** Minimum time between two events of one reason about one VM. */
@@ -8,7 +8,10 @@ const PER_VM_MS = 60_000;
 /** Maximum number of VMs to remember. */
 const MAX_VMS = 10_000;
 
-/** Limits events over all VMs, so that ten thousand changes do not become ten thousand writes to the API server. */
+/**
+ * Limits the events of all VMs together, and some events per VM, so that ten thousand changes do not cause ten thousand writes to
+ * the API server.
+ */
 export class EventLimiter {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #recordedAt = new Map<string, number>();
@@ -20,7 +23,7 @@ export class EventLimiter {
     this.#refilledAt = clock.monotonic();
   }
 
-  /** Returns whether an event may be recorded. @param series VM and reason, if the event is limited per VM too */
+  /** Returns whether an event may be recorded. @param series key of the VM, if the event is also limited per VM */
   tryAcquire(series?: string): boolean {
     const now = this.#clock.monotonic();
     this.#tokens = Math.min(BURST, this.#tokens + ((now - this.#refilledAt) / 1_000) * PER_SECOND);
@@ -28,7 +31,7 @@ export class EventLimiter {
     if (this.#tokens < 1) return false;
     if (series !== undefined) {
       if (now - (this.#recordedAt.get(series) ?? Number.NEGATIVE_INFINITY) < PER_VM_MS) return false;
-      this.#recordedAt.delete(series); // keeps the map in order of time
+      this.#recordedAt.delete(series); // inserted again, so that the map is in order of time
       this.#recordedAt.set(series, now);
       for (const [oldest] of this.#recordedAt) {
         if (this.#recordedAt.size <= MAX_VMS) break;

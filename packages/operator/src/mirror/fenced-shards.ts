@@ -5,8 +5,8 @@ import type { Session } from './database.ts';
 const ONLY_SHARD = 0;
 
 /**
- * The shards that a term writes, from their fences in the database to the comparison of their rows. Without sharding there
- * is one shard, which the leader owns.
+ * The shards that a term writes. A shard is first acquired (fenced in the database), then its rows are compared, then it may be
+ * written. Without sharding, there is one shard, which the leader owns.
  */
 export class FencedShards {
   readonly #ownership: ShardOwnership | undefined;
@@ -14,7 +14,7 @@ export class FencedShards {
   readonly #takesOver: boolean;
   /** Shards whose fence the session holds. */
   #acquired: ReadonlySet<number> = new Set();
-  /** Acquired shards whose rows were compared. Others are not written: the cache may be older than their rows. */
+  /** Acquired shards whose rows were compared. Other shards are not written, because the cache may be older than their rows. */
   #compared: ReadonlySet<number> = new Set();
 
   constructor(ownership: ShardOwnership | undefined, takesOver: boolean) {
@@ -23,8 +23,8 @@ export class FencedShards {
   }
 
   /**
-   * Returns whether this replica is responsible for a VM. VMs of a shard that is gained but not acquired yet are left out:
-   * the comparison that follows the acquisition includes them.
+   * Returns whether this replica is responsible for a VM. It is not responsible for VMs of a shard that it has gained but not
+   * acquired yet: the comparison that follows the acquisition includes them.
    */
   owns(key: string): boolean {
     const ownership = this.#ownership;
@@ -54,7 +54,7 @@ export class FencedShards {
     this.#acquired = shards;
   }
 
-  /** Stores that the rows of all acquired shards were compared. */
+  /** Records that the rows of all acquired shards were compared. */
   compared(): void {
     this.#compared = this.#acquired;
   }
@@ -78,7 +78,7 @@ export class FencedShards {
     try {
       await compare();
     } catch (error) {
-      this.#acquired = this.#acquired.difference(gained); // compared again at the next attempt
+      this.#acquired = this.#acquired.difference(gained); // acquired and compared again at the next attempt
       throw error;
     }
   }

@@ -4,7 +4,9 @@ import { type Clock, type WorkQueue, wait } from '@vmwright/runtime';
 const COLLECT_MS = 3;
 const MAX_BATCH_ROWS = 2_500;
 
-/** Batches of keys from a queue. Several workers take turns, so that one batch has all keys that are ready. */
+/**
+ * Batches of keys from a queue. Only one of several workers collects at a time, so that one batch has all keys that are ready.
+ */
 export class KeyBatches {
   readonly #clock: Pick<Clock, 'after'>;
   readonly #queue: WorkQueue;
@@ -15,7 +17,10 @@ export class KeyBatches {
     this.#queue = queue;
   }
 
-  /** Waits for a key and collects those that become ready within a few milliseconds. @returns none when the queue is closed */
+  /**
+   * Waits for a key and collects the keys that become ready within a few milliseconds. @returns an empty list when the queue is
+   * closed
+   */
   next(): Promise<readonly string[]> {
     const collected = this.#collecting.then(() => this.#collect());
     this.#collecting = collected;

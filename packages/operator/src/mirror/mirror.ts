@@ -22,7 +22,7 @@ export interface MirrorOptions extends PlanOptions {
   readonly backoff: BackoffOptions;
   /** Interval between two comparisons of the whole table with the whole cluster, ± 10 %. */
   readonly resyncMs: number;
-  /** Whether another replica may have led before, so that its session is taken over. False for a single replica. */
+  /** Whether to take shards from the session of another replica, such as an earlier leader. False if only one replica runs. */
   readonly takesOver: boolean;
   readonly statusEvents: boolean;
   /** Watched namespaces. @default all */

@@ -2,19 +2,19 @@ import { isTransient, type StatusMapping, stateOf, type VmState } from './mappin
 import type { Row, RowIndex } from './rows.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
-/** The VM that a row was last written for. */
+/** The row that was last written for a VM, or that already had its status, and the UID of the VM. */
 export interface Binding {
   readonly uid: string;
   readonly rowId: string;
 }
 
-/** What is known about a VM when its row is planned. */
+/** State that the plan for the row of a VM is based on. */
 export interface Observed {
   /** The VM; undefined if it does not exist. */
   readonly vm: VirtualMachine | undefined;
   readonly binding: Binding | undefined;
   readonly rows: Pick<RowIndex, 'match' | 'get'>;
-  /** How long the VM has been in a state that may be transient, in milliseconds. */
+  /** Time for which the VM has been in a state that may be transient, in milliseconds. */
   readonly transientForMs: number;
   /** Time for which the VM has waited for a row of its own, in milliseconds; see `Plan.isWaiting`. */
   readonly waitedMs: number;
@@ -25,8 +25,8 @@ export interface PlanOptions {
   /** Time after which a state that may be transient is written. */
   readonly settlingMs: number;
   /**
-   * Time that a re-created VM waits for a row of its own before it takes over the row of its predecessor, because the row
-   * may be inserted after the VM.
+   * Time that a re-created VM waits for a row of its own before it takes over the row of its predecessor. SSVirt may insert the
+   * row after the VM.
    */
   readonly claimMs: number;
 }
@@ -42,13 +42,15 @@ export interface PlannedWrite {
 
 export interface Plan {
   readonly writes: readonly PlannedWrite[];
-  /** The row that describes the VM; undefined if none is known, so that the table has to be searched. */
+  /**
+   * The row that describes the VM; undefined if the VM does not exist, or if the table has to be searched for a row of its own.
+   */
   readonly row: Row | undefined;
   /** Time after which the VM must be planned again. */
   readonly againAfterMs?: number;
   /**
-   * Whether a re-created VM waits for a row of its own, or a new row for its VM. The wait ends by the monotonic clock,
-   * because the clocks of this replica, the API server and SSVirt can differ.
+   * Whether a re-created VM waits for a row of its own, a VM waits before it switches to a newer row, or a new row waits for its
+   * VM. The wait is measured on the monotonic clock, because the clocks of this replica, the API server and SSVirt can differ.
    */
   readonly isWaiting?: boolean;
   /** Whether the VM takes over the row of its predecessor; a row of its own may still be inserted. */
@@ -60,8 +62,7 @@ export interface Plan {
 const NOTHING: Plan = { writes: [], row: undefined, duplicates: [] };
 
 /**
- * Decides which statuses to write for a VM. It looks only at the newest known state, so late and repeated events cannot
- * move a row back.
+ * Decides which statuses to write for a VM. Uses only the newest known state, so late and repeated events cannot revert a row.
  */
 export function plan(observed: Observed, options: PlanOptions): Plan {
   const { vm, binding, rows } = observed;
@@ -73,14 +74,15 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   if (vm === undefined || match === undefined)
     return { ...NOTHING, writes: predecessor.map(toDeleted(mapping)) };
   const claimInMs = options.claimMs - observed.waitedMs;
-  // A newer row is usually that of a VM which is about to be created under the same name, after this one is deleted.
+  // The VM keeps its row for `claimMs`: a newer row usually belongs to a VM that will be created under the same name after this
+  // VM is deleted.
   const keepsRow = !isSuccessor && bound !== undefined && bound !== match.row && claimInMs > 0;
   const row = keepsRow ? bound : match.row;
   const older = match.older.filter((each) => each !== row);
   const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
-  // The name of a VM is unique, so an older row that shows a VM shows an earlier one.
+  // Rows to mark as DELETED. Names of VMs are unique, so an older row that shows a VM shows an earlier VM.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
-  // The row of a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
+  // Whether the row belongs to a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;
@@ -101,7 +103,7 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
     return { writes: toWrite(state), row, duplicates, ...waiting, ...takeOver };
   const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
   return {
-    // If the row shows another VM or none, it shows that this VM starts until Stopped has settled.
+    // A row that does not show this VM yet gets the status for a starting VM until Stopped has settled.
     writes: isShown || row.status === mapping[state] ? others : toWrite('NewRunning'),
     row,
     duplicates,
@@ -112,8 +114,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
 }
 
 /**
- * Returns whether a row shows a VM that existed. A row with a status that the mirror never writes, such as INSTANTIATING,
- * has not had a VM yet.
+ * Returns whether a row shows a VM: its status is one that the mirror writes for an existing VM. A row with a status that the
+ * mirror never writes, such as INSTANTIATING, has not had a VM yet.
  */
 export function isMirrored({ status }: Row, mapping: StatusMapping): boolean {
   return status !== mapping.Deleted && Object.values(mapping).includes(status);

@@ -40,7 +40,7 @@ export function describes(row: Row, vm: VirtualMachine): boolean {
   return row.vapp === vapp && (row.namespace === namespace || row.namespace === '');
 }
 
-/** Returns the key of the VM that a row describes. */
+/** Returns the key of the VM that a row describes, without the namespace if the row has none: `/name`. */
 export function vmKey({ namespace, vmName }: Pick<Row, 'namespace' | 'vmName'>): string {
   return `${namespace}/${vmName}`;
 }
@@ -51,9 +51,9 @@ function isNewer(a: Row, b: Row): boolean {
 
 /** The rows that describe a VM. */
 export interface Match {
-  /** The newest row, which the mirror keeps current. */
+  /** The newest row, which the mirror updates. */
   readonly row: Row;
-  /** Older rows for the same name. */
+  /** Older rows that describe the VM, in no particular order. */
   readonly older: readonly Row[];
 }
 
@@ -63,7 +63,7 @@ export interface Match {
  */
 export class RowIndex {
   readonly #byId = new Map<string, Row>();
-  /** Ids by `namespace/name`, or by `/vapp/name` for rows without a namespace. Most keys have one id. */
+  /** Ids of rows by `namespace/name`, or by `/vapp/name` for rows without a namespace. Most keys have one id. */
   readonly #byKey = new Map<string, string | readonly string[]>();
 
   get size(): number {
@@ -83,7 +83,7 @@ export class RowIndex {
     this.#byKey.clear();
   }
 
-  /** Adds a row or replaces the row with its id. */
+  /** Adds a row, or replaces the row with the same id. */
   put(row: Row): void {
     const known = this.#byId.get(row.id);
     if (known !== undefined && indexKey(known) !== indexKey(row)) this.delete(row.id);
@@ -131,7 +131,7 @@ export class RowIndex {
   }
 }
 
-/** Returns the key of the VM that a row may describe; rows without a namespace are found by their vApp. */
+/** Returns the key of a row in the index: the key of its VM, or `/vapp/name` if the row has no namespace. */
 function indexKey({ namespace, vapp, vmName }: Row): string {
   return namespace === '' ? `/${vapp}/${vmName}` : vmKey({ namespace, vmName });
 }

@@ -30,7 +30,7 @@ import { VmRows } from './vm-rows.ts';
 const TICK_MS = 500;
 /** Maximum number of names in one search. */
 const SEARCH_NAMES = 10_000;
-/** Time for which a locked row is retried often. Most locks are held for milliseconds. */
+/** Time for which a locked row is retried at short intervals. Most locks are held for milliseconds. */
 const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 50;
 /** Time after which a resync that failed is repeated. */
@@ -64,12 +64,15 @@ export class Term {
   readonly #queue: WorkQueue;
   readonly #link: DatabaseLink;
   readonly #vmRows: VmRows;
-  /** Arrival time of the oldest change of each VM that is not committed, on the monotonic clock. */
+  /** Arrival time of the oldest uncommitted change of each VM, on the monotonic clock. */
   readonly #changedAt = new Map<string, number>();
   readonly #inFlight = new Set<string>();
-  /** Keys that a comparison enqueued, with the reason of the comparison. */
+  /**
+   * Keys that a comparison enqueued, with the reason for the comparison; at a resync, without differences that `#isPending`
+   * explains.
+   */
   readonly #corrections = new Map<string, Trigger>();
-  /** Time since which the row of a key is locked by another transaction, on the monotonic clock. */
+  /** Time at which the row of a key was first found locked by another transaction, on the monotonic clock. */
   readonly #lockedSince = new Map<string, number>();
   readonly #shards: FencedShards;
   readonly #cacheAges: CacheAges;
@@ -107,7 +110,7 @@ export class Term {
     return this.#changedAt.size;
   }
 
-  /** Age of the oldest change that is not committed, except those of dead letters. */
+  /** Age of the oldest uncommitted change in milliseconds, without the changes of dead letters. */
   get oldestPendingMs(): number {
     const { world, deadLetters } = this.#options;
     for (const [key, at] of this.#changedAt) if (!deadLetters.has(key)) return world.monotonic() - at;
@@ -152,8 +155,9 @@ export class Term {
   }
 
   /**
-   * Prepares a new session. The order matters: an earlier leader cannot write after `acquire`, so a read of the table that
-   * begins afterwards contains its last write, and a list of the cluster is at least as new as that write.
+   * Prepares a new session. The order matters: an earlier leader cannot write after the shards are acquired. A read of the table
+   * that begins afterwards contains its last write, and a list of the cluster that begins afterwards is at least as new as the
+   * state in that write.
    */
   async #prepare(session: Session, signal: AbortSignal): Promise<void> {
     this.#options.reporter.sessionOpened();
@@ -170,7 +174,7 @@ export class Term {
     const { world, log, vms, resyncMs } = this.#options;
     const startedAt = world.monotonic();
     this.#nextResyncAt = startedAt + Math.min(resyncMs, RESYNC_RETRY_MS);
-    const unlistable = new Set(vms.unlistable); // their cached VMs may be out of date
+    const unlistable = new Set(vms.unlistable); // not compared, because their cached VMs may be out of date
     const { age: cacheAge, succeeded } = this.#cacheAges.begin();
     const different = await compare(
       {
@@ -202,7 +206,7 @@ export class Term {
     return keys.some((each) => this.#changedAt.has(each) || this.#inFlight.has(each) || unmatched.has(each));
   }
 
-  /** Searches for rows of VMs without one, acquires and releases shards, and starts resyncs. */
+  /** Searches for the rows of unmatched VMs, acquires and releases shards, and starts resyncs. */
   async #runMaintenance(signal: AbortSignal): Promise<void> {
     const { world } = this.#options;
     while (!signal.aborted) {
@@ -217,7 +221,10 @@ export class Term {
     }
   }
 
-  /** Calls a function and closes the session if it fails. @returns whether it succeeded */
+  /**
+   * Calls a function. If it fails with a `DatabaseError`, closes the session; after any other error, logs the error and pauses.
+   * @returns whether the function succeeded
+   */
   async #withSession(session: Session, act: () => Promise<void>): Promise<boolean> {
     const { world, context } = this.#options;
     const { signal, log } = context;
@@ -251,9 +258,9 @@ export class Term {
       for (const key of [...map.keys()]) if (isDropped(key)) map.delete(key);
   }
 
-  /** Searches for the rows of VMs. */
+  /** Searches the table for the rows of VMs, by name. @param keys keys of the VMs */
   async #search(session: Session, keys: readonly string[]): Promise<void> {
-    this.#vmRows.searching(keys); // before: a VM that is created again in the meantime is searched for again
+    this.#vmRows.searching(keys); // before the search, so that a VM that is created again during it is searched for again
     for (let from = 0; from < keys.length; from += SEARCH_NAMES) {
       const some = keys.slice(from, from + SEARCH_NAMES);
       const names = new Set(some.map((key) => key.slice(key.indexOf('/') + 1)));
@@ -261,7 +268,7 @@ export class Term {
     }
   }
 
-  /** Searches again for the rows of VMs without one of their own, and enqueues the VMs whose row was found. */
+  /** Searches again for the rows of VMs without a row of their own, and enqueues the VMs whose row was found. */
   async #searchUnmatched(session: Session): Promise<void> {
     const keys = this.#vmRows.dueSearches();
     await this.#search(session, keys);
@@ -290,7 +297,10 @@ export class Term {
     }
   }
 
-  /** Brings the rows of some VMs up to date. @throws if the database is unavailable; then all keys must be retried */
+  /**
+   * Brings the rows of some VMs up to date.
+   * @throws if the database is unavailable or the VMs cannot be listed; then all keys must be retried
+   */
   async #mirror(session: Session, all: readonly string[]): Promise<void> {
     const isCompared = (key: string) => this.#shards.isCompared(this.#vmRows.vmKeyOf(key));
     const keys = all.filter(isCompared);
@@ -306,12 +316,13 @@ export class Term {
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      // Not settled: it stays pending. A VM that keeps its row while it waits is settled.
+      // The change of a VM that is planned again later stays pending, unless the VM only waits to switch to a newer row: then
+      // this batch writes the change to the present row.
       if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
         changedAt.delete(key);
       for (const write of plan.writes) {
         if (targets.has(write.row.id)) {
-          this.#queue.add(key); // another key of this batch writes the row; plan this one again afterwards
+          this.#queue.add(key); // another key of this batch writes the same row, so this key is planned again afterwards
           continue;
         }
         targets.add(write.row.id);
@@ -324,7 +335,7 @@ export class Term {
       if (this.#changedAt.get(key) === at && !this.#isUnwritten(key)) this.#changedAt.delete(key);
   }
 
-  /** Retries a key after the comparison of its shard, unless another replica owns the shard now. */
+  /** Retries a key later, when its shard may have been compared, unless another replica owns the shard now. */
   #postpone(key: string): void {
     if (this.#shards.owns(this.#vmRows.vmKeyOf(key))) this.#queue.add(key, { afterMs: TICK_MS });
     else this.#disown(key);
@@ -381,7 +392,7 @@ export class Term {
     const { world, reporter } = this.#options;
     const { key } = write;
     this.#vmRows.committed(key, write);
-    // A VM that appeared under the name of the row was planned with the row's old status.
+    // Plans the VM with the name of the row again, because its last plan may be based on the old status of the row.
     if (rowIdOf(key) !== undefined && write.row.namespace !== '') this.#queue.add(write.vmKey);
     if (isChanged) {
       const changedAt = this.#changedAt.get(key);
@@ -413,7 +424,7 @@ export class Term {
     this.#queue.retry(key);
   }
 
-  /** Retries a row that another transaction has locked, at first often and without a report. */
+  /** Retries a row that another transaction has locked. For the first `LOCK_PATIENCE_MS`, retries often and reports nothing. */
   #retryLocked(write: KeyedWrite): void {
     const now = this.#options.world.monotonic();
     const since = this.#lockedSince.get(write.key) ?? now;
@@ -422,7 +433,9 @@ export class Term {
     else this.#queue.add(write.key, { afterMs: LOCK_RETRY_MS });
   }
 
-  /** Finds out why rows were not written: rows that still exist are locked, all others were deleted. */
+  /**
+   * Finds out why rows were not written, and plans their keys again: rows that still exist are locked, all others were deleted.
+   */
   async #resolveSkipped(session: Session, skipped: readonly KeyedWrite[]): Promise<void> {
     const rows = await session.find(skipped.map(({ row }) => row.vmName));
     const existing = new Set(rows.map(({ id }) => id));

@@ -1,7 +1,7 @@
 import type { Tracer, World } from '@vmwright/runtime';
 import { type Database, DatabaseError, type Session } from './database.ts';
 
-/** Returns a database whose statements are recorded as spans of the batch that needs them. */
+/** Returns a database that records each call except `rows` as a child span of the batch that makes the call. */
 export function tracedDatabase(
   database: Database,
   tracer: Tracer,

@@ -8,8 +8,8 @@ interface Search {
 }
 
 /**
- * VMs without a row of their own. Most are not managed by SSVirt; for others the row is inserted after the VM. They are
- * searched for together, soon after the VM appeared and then less and less often.
+ * VMs without a row of their own. Most are not managed by SSVirt; for others the row is inserted after the VM. The rows of
+ * several VMs are searched for together: soon after a VM appeared, then at growing intervals.
  */
 export class Unmatched {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -31,7 +31,7 @@ export class Unmatched {
     return this.#searches.has(key);
   }
 
-  /** Adds a VM, or keeps it with its next search. */
+  /** Adds a VM. If it was added before, keeps the time of its next search. */
   add(key: string): void {
     if (!this.#searches.has(key))
       this.#searches.set(key, { searches: 0, nextAt: this.#clock.monotonic() + BACKOFF.baseMs });
@@ -45,12 +45,12 @@ export class Unmatched {
     this.#searches.clear();
   }
 
-  /** Returns the number of times that a VM was searched for. */
+  /** Returns the number of times that the row of a VM was searched for. */
   searches(key: string): number {
     return this.#searches.get(key)?.searches ?? 0;
   }
 
-  /** Returns the VMs to search for now, and schedules their next search. */
+  /** Returns the VMs whose row has to be searched for now, and schedules their next search. */
   due(): readonly string[] {
     const now = this.#clock.monotonic();
     const due: string[] = [];

@@ -18,7 +18,7 @@ export const VirtualMachine = foreignKind<VirtualMachine>({
 /** Label with the UUID of the vApp that the VM belongs to. A URN is not a legal label value because of its colons. */
 export const VAPP_LABEL = 'vapp.ssvirt.io/vapp-id';
 
-/** Reduces a VM to the fields that the mirror reads, before it is cached: 0.4 KB instead of several. */
+/** Reduces a VM to the fields that the mirror reads, before it is cached: 0.4 KB instead of several kilobytes. */
 export function leanVirtualMachine({
   apiVersion,
   kind,
@@ -38,7 +38,7 @@ export function leanVirtualMachine({
   };
 }
 
-/** Run strategies with which KubeVirt starts the VM by itself. `Manual` leaves that to the user. */
+/** Run strategies with which KubeVirt starts the VM automatically. With `Manual`, the user starts it. */
 const RUNNING_STRATEGIES: ReadonlySet<string> = new Set(['Always', 'RerunOnFailure', 'Once']);
 
 /** Returns whether the spec requests that the VM runs. */

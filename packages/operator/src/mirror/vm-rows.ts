@@ -13,12 +13,12 @@ import { describes, type Match, type Row, RowIndex, vappOf, vmKey } from './rows
 import { Unmatched } from './unmatched.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
-/** Time for which a new row without a VM is left alone, because its VM may be created after it. */
+/** Time for which a new row without a VM is not changed, because its VM may be created after the row. */
 export const NEW_ROW_MS = 60_000;
 
-/** Number of searches for the row of a deleted VM: about half a minute. */
+/** Maximum number of searches for the row of a deleted VM, which take about half a minute. */
 const MAX_SEARCHES_FOR_DELETED = 5;
-/** Number of searches for the own row of a VM that took over another one: about five minutes. */
+/** Maximum number of searches for the own row of a VM that took over another row, which take about five minutes. */
 const MAX_SEARCHES_AFTER_TAKE_OVER = 14;
 
 /** Index of the VM cache: VMs by `vapp/name`. */
@@ -35,23 +35,23 @@ export interface VmRowsOptions extends PlanOptions {
   readonly vms: ObjectCache<VirtualMachine>;
   /** Watched namespaces. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** Called once for a VM that several rows describe. */
+  /** Called when a VM begins to have older rows that are not marked as DELETED. */
   readonly onDuplicates: (key: string, row: Row | undefined, older: readonly Row[]) => void;
   /** Called when a VM with a row begins to report a status that the mapping lacks. */
   readonly onUnrecognized: (key: string) => void;
 }
 
-/** What has happened while the table is read. */
+/** Changes during a read of the table. */
 interface Reading {
-  /** Rows that were written or found: what is read of them may be older. */
+  /** Ids of rows that were written or found during the read, which may return older versions of these rows. */
   readonly touched: Set<string>;
   /** VMs that appeared or lost their row. */
   readonly unsearched: Set<string>;
 }
 
 /**
- * What the mirror knows about the rows of the VMs: the table as last read or written, the row of each VM, and the VMs
- * without a row. A key is that of a VM, or that of a row without a VM (`rowKey`).
+ * State of the mirror in memory: the table as last read or written, the row of each VM, and the VMs without a row. A key is the
+ * key of a VM, or the key of a row without a VM (`rowKey`).
  */
 export class VmRows {
   readonly rows = new RowIndex();
@@ -60,13 +60,15 @@ export class VmRows {
   readonly #takenOver: Unmatched;
   readonly #options: VmRowsOptions;
   readonly #bindings = new Map<string, Binding>();
-  /** Time since which a VM has reported a state that may be transient, on the monotonic clock. */
+  /** Time at which a VM began to report a state that may be transient, on the monotonic clock, by key of the VM. */
   readonly #transientSince = new Map<string, number>();
-  /** Time since which a VM has waited for its row, or a row for its VM, on the monotonic clock. */
+  /** Time at which a VM began to wait for its row, or a row for its VM, on the monotonic clock, by key of the VM or row. */
   readonly #waiting = new Map<string, { readonly uid: string | undefined; readonly since: number }>();
   readonly #duplicates = new Set<string>();
   readonly #unrecognized = new Set<string>();
-  /** Last state of deleted VMs whose row is not known, because it was inserted a moment ago or is not inserted yet. */
+  /**
+   * Last state of deleted VMs whose row is not known, by key of the VM. The row was inserted a moment ago or is not inserted yet.
+   */
   readonly #deleted = new Map<string, VirtualMachine>();
   /** VMs that appeared or lost their row since the last read of the table began, so that a newer row may exist. */
   #unsearched = new Set<string>();
@@ -113,7 +115,10 @@ export class VmRows {
     return { writes: [write], row, duplicates: [] };
   }
 
-  /** Returns the time for which a VM has waited for its row, or a row for its VM. @param uid undefined for a row */
+  /**
+   * Returns the time for which a VM has waited for its row, or a row for its VM.
+   * @param uid UID of the VM; undefined for the key of a row
+   */
   #waitedMs(key: string, uid: string | undefined): number {
     const waiting = this.#waiting.get(key);
     return waiting?.uid === uid && waiting !== undefined
@@ -121,7 +126,10 @@ export class VmRows {
       : 0;
   }
 
-  /** Whether a re-created VM waits for a row of its own, which is searched for before it takes over another one. */
+  /**
+   * Whether a VM waits for a row of its own, or before it switches to a newer row. The table is searched for its rows again
+   * before the next plan.
+   */
   isWaiting(key: string): boolean {
     return rowIdOf(key) === undefined && this.#waiting.has(key);
   }
@@ -129,7 +137,7 @@ export class VmRows {
   /** Remembers whether a key waits. @returns the plan */
   #waits(key: string, uid: string | undefined, planned: Plan): Plan {
     const waiting = this.#waiting.get(key);
-    // With writes, the wait is over only when they are committed.
+    // If the plan has writes, the wait ends only when they are committed.
     if (planned.isWaiting !== true && planned.writes.length === 0) this.#waiting.delete(key);
     else if (planned.isWaiting !== true) return planned;
     else if (waiting === undefined || waiting.uid !== uid)
@@ -137,7 +145,7 @@ export class VmRows {
     return planned;
   }
 
-  /** Stores the results of a plan that are not writes: binding, missing row, duplicates. */
+  /** Stores the results of a plan apart from its writes: binding, missing row, duplicates. */
   settle(key: string, { writes, row, duplicates, isTakeOver }: Plan): void {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);
@@ -165,7 +173,7 @@ export class VmRows {
     }
   }
 
-  /** To be called when a VM was created, possibly again under its name. */
+  /** Records that the table may have a row of the VM that was not read. Must be called when a VM was created or re-created. */
   created(key: string): void {
     this.#unsearched.add(key);
     this.#reading?.unsearched.add(key);
@@ -175,30 +183,30 @@ export class VmRows {
   deleted(key: string, vm: VirtualMachine): void {
     if (this.#bindings.has(key)) return;
     this.#deleted.set(key, vm);
-    this.created(key); // its row may have been inserted since the table was read
+    this.created(key); // the row may have been inserted since the table was read
   }
 
   /**
-   * Returns whether the table has to be searched for the row of a VM before it is planned: a row of the same name that is
-   * known may be that of an earlier VM. VMs without a row are searched for on a schedule of their own.
+   * Returns whether the table has to be searched for the row of a VM before the VM is planned, because a known row of the same
+   * name may belong to an earlier VM. False for unmatched VMs, whose rows are searched for on their own schedule.
    */
   needsSearch(key: string): boolean {
     return this.#unsearched.has(key) && !this.unmatched.has(key) && !this.isBound(key);
   }
 
-  /** To be called before the table is searched for the rows of VMs. */
+  /** Records that the rows of these VMs are searched for. Must be called before the search begins. */
   searching(keys: Iterable<string>): void {
     for (const key of keys) this.#unsearched.delete(key);
   }
 
-  /** Returns whether a VM was deleted before its row was known, and a row that may be its own is known now. */
+  /** Returns whether a VM was deleted before its row was known, and a row that may belong to it is known now. */
   isDeletedWithRow(key: string): boolean {
     return this.#deleted.has(key) && this.vm(key) === undefined && this.isMatched(key);
   }
 
   /**
-   * Finds the row of a deleted VM. To be called only after the cluster was listed: a row of the name may belong to a new VM
-   * that a late cache lacks.
+   * Binds the row of a deleted VM. Must be called only after the cluster was listed, because a row with the name of the VM may
+   * belong to a new VM that a late cache lacks.
    */
   bindDeleted(key: string): void {
     const vm = this.#deleted.get(key);
@@ -210,7 +218,10 @@ export class VmRows {
     if (own !== undefined) this.#bindings.set(key, { uid: vm.metadata.uid ?? '', rowId: own.id });
   }
 
-  /** Returns the row of a deleted VM. A row that does not show a VM yet may be that of a VM which is created next. */
+  /**
+   * Returns the row of a deleted VM, among those inserted before its deletion: one that shows a VM, else the only one. Of several
+   * rows that show no VM, each may belong to a VM that is created next.
+   */
   #rowOfDeleted({ row, older }: Match, { metadata }: VirtualMachine): Row | undefined {
     const deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || Number.POSITIVE_INFINITY;
     const rows = [row, ...older].filter(({ createdAt }) => createdAt <= deletedAt + 1_000); // whole seconds
@@ -224,13 +235,13 @@ export class VmRows {
     return binding !== undefined && (vm === undefined || binding.uid === vm.metadata.uid);
   }
 
-  /** Returns whether a row of a VM is known, or of a VM that was deleted. */
+  /** Returns whether a row is known for a VM, which may have been deleted; true for a VM of which nothing is known. */
   isMatched(key: string): boolean {
     const vm = this.vm(key) ?? this.#deleted.get(key);
     return vm === undefined || this.rows.match(vm) !== undefined;
   }
 
-  /** Returns the VMs whose row is to be searched for now, and schedules their next search. */
+  /** Returns the VMs whose search for a row is due, and schedules their next search. */
   dueSearches(): readonly string[] {
     return [...this.unmatched.due(), ...this.#takenOver.due()];
   }
@@ -252,14 +263,14 @@ export class VmRows {
     return isNew;
   }
 
-  /** Gives up the search for the row of a VM that was deleted, and keeps searching for those of other VMs. */
+  /** Ends the search for the row of a VM if the VM was deleted. */
   giveUp(key: string): void {
     if (this.vm(key) !== undefined) return;
     this.#deleted.delete(key);
     this.unmatched.delete(key);
   }
 
-  /** Drops what is known about a VM that does not exist, except its row. */
+  /** Drops the state of a VM that does not exist, except its row. */
   #forget(key: string): void {
     this.unmatched.delete(key);
     this.#takenOver.delete(key);
@@ -268,7 +279,7 @@ export class VmRows {
     this.#unrecognized.delete(key);
   }
 
-  /** Stores a status that was committed, or that the row had already. */
+  /** Stores a status that was committed, or that the row already had. */
   committed(key: string, { row, status, uid }: PlannedWrite): void {
     this.rows.setStatus(row.id, status);
     this.#reading?.touched.add(row.id);
@@ -279,7 +290,7 @@ export class VmRows {
     else this.#unbind(key, row);
   }
 
-  /** Stores a row that a search found. A row that is known already may be written at the moment, so it is not replaced. */
+  /** Stores a row that a search found. Does not replace a known row, because a write of it may be in flight. */
   found(row: Row): void {
     if (this.rows.get(row.id) === undefined) this.rows.put(row);
     this.#reading?.touched.add(row.id);
@@ -295,7 +306,7 @@ export class VmRows {
       for (const key of searches.keys()) if (isDropped(key)) searches.delete(key);
   }
 
-  /** Returns the key of the VM that a key is about: itself, or that of the VM which a row shows. */
+  /** Returns the key of a VM: the given key itself or, for the key of a row, the key of the VM that the row describes. */
   vmKeyOf(key: string): string {
     const rowId = rowIdOf(key);
     const row = rowId === undefined ? undefined : this.rows.get(rowId);
@@ -333,7 +344,7 @@ export class VmRows {
     }
   }
 
-  /** Returns whether a row shows a VM that does not exist. */
+  /** Returns whether a row shows a VM that does not exist; false if the namespace is not watched or cannot be listed. */
   isOrphaned(row: Row): boolean {
     const { vms, mapping, namespaces } = this.#options;
     if (!isMirrored(row, mapping)) return false;

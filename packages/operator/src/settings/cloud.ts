@@ -40,7 +40,7 @@ export function parseCloudSettings(sources: Sources): CloudSettings {
   };
 }
 
-/** Returns the key from CLOUD_API_KEY, or the file of CLOUD_API_KEY_FILE, which may be replaced at any time. */
+/** Returns the API key of CLOUD_API_KEY, or the path of CLOUD_API_KEY_FILE. The file may be replaced at any time. */
 function parseApiKey({ text, name, environment }: Sources): string | { readonly file: string } {
   const [file, key] = [text('cloud-api-key-file'), environment.CLOUD_API_KEY?.trim()];
   if (file !== '' && key)

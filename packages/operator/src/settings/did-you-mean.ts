@@ -1,4 +1,4 @@
-/** Maximum number of changed letters of a suggestion. */
+/** Maximum number of letters in which a suggestion differs. */
 const MOST_EDITS = 3;
 
 /** Returns ` (did you mean "x"?)` for the known name that is most similar to a wrong one; empty if none is similar. */

@@ -19,7 +19,7 @@ export interface AddressSettings {
 export interface StatusSettings extends AddressSettings {
   /** Address at which clients with a token read the metrics over HTTPS; undefined: not served. */
   readonly secure: AddressSettings | undefined;
-  /** Whether metrics are served without authentication on every address. */
+  /** Whether metrics are served without authentication even if the address is not a loopback address. */
   readonly openMetrics: boolean;
 }
 
@@ -40,8 +40,8 @@ export function parseStatusSettings(sources: Sources): StatusSettings {
   const address = parseAddress(name(flag), text(flag));
   const auth = text('metrics-auth');
   if (auth !== 'token' && auth !== 'off') throw invalidSetting(name('metrics-auth'), auth, 'token or off');
-  // An operator on loopback does not serve HTTPS by default: its metrics are open there already, and several operators on
-  // one machine would need the same port.
+  // An operator on a loopback address does not serve HTTPS by default: its metrics are already readable there without a token,
+  // and several operators on one machine would need the same port.
   const bind = text('metrics-bind-address') || (isLoopback(address.host) ? '0' : ':8443');
   const secure = bind === '0' ? undefined : parseAddress(name('metrics-bind-address'), bind);
   return { ...address, secure, openMetrics: auth === 'off' };

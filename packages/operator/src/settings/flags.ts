@@ -131,7 +131,7 @@ export function sentenceOf({ code, message }: CommanderError, known: readonly st
   return `unknown option ${flag}${didYouMean(flag, flags)}`;
 }
 
-/** Accepts flags as Go programs do: with one dash, and switches without a value. */
+/** Adds what the command-line library needs to a flag in the notation of Go: the second dash, and `=true` to a bare switch. */
 export function normalize(arg: string): string {
   const [, name = '', rest = ''] = /^--?([a-z][a-z-]+)(=.*)?$/s.exec(arg) ?? [];
   if (!isFlag(name) && name !== 'kubeconfig') return arg;

@@ -4,9 +4,9 @@ import { hasVcenter, parseVsphereSettings, type VsphereSettings } from './vspher
 
 /** Settings of the GPUInfo controller. */
 export interface GpuInfoSettings {
-  /** Seed of simulated GPUs and maintenance; undefined if the facts are real. */
+  /** Seed of simulated GPUs and maintenance; undefined: GPUs and maintenance are read from Kubernetes and vCenter. */
   readonly seed: string | undefined;
-  /** Time for which a node without known maintenance is available. */
+  /** Time for which a node without known maintenance counts as available, from now on. */
   readonly horizonMs: number;
   /** File with planned maintenance. */
   readonly calendar: string | undefined;
@@ -16,7 +16,7 @@ export interface GpuInfoSettings {
   readonly vsphere: VsphereSettings | undefined;
 }
 
-/** Longest horizon: times further away cannot be written as dates. */
+/** Maximum of `horizonMs`: times further in the future may not be representable as a `Date`. */
 const MOST_MS = 1_000_000 * 3_600_000;
 
 /** @throws SettingsError */

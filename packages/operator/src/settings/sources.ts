@@ -4,14 +4,15 @@ import { FLAGS, VARIABLES } from './table.ts';
 import { type Environment, SettingsError, textOf } from './values.ts';
 
 /**
- * Where the settings of `vmwright run` come from. The first source that has a setting wins: flag, environment variable,
- * config file, default. An empty environment variable counts as unset, because manifest templates render it so.
+ * Where the settings of `vmwright run` come from. The first source that has a setting wins: flag, environment variable, config
+ * file, default. An empty environment variable counts as unset, because templates of manifests render an unset value as an empty
+ * variable.
  */
 export interface Sources {
   readonly environment: Environment;
   /** Returns the text of a setting; empty if no source has it. */
   text(flag: Flag): string;
-  /** Returns the setting as messages name it: `--vm-refresh`, `CLOUD_URL` or `vm-refresh in config.yaml`. */
+  /** Returns the name of a setting for messages: `--vm-refresh`, `CLOUD_URL` or `vm-refresh in config.yaml`. */
   name(flag: Flag): string;
   /** Returns whether a source other than the default has the setting. */
   isGiven(flag: Flag): boolean;
@@ -32,7 +33,7 @@ export interface ConfigFile {
 export async function configFileOf(flags: Flags, environment: Environment): Promise<ConfigFile | undefined> {
   const path = givenBy(flags, environment, 'config')?.text ?? '';
   if (path === '') return undefined;
-  const { readYamlFile } = await import('./yaml-file.ts'); // only here: most pods have no config file
+  const { readYamlFile } = await import('./yaml-file.ts'); // imported only here, because most pods have no config file
   return { path, values: readYamlFile(path, 'settings such as "vm-refresh: 15s"') };
 }
 
@@ -49,7 +50,7 @@ export function sourcesOf(flags: Flags, environment: Environment, config?: Confi
 }
 
 /**
- * Returns the one of two flags with the same meaning to read.
+ * Returns which of two flags with the same meaning is set; `flag` if neither is.
  * @throws SettingsError if both are given with different values
  */
 export function aliasOf({ text, name, isGiven }: Sources, flag: Flag, alias: Flag): Flag {
@@ -61,7 +62,7 @@ export function aliasOf({ text, name, isGiven }: Sources, flag: Flag, alias: Fla
   return alias;
 }
 
-/** Returns a setting of the command line or the environment. */
+/** Returns a setting of the command line or the environment; undefined if neither has it. */
 function givenBy(flags: Flags, environment: Environment, flag: Flag): Found | undefined {
   const { variable = '' } = FLAGS[flag];
   const [ofFlag, ofVariable] = [flags[flag], environment[variable]];
@@ -88,7 +89,7 @@ function unknownKey(key: string, path: string): string {
   return `${key} in ${path} is not a setting${didYouMean(key, known)}; the names are those of the flags without dashes`;
 }
 
-/** Returns the variable that a key of the file stands for. */
+/** Returns a name in the spelling of environment variables: `vc-pass` as `VC_PASS`. */
 function keyOf(name: string): string {
   return name.toUpperCase().replaceAll('-', '_');
 }

@@ -16,7 +16,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Shortest interval that a flag accepts, to protect the backends. */
 export const MIN_INTERVAL_MS = 500;
 
-/** Returns a value. @param what description of a valid value, for the message @throws SettingsError if it is missing */
+/** Returns a required value. @param what description of a valid value, for the message @throws SettingsError if it is missing */
 export function required(name: string, value: string | undefined, what: string): string {
   if (value === undefined || value === '') throw new SettingsError(`${name} is not set; set it to ${what}`);
   return value;
@@ -47,20 +47,20 @@ export function parseList(value: string | undefined): readonly string[] | undefi
   return names === undefined || names.length === 0 ? undefined : names;
 }
 
-/** @param name setting as messages name it */
+/** @param name name of the setting for messages */
 export function parseBoolean(name: string, value: string): boolean {
   if (value === 'true' || value === 'false') return value === 'true';
   throw invalidSetting(name, value, 'true or false');
 }
 
-/** @param name setting as messages name it, such as `--webhook-port` */
+/** @param name name of the setting for messages, such as `--webhook-port` */
 export function parseInteger(name: string, value: string, least: number, most: number): number {
   const count = Number(value);
   if (/^\d+$/.test(value) && count >= least && count <= most) return count;
   throw invalidSetting(name, value, `a whole number from ${least} to ${most}`);
 }
 
-/** @param name setting as messages name it */
+/** @param name name of the setting for messages */
 export function parseTime(name: string, value: string, leastMs = 1): number {
   const ms = parseDuration(value);
   if (ms !== undefined && ms >= leastMs) return ms;
@@ -68,7 +68,7 @@ export function parseTime(name: string, value: string, leastMs = 1): number {
   throw invalidSetting(name, value, `a time${least} such as 500ms, 15s or 2m`);
 }
 
-/** @param name setting as messages name it */
+/** @param name name of the setting for messages */
 export function parseAddress(name: string, value: string): { readonly host: string; readonly port: number } {
   const [, host = '', port = ''] = /^(.*):(\d+)$/.exec(value) ?? [];
   if (port === '' || Number(port) > 65_535)
@@ -76,7 +76,7 @@ export function parseAddress(name: string, value: string): { readonly host: stri
   return { host: host.replace(/^\[|\]$/g, ''), port: Number(port) };
 }
 
-/** @param name setting as messages name it */
+/** @param name name of the setting for messages */
 export function parseLevel(name: string, value: string): Level {
   if (isLevel(value)) return value;
   throw invalidSetting(name, value, `one of ${LEVELS.join(', ')}`);
@@ -87,8 +87,8 @@ export function invalidSetting(name: string, value: string, wanted: string): Set
 }
 
 /**
- * Returns the text of a single value or of a list; undefined if it is empty.
- * @param name setting as messages name it
+ * Returns the text of a single value, or of a list as items separated by commas; undefined if there is no value.
+ * @param name name of the setting for messages
  * @throws SettingsError
  */
 export function textOf(name: string, value: unknown): string | undefined {

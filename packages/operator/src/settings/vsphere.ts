@@ -11,7 +11,7 @@ export interface VsphereSettings {
   readonly placement: PlacementSettings;
   readonly templates: TemplateSettings;
   readonly timeoutMs: number;
-  /** Maximum number of clones, and also of other tasks, that run at the same time in each vCenter. */
+  /** Maximum number of concurrent clones, and of other concurrent tasks, in each vCenter. */
   readonly concurrency: number;
   readonly sweepMs: number;
 }
@@ -20,7 +20,7 @@ export interface VsphereSettings {
 export interface VcenterSettings {
   readonly name: string;
   readonly server: string;
-  /** Credentials, or a folder with the files VC_USER and VC_PASS of a mounted Secret. */
+  /** Credentials, or a folder with the files VC_USER and VC_PASS, or GOVMOMI_*, of a mounted Secret. */
   readonly credentials:
     | { readonly username: string; readonly password: string }
     | { readonly folder: string };
@@ -47,7 +47,7 @@ interface TemplateSettings {
   readonly allowMachines: boolean;
 }
 
-/** Placement of machines if the VmGroup does not specify it. */
+/** Default placement of machines, for fields that a VmGroup does not set. */
 interface PlacementSettings {
   readonly datacenter?: string;
   readonly folder?: string;
@@ -84,7 +84,7 @@ function isVcenterGiven({ isGiven, environment }: Sources): boolean {
   return isGiven('vc-host') || Boolean(environment.GOVMOMI_URL);
 }
 
-/** Environment variables of the vCenter: VC_*, or GOVMOMI_* as tools based on govmomi use them. */
+/** Environment variables of the vCenter: VC_*, or the GOVMOMI_* variables of tools based on govmomi. */
 const NAMES = {
   vc: { server: 'VC_HOST', user: 'VC_USER', password: 'VC_PASS' },
   govmomi: { server: 'GOVMOMI_URL', user: 'GOVMOMI_USERNAME', password: 'GOVMOMI_PASSWORD' },

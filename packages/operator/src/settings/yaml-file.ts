@@ -7,10 +7,10 @@ import { SettingsError } from './values.ts';
 export type YamlFile = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a YAML file with settings. All scalars are texts: otherwise the password 0123 would become 123. Messages never quote the file,
- * which may contain a password.
+ * Reads a YAML file with settings. All scalars are texts: otherwise the password 0123 would become 123. Messages never quote the
+ * file, which may contain a password.
  * @param shape description of valid content, for the message
- * @param isOptional whether the file may not exist
+ * @param isOptional whether the file may be missing
  * @throws SettingsError
  */
 export function readYamlFile(path: string, shape: string, isOptional = false): YamlFile {
@@ -23,7 +23,7 @@ export function readYamlFile(path: string, shape: string, isOptional = false): Y
   }
   let content: unknown;
   try {
-    content = parse(text, { schema: 'failsafe', logLevel: 'error' }); // a warning would quote the file
+    content = parse(text, { schema: 'failsafe', logLevel: 'error' }); // a warning of the parser would quote the file
   } catch {
     throw new SettingsError(`the config file ${path} is not valid YAML`);
   }

@@ -20,7 +20,7 @@ import type { TracedProgram, Tracing } from './tracing.ts';
 
 /** Time for which spans are collected before they are sent. */
 const COLLECT_MS = 1_000;
-/** Time to send the last spans. A collector that does not answer must not delay the end of the program. */
+/** Maximum time to send the last spans. A collector that does not answer must not delay the end of the program. */
 const FLUSH_MS = 2_000;
 
 /** Starts tracing. The exporter and the resource read the variables of OpenTelemetry: headers, certificates, attributes. */

@@ -4,7 +4,7 @@ import { type Logger, messageOf } from '@vmwright/runtime';
 /** Result of an export; code 0 is success. */
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
-/** Logs when the collector stops and when it starts to accept spans. The SDK itself drops them without a word. */
+/** Logs when the collector stops accepting spans, and when it accepts them again. The SDK drops spans without a log line. */
 export class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Logger;

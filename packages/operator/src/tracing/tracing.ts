@@ -1,12 +1,12 @@
 import type { Logger, Tracer, World } from '@vmwright/runtime';
 import type { TracingSettings } from '../settings/tracing.ts';
 
-/** A tracer that sends its spans to a collector until it is disposed, which sends those that are left. */
+/** A tracer that sends its spans to a collector. Disposing of it sends the remaining spans. */
 export interface Tracing extends AsyncDisposable {
   readonly tracer: Tracer;
 }
 
-/** What a tracer needs to know about its program. */
+/** Properties of the program that a tracer adds to its spans. */
 export interface TracedProgram {
   readonly world: World;
   readonly log: Logger;

@@ -14,14 +14,14 @@ export interface AttachedDeviceWatchOptions {
 /**
  * Watches which PCI devices and vGPUs are attached to the machines on some hosts.
  *
- * vCenter can only report all virtual devices of a machine at once, several kilobytes, and reports them after each snapshot. Hence
- * the watch covers only the hosts with GPUs, and memory holds only the PCI devices.
+ * vCenter can only report all virtual devices of a machine at once (several kilobytes), and reports them after each snapshot. So
+ * the watch covers only the hosts with GPUs, and keeps only the PCI devices in memory.
  */
 export class AttachedDeviceWatch implements Disposable {
   readonly #options: AttachedDeviceWatchOptions;
   #hosts: ReadonlySet<string> = new Set();
   #current: Inventory | undefined;
-  /** Watch of other hosts, which replaces the current one when all its machines are loaded. */
+  /** Watch of a new set of hosts, which replaces the current watch when all its machines are loaded. */
   #next: Inventory | undefined;
 
   constructor(options: AttachedDeviceWatchOptions) {
@@ -44,7 +44,10 @@ export class AttachedDeviceWatch implements Disposable {
     else this.#open();
   }
 
-  /** Returns the devices that are attached to a machine; undefined until vCenter has reported them. */
+  /**
+   * Returns the devices that are attached to a machine; undefined until vCenter has reported them, and on hosts that are not
+   * watched.
+   */
   of(machine: string): readonly AttachedDevice[] | undefined {
     return devicesIn(this.#current, machine);
   }

@@ -6,7 +6,7 @@ export interface HostGpu {
   readonly vendor: string;
   /** How machines use the GPU; `graphics` when it is configured neither for passthrough nor for vGPU. */
   readonly mode: 'passthrough' | 'vgpu' | 'graphics';
-  /** Whether a powered-on machine uses the GPU, or may use it because its devices are not known yet. */
+  /** Whether a powered-on machine uses the GPU. Also true if the devices of a powered-on machine are not known yet. */
   readonly isInUse: boolean;
 }
 
@@ -27,9 +27,9 @@ export interface HostFacts {
   readonly isConnected: boolean;
   readonly isInMaintenance: boolean;
   readonly gpus: readonly HostGpu[];
-  /** Known maintenance, earliest first. */
+  /** Known planned or running maintenance, earliest first. */
   readonly maintenance: readonly Maintenance[];
-  /** Why planned maintenance of the host is not known, such as an invalid custom attribute. One sentence each. */
+  /** Reasons why planned maintenance of the host is not known, such as an invalid custom attribute. One sentence each. */
   readonly warnings: readonly string[];
 }
 
@@ -61,23 +61,23 @@ export interface MachineFacts {
 export interface ComputeChange {
   /** Hosts that appeared, changed or disappeared, by id. */
   readonly hosts: ReadonlySet<string>;
-  /** Machines that appeared or disappeared, or of which more than the usage changed, by id. */
+  /** Machines that appeared or disappeared, or with changes other than the usage, by id. */
   readonly machines: ReadonlySet<string>;
-  /** Machines of which only the usage (CPU demand, memory) changed, by id. vCenter reports it every 20 seconds. */
+  /** Machines with a change of only the usage (CPU demand, memory), by id. vCenter reports it every 20 seconds. */
   readonly usage: ReadonlySet<string>;
   /** Whether a vCenter became stale or current. */
   readonly isStalenessChanged: boolean;
 }
 
-/** The hosts and machines of all vCenters, from caches that change notifications feed. */
+/** The hosts and machines of all vCenters, from caches that are fed by change notifications. */
 export interface ComputeFacts {
   /** Names of the vCenters whose facts are not current; empty when all are. */
   readonly staleVcenters: readonly string[];
   host(id: string): HostFacts | undefined;
   /**
-   * Returns the machine with this BIOS or instance UUID, in any case. Also finds a BIOS UUID with the bytes of its first three
-   * fields swapped, as Linux guests report it on some hardware versions. If several machines have the UUID, returns the one that
-   * is powered on; undefined if that is not exactly one.
+   * Returns the machine with this BIOS or instance UUID, in upper or lower case. Also finds a BIOS UUID with the bytes of its
+   * first three fields swapped, as Linux guests report it on some hardware versions. If several machines have the UUID, returns
+   * the only one that is powered on; undefined if none or several are.
    */
   machineByUuid(uuid: string): MachineFacts | undefined;
   /** Returns the machine with this name; undefined if several have it. Ignores templates. */
@@ -88,7 +88,7 @@ export interface ComputeFacts {
   synced(signal: AbortSignal): Promise<void>;
 }
 
-/** Facts of an operator without a vCenter: none, and always current. */
+/** Facts of an operator without a vCenter: always empty and current. */
 export const NO_VSPHERE: ComputeFacts = {
   staleVcenters: [],
   host: () => undefined,

@@ -44,11 +44,12 @@ export interface ComputeInventoryOptions {
 /**
  * The hosts and machines of a vCenter, fed by change notifications.
  *
- * Flow: one watch has the hosts and machines, one the scheduled tasks and custom attributes, and one the devices of the machines on
- * hosts with GPUs. All share the vCenter's property collector, so that neither the number of objects nor of changes adds requests.
- * Each response of vCenter leads to at most one report to the subscribers.
+ * Flow: one watch covers the hosts and machines, one the scheduled tasks and custom attributes, and one the devices of the
+ * machines on hosts with GPUs. All share the vCenter's property collector, so the number of requests does not grow with the
+ * number of objects or changes. Each response of vCenter leads to at most one report to the subscribers.
  *
- * Guarantees: a host is reported only if its facts differ. While vCenter does not respond, the last facts remain; `isStale` tells.
+ * Guarantees: a host is reported only if its facts differ. While vCenter does not respond, the last facts remain and `isStale` is
+ * true.
  *
  * vCenter privileges: System.View and System.Read, as in the role Read-only, on the root folder with propagation to its children.
  * Scheduled tasks (`ScheduledTaskManager.scheduledTask`) and custom attributes (`CustomFieldsManager.field`, `customValue`) need
@@ -64,13 +65,13 @@ export class ComputeInventory implements Disposable {
   readonly #synced = Promise.withResolvers<void>();
   /** Facts of all hosts, by reference. */
   readonly #hosts = new Map<string, HostFacts>();
-  /** Facts of machines that were requested since they last changed, by reference. */
+  /** Facts of machines by reference. Computed when they are requested, and dropped when the machine changes. */
   readonly #machines = new Map<string, MachineFacts>();
-  /** GPUs by host. A changed host is a new object. */
+  /** GPUs by host. A host that changes becomes a new object, so its entry is computed again. */
   readonly #gpus = new WeakMap<Host, readonly GpuDevice[]>();
   /** References of the hosts with GPUs. */
   readonly #gpuHosts = new Set<string>();
-  /** Changes since the last report, by reference. The hosts may turn out to have the same facts. */
+  /** Changes since the last report, by reference. The facts of a changed host may still be the same. */
   readonly #pending = { hosts: new Set<string>(), machines: new Set<string>(), usage: new Set<string>() };
   #isReportScheduled = false;
   #isStale = true;
@@ -105,11 +106,11 @@ export class ComputeInventory implements Disposable {
       },
       onLiveness,
     });
-    this.#synced.promise.catch(() => undefined); // callers of `synced` get the error
+    this.#synced.promise.catch(() => undefined); // handled by the callers of `synced`
     this.#inventory.synced().catch(this.#synced.reject);
   }
 
-  /** Whether the facts have not been read yet, or were not current for `STALE_MS`. */
+  /** Whether the facts have not been read yet, or have not been current for `STALE_MS`. */
   get isStale(): boolean {
     return this.#isStale;
   }
@@ -190,7 +191,7 @@ export class ComputeInventory implements Disposable {
       for (const listener of [...this.#listeners]) listener(change);
   }
 
-  /** Computes the facts of a host again. @returns whether they differ */
+  /** Computes the facts of a host again. @returns whether they have changed */
   #updateHost(value: string): boolean {
     const host = this.#inventory.get({ type: 'HostSystem', value });
     const before = this.#hosts.get(value);
@@ -203,7 +204,7 @@ export class ComputeInventory implements Disposable {
     const facts = this.#hostFacts(host);
     if (isEqual(before, facts)) return false;
     this.#hosts.set(value, facts);
-    // The model of an attached GPU is that of the host's GPU.
+    // The cached facts of machines contain models of GPUs of their host, so they are dropped when these GPUs change.
     if (!isEqual(before?.gpus, facts.gpus))
       for (const { ref } of this.#inventory.by('VirtualMachine', 'host', value))
         this.#machines.delete(ref.value);
@@ -297,7 +298,10 @@ const STALENESS_CHANGE: ComputeChange = {
   isStalenessChanged: true,
 };
 
-/** Keeps only the PCI devices that are GPUs, and the passthrough states that matter: a host has about a hundred of each. */
+/**
+ * Keeps only the PCI devices that are GPUs, and the passthrough states of devices with active passthrough or SR-IOV, because a
+ * host has about a hundred of each.
+ */
 function reduce(path: string, value: unknown): unknown {
   if (!Array.isArray(value)) return value;
   switch (path) {
@@ -319,7 +323,10 @@ function isConnected(host: Partial<Properties['HostSystem']>): boolean {
   return host['runtime.connectionState'] === 'connected' && !isOff;
 }
 
-/** Returns whether a machine runs. vCenter keeps the power state of machines that it lost, which do not count. */
+/**
+ * Returns whether a machine runs. False for an orphaned, inaccessible or invalid machine, whose power state in vCenter is
+ * outdated.
+ */
 function isPoweredOn({ properties }: Machine): boolean {
   const connection = properties['runtime.connectionState'];
   const isLost = connection === 'orphaned' || connection === 'inaccessible' || connection === 'invalid';

@@ -18,7 +18,7 @@ import { VCenterPool } from './vcenter-pool.ts';
 
 const { array, boolean, object, optional, string } = schema;
 
-/** Maximum time for which vCenter holds a request for changes open. A vCenter that hangs is detected a little later. */
+/** Maximum time for which vCenter holds a request for changes open. A vCenter that hangs is detected shortly after this time. */
 const WAIT_SECONDS = 30;
 
 const named = optional(string({ minLength: 1 }));
@@ -66,8 +66,8 @@ export async function connectVcenters(
       folder: each.templateFolder ?? settings.templates.folder,
       allowMachines: each.allowVmAsTemplate ?? settings.templates.allowMachines,
     };
-    // The files of credentials and CA are read here to report problems at the start. They are read again for each login,
-    // because they may be replaced.
+    // The files of credentials and CA are read here to report problems at the start. They are read again for each login or
+    // connection, because they may be replaced.
     await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
       // The operator starts nevertheless, for other backends: the Secret may be created later. Groups on this vCenter report the error.
       log.error({ vcenter: name, error: String(error) }, 'vCenter cannot be used');
@@ -121,7 +121,7 @@ async function vcentersIn(file: string): Promise<readonly VcenterSettings[]> {
 async function credentialsOf({ name, credentials }: VcenterSettings) {
   if (!('folder' in credentials)) return credentials;
   const textOf = (key: string) => readFile(join(credentials.folder, key), 'utf8');
-  // The Secret has the keys of VmGroup's environment variables, or of GPUInfo's.
+  // The keys of the Secret are the names of the environment variables: VC_* or GOVMOMI_*.
   const read = async (key: string, otherKey: string) => {
     try {
       return (await textOf(key).catch(() => textOf(otherKey))).replace(/\r?\n$/, '');
@@ -174,7 +174,7 @@ function observing(
   });
 }
 
-/** Declares the metrics of calls to vCenters. @returns a function that records one */
+/** Declares the metrics of calls to vCenters. @returns a function that records a call */
 export function vcenterMetrics(
   registry: Registry,
 ): (vcenter: string, method: string, code: string, durationMs: number) => void {

@@ -15,15 +15,15 @@ import { SettingsError } from '../settings/values.ts';
 import type { VmGroupReason } from '../vmgroup/conditions.ts';
 
 /**
- * Reason and message with which the conditions of an object report why it does not match its spec. The message is the
- * same on every retry. Without any of the flags below, the object is stalled until a person changes something.
+ * Reason and message with which the conditions of an object report why it does not match its spec. The message is the same on
+ * every retry. Without `isProgressing` and `retryable`, the object is stalled until a person changes something.
  */
 export interface ConditionError {
   readonly reason: VmGroupReason;
   readonly message: string;
   /** Whether the state of the machines is unknown. */
   readonly isUnknown?: boolean;
-  /** Whether another operation must finish first, which is not a failure. */
+  /** Whether something else must finish first, such as another operation in vCenter. This is not a failure. */
   readonly isProgressing?: boolean;
   /** Whether a retry may succeed without a change by a person. */
   readonly retryable?: boolean;
@@ -53,7 +53,8 @@ export class VcenterOutageError extends BackendUnavailableError {
 }
 
 /**
- * Returns what the status reports for an error of a vCenter; undefined for any other error, which is logged instead.
+ * Returns what the status reports for an error of a vCenter or its settings; undefined for any other error, which the controller
+ * logs instead.
  * @param vcenter name of the vCenter
  * @param attempt what failed, for the message: "cloning machines from template 'x'"
  */
@@ -77,7 +78,7 @@ function faultCondition(error: FaultError, subject: string): ConditionError {
   return { reason: 'VcenterRefused', message, retryable: true };
 }
 
-/** Converts an error to an outage of the vCenter, with a different condition reason for each cause. */
+/** Converts an error to an outage of the vCenter, with reason and message of the condition according to the cause. */
 export function outageOf(vcenter: string, error: unknown): VcenterOutageError {
   return new VcenterOutageError(vcenter, { ...outageCondition(vcenter, error), isUnknown: true }, error);
 }

@@ -10,7 +10,7 @@ const DISPLAY_VENDORS: ReadonlySet<number> = new Set([0x1a03, 0x102b, 0x15ad]);
 /** Server management display controllers of vendors that also make GPUs, by vendor and device: AMD ES1000, Huawei Hi171x. */
 const DISPLAY_DEVICES: ReadonlySet<string> = new Set(['1002:515e', '19e5:1711']);
 
-/** A GPU of a host, without its use. */
+/** A GPU of a host, without the information whether it is in use. */
 export interface GpuDevice extends Omit<HostGpu, 'isInUse'> {
   readonly vendorId: number;
   readonly deviceId: number;
@@ -37,7 +37,7 @@ export function isGpu({ classId, vendorId, deviceId }: Vim25['HostPciDevice']): 
   return GPU_CLASSES.has(unsigned(classId)) && !DISPLAY_VENDORS.has(vendor) && !DISPLAY_DEVICES.has(device);
 }
 
-/** Returns the GPUs of a host, by PCI id. */
+/** Returns the GPUs of a host, sorted by PCI id. */
 export function gpuDevices(host: HostProperties): readonly GpuDevice[] {
   const graphics = new Map(
     (host['config.graphicsInfo'] ?? []).map((info) => [normalizePciId(info.pciId), info]),
@@ -48,7 +48,7 @@ export function gpuDevices(host: HostProperties): readonly GpuDevice[] {
   const devices = (host['hardware.pciDevice'] ?? [])
     .filter(isGpu)
     .map((device) => ({ ...device, id: normalizePciId(device.id) }));
-  // The virtual functions of a GPU with active SR-IOV are listed as devices of the same bus. They are not further GPUs.
+  // The virtual functions of a GPU with active SR-IOV are listed as devices of the same bus. They do not count as GPUs.
   const shared = devices.filter(({ id }) => hasVirtualFunctions(passthrough.get(id)));
   const isFunction = ({ id }: { readonly id: string }) =>
     shared.some((gpu) => gpu.id !== id && busOf(gpu.id) === busOf(id));
@@ -94,12 +94,12 @@ function modeOf(
 }
 
 /**
- * Returns the GPUs of a host with their use.
+ * Returns the GPUs of a host and whether each is in use.
  *
- * A GPU is in use when a powered-on machine has it attached by its PCI id, or `graphicsInfo` lists one of its users. vCenter does
- * not report which GPU serves a vGPU if `graphicsInfo` does not list the machine; then the machine counts as a user of a free GPU
- * of the profile's model, because by default ESXi places each machine on the least used GPU. While the devices of a machine are
- * unknown, all GPUs count as in use, so that none is promised twice.
+ * A GPU is in use when a powered-on machine has it attached by its PCI id, or `graphicsInfo` lists a powered-on machine as its
+ * user. vCenter does not report which GPU serves a vGPU if `graphicsInfo` does not list the machine; then each of its vGPUs
+ * counts as the user of a free GPU, if possible of the profile's model, because by default ESXi places each machine on the least
+ * used GPU. While the devices of a machine are unknown, all GPUs count as in use, so that none is promised twice.
  *
  * @param machines machines on the host that are powered on
  */
@@ -128,7 +128,9 @@ export function hostGpus(
   }));
 }
 
-/** Returns a free GPU for a vGPU, of the profile's model if possible: the profile `grid_a100-10c` is one of an A100. */
+/**
+ * Returns a free GPU for a vGPU, if possible of the model in the profile's name: the profile `grid_a100-10c` belongs to an A100.
+ */
 function freeGpuFor(
   profile: string,
   gpus: readonly GpuDevice[],

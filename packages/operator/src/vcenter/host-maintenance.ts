@@ -7,24 +7,24 @@ export const MAINTENANCE_ATTRIBUTE = 'vmwright.dev/maintenance-start';
 /** Operations that end or interrupt the machines of a host, without the suffix `_Task`, in lower case. */
 const OPERATIONS: ReadonlySet<string> = new Set([
   ...['entermaintenancemode', 'reboothost', 'shutdownhost', 'powerdownhosttostandby', 'disconnecthost'],
-  // Clients may also store the short names of the methods.
+  // The same operations under the short names that some clients store.
   ...['reboot', 'shutdown', 'powerdowntostandby', 'disconnect'],
 ]);
-/** Types of the objects that such a task is scheduled for. A task for a cluster concerns all its hosts. */
+/** Types of objects for which maintenance can be scheduled. A task for a cluster concerns all its hosts. */
 const ENTITIES: ReadonlySet<string> = new Set(['HostSystem', 'ClusterComputeResource', 'ComputeResource']);
 const RFC3339 = /^\d{4}-\d\d-(\d\d)[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/;
 /** Maximum length of an invalid attribute value in a warning. */
 const MAX_VALUE_LENGTH = 64;
 
-/** Maintenance that a scheduled task of vCenter plans. */
+/** Planned maintenance, according to a scheduled task of vCenter. */
 export interface PlannedTask extends Maintenance {
   /** References of the host, or of the cluster with all its hosts. */
   readonly entities: readonly string[];
 }
 
 /**
- * Returns the maintenance that a scheduled task plans for hosts; undefined if the task is disabled, will not run again, or does
- * something else.
+ * Returns the maintenance of hosts that a scheduled task performs; undefined if the task does something else, or is not running
+ * and is disabled or will not run again.
  */
 export function plannedTask(task: Partial<Properties['ScheduledTask']>): PlannedTask | undefined {
   const action = task['info.action'];
@@ -40,12 +40,12 @@ export function plannedTask(task: Partial<Properties['ScheduledTask']>): Planned
 }
 
 function startOf(task: Partial<Properties['ScheduledTask']>): number | undefined {
-  // A host enters maintenance mode only when all machines have left it, which can take hours.
+  // A running task counts as well: a host enters maintenance mode only when all machines have left it, which can take hours.
   if (task['info.state'] === 'running') return task['info.prevRunTime']?.getTime() ?? 0;
   return task['info.enabled'] === true ? task['info.nextRunTime']?.getTime() : undefined;
 }
 
-/** Result of reading the custom attribute of a host. Both are undefined if the attribute is empty. */
+/** Result of reading the custom attribute of a host. Both fields are undefined if the attribute is empty. */
 export interface AttributeMaintenance {
   readonly maintenance?: Maintenance;
   /** Why the value cannot be used. */
@@ -69,7 +69,7 @@ export function attributeMaintenance(attribute: string, value: string): Attribut
 /** Parses an RFC 3339 time. @returns milliseconds since the epoch, or NaN */
 function parseTime(text: string): number {
   const [, day] = RFC3339.exec(text) ?? [];
-  // `Date` accepts February 30 as March 2.
+  // Days that the month does not have are rejected: `Date` accepts February 30 as March 2.
   const date = new Date(`${text.slice(0, 10)}T00:00:00Z`);
   if (day === undefined || date.getUTCDate() !== Number(day)) return Number.NaN;
   return Date.parse(text.replace(' ', 'T'));

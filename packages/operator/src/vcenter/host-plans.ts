@@ -27,23 +27,23 @@ export interface HostPlansOptions {
   readonly onLiveness: () => void;
 }
 
-/** The members of a host that plans refer to. */
+/** Properties of a host that plans refer to. */
 type PlannedHost = Pick<TypedManagedObject<'HostSystem'>, 'ref'> & {
   readonly properties: Partial<Pick<Properties['HostSystem'], 'parent' | 'customValue'>>;
 };
 
 /**
  * Planned maintenance of the hosts of a vCenter: scheduled tasks and the custom attribute. They have their own watch, so that
- * hosts and machines are known even if the vCenter user may not read the plans.
+ * hosts and machines are known even if the vCenter user is not allowed to read the plans.
  */
 export class HostPlans implements Disposable {
   readonly #options: HostPlansOptions;
   readonly #inventory: Inventory;
-  /** Planned tasks by the reference of the host or cluster. Undefined after a change. */
+  /** Planned tasks by the reference of the host or cluster; undefined after a change, until they are computed again. */
   #tasks: ReadonlyMap<string, readonly PlannedTask[]> | undefined;
   /** Keys of the custom attribute. Several definitions can have the same name, for different types of objects. */
   #keys: readonly number[] | undefined;
-  /** Why vCenter rejects the watch. */
+  /** Why vCenter rejects the watch; undefined if it does not. */
   #problem: string | undefined;
 
   constructor(options: HostPlansOptions) {
@@ -66,12 +66,12 @@ export class HostPlans implements Disposable {
     this.#inventory.onLiveness(options.onLiveness);
   }
 
-  /** Whether the plans are current, or vCenter does not allow to read them. */
+  /** Whether the plans are current. Also true if vCenter does not allow the user to read them. */
   get isLive(): boolean {
     return this.#inventory.isLive || this.#problem !== undefined;
   }
 
-  /** Records whether vCenter rejects the watch. Called while other watches of the vCenter are live. */
+  /** Records whether vCenter rejects the watch. Called only while the watch of hosts and machines is live: no outage then. */
   checkRejected(): void {
     const { isLive, interruption } = this.#inventory;
     const isRejected = !isLive && interruption instanceof FaultError;
@@ -83,7 +83,7 @@ export class HostPlans implements Disposable {
     this.#options.onChange();
   }
 
-  /** Returns the planned maintenance of a host, earliest first, and what is wrong with it. */
+  /** Returns the planned maintenance of a host, earliest first, and warnings about maintenance that cannot be read. */
   of({ ref, properties: { parent, customValue } }: PlannedHost): {
     readonly maintenance: readonly Maintenance[];
     readonly warnings: readonly string[];

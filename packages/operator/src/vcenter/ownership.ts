@@ -29,8 +29,8 @@ export interface Ownership {
 }
 
 /**
- * Returns the ownership labels of a machine. The clone request itself writes them to the machine's extraConfig, so that
- * the operator recognises the machine even if the operator's state is lost.
+ * Returns the ownership labels of a machine. The clone request itself writes them to the machine's extraConfig, so that the
+ * operator recognises the machine even if its own state is lost.
  */
 export function ownershipLabels(ownership: Ownership): Readonly<Record<string, string>> {
   return {
@@ -58,8 +58,8 @@ export function instanceUuid(uid: string, slot: number): string {
 }
 
 /**
- * Returns the ownership of a machine; undefined for a machine that is not ours. A copy that people made is not ours: it
- * has the labels of the original and another UUID.
+ * Returns the ownership of a machine; undefined for a machine that the operator does not own. A copy that people made has the
+ * labels of the original but another UUID, so the operator does not own it.
  */
 export function ownershipOf({ properties }: TypedManagedObject<'VirtualMachine'>): Ownership | undefined {
   const values = new Map<string, string>();

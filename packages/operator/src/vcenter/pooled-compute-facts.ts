@@ -70,7 +70,10 @@ export class PooledComputeFacts implements ComputeFacts {
   }
 }
 
-/** Returns the only machine, or the only one that is powered on: a copy keeps the BIOS UUID, and a migrated machine may leave one. */
+/**
+ * Returns the only machine, or the only machine that is powered on. Several machines can have one UUID: a copy keeps the BIOS
+ * UUID, and a migration between vCenters may leave the old machine behind.
+ */
 function theRunning(machines: readonly MachineFacts[]): MachineFacts | undefined {
   if (machines.length === 1) return machines[0];
   const running = machines.filter(({ isPoweredOn }) => isPoweredOn);

@@ -1,7 +1,7 @@
 import { ReportedError } from './errors.ts';
 import type { VCenter } from './vcenter.ts';
 
-/** Namespace of an object, and the vCenter that its spec names. */
+/** Namespace of an object, and the vCenter that its status or spec names. */
 export interface VCenterRequest {
   readonly namespace: string;
   /** Name of the vCenter. @default the vCenter of the namespace, otherwise the vCenter for all namespaces */

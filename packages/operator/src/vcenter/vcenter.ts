@@ -19,13 +19,13 @@ export interface VCenterOptions {
   /** Name of the vCenter in specs, statuses and messages. */
   readonly name: string;
   readonly client: VcenterClient;
-  /** Placement of machines whose spec does not name one. */
+  /** Default placement, for fields that a spec does not set. */
   readonly placement: Placement;
   /** Namespaces that may use this vCenter. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /** @default any template */
   readonly templates?: TemplateRules | undefined;
-  /** Maximum number of clones at a time, and of other tasks at a time. */
+  /** Maximum number of concurrent clones, and of other concurrent tasks. */
   readonly concurrency: number;
   /** Called with the key (`namespace/name`) of an object when its machines change, or when it may start a task. */
   readonly enqueue: (key: string) => void;

@@ -19,7 +19,7 @@ const MACHINE = [
   ...(['config.cpuHotAddEnabled', 'config.memoryHotAddEnabled', 'config.hotPlugMemoryLimit'] as const),
 ];
 
-/** A machine with our ownership labels. */
+/** A machine with vmwright's ownership labels. */
 export interface OwnedMachine {
   readonly ref: Ref<'VirtualMachine'>;
   readonly ownership: Ownership;
@@ -82,14 +82,14 @@ export class WatchedFolder implements Disposable {
     return this.#inventory.isLive;
   }
 
-  /** Returns the machines of an owner. */
+  /** Returns the machines of the owner with this UID. */
   machinesOf(uid: string): readonly OwnedMachine[] {
     return this.#inventory
       .by('VirtualMachine', 'uid', uid)
       .flatMap((object) => ownedMachineFrom(object) ?? []);
   }
 
-  /** Returns all machines with our ownership labels. */
+  /** Returns all machines with vmwright's ownership labels. */
   machines(): readonly OwnedMachine[] {
     return this.#inventory.list('VirtualMachine').flatMap((object) => ownedMachineFrom(object) ?? []);
   }

@@ -153,7 +153,7 @@ export class WatchedFolders {
     return folder;
   }
 
-  /** Returns the folder with this reference, also when people renamed it; undefined when it is gone. */
+  /** Returns the folder with this reference, even if people renamed it; undefined if it is gone. */
   async #byReference(folderId: string | undefined): Promise<Ref<'Folder'> | undefined> {
     if (folderId === undefined) return undefined;
     const ref: Ref<'Folder'> = { type: 'Folder', value: folderId };

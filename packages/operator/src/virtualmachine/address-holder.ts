@@ -4,10 +4,10 @@ import { shouldRun } from './children.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /**
- * Whether a VirtualMachine keeps an address that another one has, too. The first of these facts that holds for only one of them
- * decides: it runs with the address; it should run; it has no conflict itself, and so is not halted; it has a disk. Then the
- * older one keeps it, by creation time, which has a precision of seconds; then the one with the lower UID. Both VirtualMachines
- * come to the same result.
+ * Whether a VirtualMachine keeps an address that another VirtualMachine also has. The first of these facts that is true for only
+ * one of them decides: it runs with the address; it should run; its status reports no address conflict; it has a disk.
+ * If none decides, the older one keeps the address. If both were created in the same second, the one with the lower UID keeps it.
+ * Both VirtualMachines come to the same result.
  */
 export function keepsAddress(a: VirtualMachine, b: VirtualMachine, address: string): boolean {
   const [factsA, factsB] = [factsOf(a, address), factsOf(b, address)];
@@ -18,15 +18,18 @@ export function keepsAddress(a: VirtualMachine, b: VirtualMachine, address: stri
   return (a.metadata.uid ?? '') < (b.metadata.uid ?? '');
 }
 
-/** Returns the part of a VirtualMachine that decides which addresses it keeps. */
+/**
+ * Returns what decides which addresses a VirtualMachine keeps. A change of it enqueues the other VirtualMachines that have the
+ * same addresses.
+ */
 export function holderPart(vm: VirtualMachine): readonly unknown[] {
   const { metadata, spec, status } = vm;
   return [metadata.uid, spec.interfaces, status?.ip, ...factsOf(vm, '')];
 }
 
 /**
- * Returns the facts that `keepsAddress` compares. The conflict is stored, so that a machine keeps its address while it restarts and
- * reports none.
+ * Returns the first four facts that `keepsAddress` lists, in that order. While the machine that keeps an address restarts, it
+ * reports no address. It still keeps the address then, because the status of the other VirtualMachine reports the conflict.
  */
 function factsOf(vm: VirtualMachine, address: string): readonly boolean[] {
   const { ip, conditions, dataVolume } = vm.status ?? {};

@@ -5,7 +5,7 @@ import type { VirtualMachine } from './resource.ts';
 /** Index of VirtualMachines by network and address. */
 export const ADDRESS_INDEX = 'virtualmachine-address';
 
-/** A static address that a VirtualMachine cannot have. */
+/** A static address that a VirtualMachine cannot have, because it is taken on the same network. */
 export interface AddressConflict {
   readonly address: string;
   /** NetworkAttachmentDefinition: `namespace/name`. */
@@ -22,7 +22,7 @@ export function networkRef({ metadata }: VirtualMachine, network: string): Objec
     : { namespace: network.slice(0, cut), name: network.slice(cut + 1) };
 }
 
-/** Returns the address without its prefix length, in the canonical form, so that equal IPv6 addresses are equal. */
+/** Returns the address without its prefix length, in the canonical form, so that all notations of an IPv6 address are equal. */
 export function plainAddress(ipAddress: string): string {
   const [address = ''] = ipAddress.split('/');
   if (!address.includes(':')) return address;
@@ -38,8 +38,8 @@ export function addressKeys(vm: VirtualMachine): readonly string[] {
 }
 
 /**
- * Returns the first address of the VirtualMachine that it cannot have.
- * @param wins whether another VirtualMachine with the same address keeps it
+ * Returns the first address of the VirtualMachine that it cannot have; undefined if it can have all of them.
+ * @param wins whether another VirtualMachine with the same address on the same network keeps the address
  */
 export function findAddressConflict(
   vm: VirtualMachine,

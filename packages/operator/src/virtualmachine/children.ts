@@ -14,10 +14,12 @@ const ROOT = 'root';
 const CLOUD_INIT = 'cloudinit';
 const VIRTIO = { bus: 'virtio' };
 
-/** Annotation of a DataVolume with which its claim is bound without a consumer. CDI copies it when it creates the claim. */
+/**
+ * Annotation of a DataVolume whose claim is bound before a pod uses it. CDI copies the annotation to the claim that it creates.
+ */
 const BIND_IMMEDIATELY = 'cdi.kubevirt.io/storage.bind.immediate.requested';
 
-/** Whether a DataVolume on late-binding storage is cloned without a machine that starts. */
+/** Whether a DataVolume on late-binding storage is cloned before its machine starts. */
 export function bindsImmediately({ metadata }: DataVolume): boolean {
   return metadata.annotations?.[BIND_IMMEDIATELY] !== undefined;
 }
@@ -86,7 +88,7 @@ export function volumeDraft(
 /**
  * Returns the KubeVirt VirtualMachine.
  * @param volume name of the DataVolume of the root disk
- * @param isHeld whether the operator keeps it halted for now
+ * @param isHeld whether the operator temporarily halts the machine
  */
 export function machineDraft(vm: VirtualMachine, volume: string, isHeld = false): KubevirtMachine {
   const metadata = machineMetadata(vm);

@@ -64,7 +64,7 @@ export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
     { kind: KubevirtInstance, verbs: ['get', 'delete'] },
     { kind: VirtualMachine, verbs: ['get'] },
     { kind: DataVolume, verbs: ['get', 'create', 'patch', 'delete'] },
-    // CDI requires it of the user that creates a clone, in the namespace of the source.
+    // CDI requires this permission of the user that creates a clone, in the namespace of the source.
     { kind: DataVolume, subresource: 'source', verbs: ['create'] },
     { kind: PersistentVolumeClaim, verbs: ['patch'] },
     { kind: Secret, verbs: ['get', 'create', 'patch', 'delete'] },
@@ -75,10 +75,10 @@ export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
 /**
  * Adds the controller of VirtualMachines to the manager.
  *
- * Guarantees: one KubeVirt VirtualMachine and one current root disk per VirtualMachine; the snapshot and the name of the disk
- * are stored with a resourceVersion precondition before the disk is created. A DataVolume that succeeded is never deleted
- * while its VirtualMachine exists. Objects without an owner reference to the VirtualMachine are never changed. The finalizer
- * stays until the machine, its instance, its disks and its Secret are gone.
+ * Guarantees: one KubeVirt VirtualMachine and one current root disk per VirtualMachine; the snapshot and the name of the disk are
+ * stored with a resourceVersion precondition before the disk is created. A DataVolume that succeeded is never deleted before its
+ * VirtualMachine is. Objects of other owners are never changed. The finalizer stays until the machine, its instance, its disks
+ * and its Secret are gone, or have lost their owner reference (policy Orphan).
  */
 export function controlVirtualMachines(manager: Manager, options: VirtualMachineControllerOptions): void {
   const { caches } = manager;
@@ -92,7 +92,7 @@ export function controlVirtualMachines(manager: Manager, options: VirtualMachine
   const reconciler = new VirtualMachineReconciler({ ...options, clones, passwords });
   manager.control({
     for: VirtualMachine,
-    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged, so that an edited status is restored
     owns: OWNED,
     watches: watchesOf(caches),
     concurrency: options.concurrency,
@@ -102,12 +102,15 @@ export function controlVirtualMachines(manager: Manager, options: VirtualMachine
   });
 }
 
-/** Limits the caches to the objects that the operator created, and adds the indexes. Must precede the first controller. */
+/**
+ * Limits the caches of KubeVirt objects and Secrets to those with the label of the operator, and adds the indexes. Must precede
+ * the first controller.
+ */
 function configureCaches(caches: Caches): void {
   caches.get(KubevirtMachine, { labelSelector: MANAGED_SELECTOR });
   caches.get(KubevirtInstance, { labelSelector: MANAGED_SELECTOR });
   caches.get(Secret, { labelSelector: MANAGED_SELECTOR });
-  // Clusters without Multus have only the pod network.
+  // Optional: clusters without Multus lack this kind and have only the pod network.
   caches.get(NetworkAttachmentDefinition, { metadataOnly: true, optional: true });
   const volumes = caches.get(DataVolume);
   indexOwners(volumes);

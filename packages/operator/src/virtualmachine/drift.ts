@@ -3,12 +3,12 @@ import { PREFIX } from './metadata.ts';
 
 /** Fields that the API server may store in another notation of the same quantity. */
 const QUANTITIES: ReadonlySet<string> = new Set(['guest']);
-/** Metadata that is compared. Owner references are not: another program may add its own. */
+/** Metadata that is compared. Owner references are not compared, because another program may add its own. */
 const METADATA = ['labels', 'annotations'] as const;
 
 /**
  * Whether an object lacks something that its draft sets, or has a label or annotation of the operator that the draft does not
- * set. Fields that the draft does not set belong to others and are ignored.
+ * set. Fields that the draft does not set belong to other programs and are ignored.
  */
 export function differs<T extends KubeObject>(actual: T, draft: Draft<T>): boolean {
   const { metadata, ...fields } = draft;
@@ -43,7 +43,7 @@ function hasStaleKey(has: unknown, wanted: unknown): boolean {
   return Object.keys(has).some((key) => key.startsWith(PREFIX) && !Object.hasOwn(kept, key));
 }
 
-/** Returns the labels or annotations of the template of an object that has one. */
+/** Returns the labels or annotations of an object's template, if the object has a template. */
 function templatePart(object: object, part: string): unknown {
   let value: unknown = object;
   for (const field of ['spec', 'template', 'metadata', part])

@@ -21,7 +21,7 @@ export function childSelector({ metadata: { uid = '' } }: KubeObject): string {
   return `${UID_LABEL}=${uid}`;
 }
 
-/** Change of labels with which a child is orphaned. */
+/** Label patch that removes the labels of a child when it is orphaned. */
 export const NO_CHILD_LABELS: Readonly<Record<string, null>> = { [MANAGED_BY]: null, [UID_LABEL]: null };
 
 /** Whether an instance of KubeVirt was started for the VirtualMachine. */
@@ -44,7 +44,10 @@ export function firstVolumeName({ metadata: { name, uid = '' } }: VirtualMachine
   return `${name}-root-${uid.slice(0, 8)}`;
 }
 
-/** Returns the number of the root disk that a DataVolume was created for; undefined if the name is not one of ours. */
+/**
+ * Returns the number of a root disk from the name of its DataVolume: 1 for the first one; undefined if the operator did not
+ * choose the name.
+ */
 function volumeNumber(vm: VirtualMachine, volume: string): number | undefined {
   const first = firstVolumeName(vm);
   if (volume === first) return 1;
@@ -58,14 +61,14 @@ export function isVolumeName(vm: VirtualMachine, volume: string): boolean {
 }
 
 /**
- * Returns the name of the DataVolume that replaces another one. It differs, because the claim of the replaced DataVolume
- * may exist until the machine that uses it stops.
+ * Returns the name of the DataVolume that replaces another one. The name is different, because the claim of the replaced
+ * DataVolume may exist until the machine that uses it stops.
  */
 export function nextVolumeName(vm: VirtualMachine, volume: string): string {
   return `${firstVolumeName(vm)}-${(volumeNumber(vm, volume) ?? 1) + 1}`;
 }
 
-/** Returns a locally administered MAC address that is the same on every reconcile. */
+/** Returns the locally administered MAC address of the interface with this index. It is the same on every reconcile. */
 export function macAddress({ metadata: { uid = '' } }: KubeObject, index: number): string {
   const digest = createHash('sha256').update(`${uid}/${index}`).digest();
   return ['02', ...Array.from(digest.subarray(0, 5), (byte) => byte.toString(16).padStart(2, '0'))].join(':');

@@ -6,20 +6,26 @@ import type { VirtualMachine } from './resource.ts';
 /** Annotation of a VMDiskImage: the other namespaces whose VirtualMachines may use it, separated by commas, or `*` for all. */
 const SHARED_WITH = 'vmwright.dev/shared-with';
 
-/** Namespaces whose images other namespaces may use and create. `*` stands for all. */
+/**
+ * Namespaces whose images VirtualMachines of other namespaces may use, and those in which they may create them. `*` stands for
+ * all.
+ */
 export type ImageAccessSettings = Pick<KubevirtSettings, 'imageNamespaces' | 'imageCreationNamespaces'>;
 
-/** What a VirtualMachine may do with the image that it refers to. */
+/** Permissions of a VirtualMachine for the image that it refers to. */
 export interface ImageAccess {
   readonly mayUse: boolean;
-  /** Whether the operator creates the image from the VirtualMachine's template. Its import can use Secrets of its namespace. */
+  /**
+   * Whether the operator may create the image from the VirtualMachine's template. Being allowed to use the image is not enough,
+   * because the import can use Secrets of the image's namespace.
+   */
   readonly mayCreate: boolean;
 }
 
 /**
- * Returns what a VirtualMachine may do with its image. In its own namespace it may do everything, because its author could also
- * create the image. In other namespaces the operator's settings decide; an image can also be shared by its annotation, which only
- * users with access to its namespace can set.
+ * Returns the permissions of a VirtualMachine for its image. In its own namespace it has all permissions, because its author
+ * could also create the image. In other namespaces the operator's settings decide; an image can also be shared by its annotation,
+ * which only users with access to its namespace can set.
  */
 export function imageAccessOf(
   vm: VirtualMachine,
@@ -34,7 +40,7 @@ export function imageAccessOf(
   };
 }
 
-/** Whether a VirtualMachine may use the image that it refers to. Only then is it a reference of the image. */
+/** Whether a VirtualMachine may use the image that it refers to. If not, it does not count as a reference to the image. */
 export function mayUseImage(
   vm: VirtualMachine,
   image: Pick<VMDiskImage, 'metadata'> | undefined,

@@ -12,14 +12,14 @@ const ADDRESSES = `${PREFIX}addresses`;
 
 interface Metadata {
   readonly labels: Readonly<Record<string, string>>;
-  /** Undefined without any: KubeVirt does not store an empty record, which would look like a difference. */
+  /** Undefined if there are none: KubeVirt does not store an empty record, so an empty record would look like a difference. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /**
  * Returns the labels and annotations of the KubeVirt VirtualMachine and of its template. The descriptive fields of the spec
- * are annotations always, and labels where the value is legal. KubeVirt compares only the spec of the template, so a change
- * of these fields needs no restart; a running instance gets the new values at its next start.
+ * always become annotations, and also labels if the value is legal. KubeVirt compares only the spec of the template with the
+ * running instance, so it does not require a restart after a change of these fields; the next instance gets the new values.
  */
 export function machineMetadata(vm: VirtualMachine): Metadata {
   const { baseVm, baseVmVersion, name, version } = vm.spec;

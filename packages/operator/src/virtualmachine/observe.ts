@@ -35,16 +35,16 @@ export interface Observed {
   readonly secret?: Secret | undefined;
   /** DataVolumes that the VirtualMachine owns. */
   readonly volumes: readonly DataVolume[];
-  /** DataVolume with the name of the root disk that belongs to another owner. */
+  /** DataVolume of another owner that has the name of the root disk. */
   readonly foreignVolume?: DataVolume | undefined;
   /** PersistentVolumeClaim of the root disk. */
   readonly claim?: PersistentVolumeClaim | undefined;
-  /** Part of the claim that CDI reserves for the file system. */
+  /** Fraction of the claim that CDI reserves for the file system. */
   readonly filesystemOverhead: number;
   readonly machine?: KubevirtMachine | undefined;
   readonly instance?: KubevirtInstance | undefined;
   readonly storageClass?: ObservedStorageClass | undefined;
-  /** NetworkAttachmentDefinitions that do not exist. */
+  /** Missing NetworkAttachmentDefinitions of the interfaces: `namespace/name`. */
   readonly missingNetworks: readonly string[];
   /** Whether the cluster has the kind NetworkAttachmentDefinition. */
   readonly isMultusInstalled: boolean;
@@ -57,16 +57,16 @@ interface ObservedStorageClass {
   readonly allowsExpansion: boolean;
 }
 
-/** State that is read with requests, before the caches are read. */
+/** State that was read from the API server before the caches are read. */
 export interface Read {
   readonly passwords: Passwords;
-  /** DataVolume of the root disk, if the cached one is in doubt. */
+  /** DataVolume of the root disk, if the cached one may be outdated (`readDoubtfulVolume`). */
   readonly volume?: DataVolume | undefined;
-  /** Claim of the root disk, if the caches have neither it nor the DataVolume. */
+  /** Claim of the root disk, if the cache lacks it and the plan depends on it (`readDoubtfulClaim`). */
   readonly claim?: PersistentVolumeClaim | undefined;
 }
 
-/** What `observe` needs besides the caches. */
+/** Inputs of `observe` besides the caches. */
 export interface ObserveOptions extends ImageAccessSettings {
   readonly clones: Pick<SnapshotClones, 'count'>;
 }
@@ -75,7 +75,7 @@ type Context = Pick<ReconcileContext<VirtualMachine>, 'cache'>;
 
 /**
  * Reads the state from the caches, without a request, so that nothing changes between the observation and the plan.
- * @param read what needs requests
+ * @param read state that was read from the API server
  */
 export function observe(
   vm: VirtualMachine,
@@ -135,8 +135,8 @@ export function observe(
 }
 
 /**
- * Returns the name of the DataVolume of the root disk. If the status does not have it, because it was never stored or was
- * removed, an existing disk is found, so that the machine does not get an empty one instead.
+ * Returns the name of the DataVolume of the root disk. If the status has no valid name (never stored, removed, or changed by a
+ * user), uses the name of an existing disk, so that the machine does not get a new disk without its data.
  */
 export function currentVolumeName(
   vm: VirtualMachine,
@@ -153,7 +153,7 @@ export function currentVolumeName(
   return disk?.metadata.name ?? firstVolumeName(vm);
 }
 
-/** A child of another owner counts as missing; the operator notices the conflict when it creates its own. */
+/** A child of another owner counts as missing. The operator notices the conflict when it creates its own child. */
 function owned<T extends KubevirtMachine | Secret>(child: T | undefined, vm: VirtualMachine): T | undefined {
   return child !== undefined && isOwnedBy(child, vm) ? child : undefined;
 }

@@ -21,22 +21,23 @@ const DEFAULT_KEY = 'password';
 const SALT_CHARACTERS = 16;
 
 /**
- * Reads and hashes the passwords of VirtualMachines. Remembers hashes, because one takes about 10 ms; the plain passwords are
- * never kept. `evict` drops the hashes of a deleted VirtualMachine.
+ * Reads and hashes the passwords of VirtualMachines. Remembers hashes, because calculating one takes about 10 ms; the plain
+ * passwords are never kept. `evict` drops the hashes of a deleted VirtualMachine.
  *
- * The operator does not watch users' Secrets. A new machine gets the current passwords; for an existing one, which uses them only
- * at its first boot, they are read at most every five minutes.
+ * The operator does not watch users' Secrets. Until the Secret with the cloud-init data exists, every reconcile reads the
+ * passwords. Afterwards they are read when the spec changes, and otherwise at most every five minutes, because the machine uses
+ * them only at its first boot.
  */
 export class PasswordReader {
   readonly #hashes = new Map<string, Map<string, string>>();
-  /** Last result by UID. */
+  /** Last result, by the UID of the VirtualMachine. */
   readonly #read = new Map<
     string,
     { readonly generation: number; readonly at: number; readonly passwords: Passwords }
   >();
 
   /**
-   * Reads the passwords, those of `passwordSecretRef` from the API server.
+   * Returns the last result while it is fresh; otherwise reads the passwords, those of `passwordSecretRef` from the API server.
    * @param hasSecret whether the Secret with the cloud-init data exists
    */
   async read(

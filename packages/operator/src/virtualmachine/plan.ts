@@ -31,12 +31,14 @@ export interface Plan {
   readonly requeueAfterMs?: number;
 }
 
-/** Interval at which a password is read again that could not be read: the operator does not watch users' Secrets. */
+/**
+ * Interval of retries after a password could not be read. Retries are needed because the operator does not watch users' Secrets.
+ */
 const PASSWORD_RETRY_MS = 30_000;
 
 /**
- * Plans the next step for a VirtualMachine that is not being deleted. The children are created in an order in which each
- * finds what it needs: image, cloud-init data and root disk, then the machine. A paused VirtualMachine is only observed.
+ * Plans the next step for a VirtualMachine that is not being deleted. The children are created in the order of their
+ * dependencies: image, cloud-init data and root disk, then the machine. A paused VirtualMachine is only observed.
  */
 export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan {
   const changedNames = changedNamesMessage(userNamesOf(vm));
@@ -69,7 +71,7 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
   });
 }
 
-/** Returns why nothing may be created for the VirtualMachine until a user changes something. */
+/** Returns why nothing may be created for the VirtualMachine until a user changes something; undefined otherwise. */
 function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefined {
   const { addressConflict } = observed;
   const failed = (reason: VirtualMachineReason, message: string): Problem => ({
@@ -86,8 +88,8 @@ function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefine
 }
 
 /**
- * Halts a machine whose address another VirtualMachine keeps: both were admitted at the same moment, or restored. Nothing else is
- * done for it until the conflict is over.
+ * Halts a machine whose address another VirtualMachine keeps. Such a conflict arises if both were admitted at the same moment, or
+ * restored from a backup. Nothing else is planned for the machine until the conflict is over.
  */
 function planHalt(
   vm: VirtualMachine,
@@ -103,7 +105,7 @@ function planHalt(
 
 type ApplyMachine = Extract<Action, { type: 'applyMachine' }>;
 
-/** Returns the action that brings the KubeVirt VirtualMachine to its draft, unless it matches it or is terminating. */
+/** Returns the action that applies the draft to the KubeVirt VirtualMachine; none if it already matches or is terminating. */
 function applyMachine(
   machine: KubevirtMachine | undefined,
   wanted: KubevirtMachine,
@@ -116,7 +118,10 @@ function applyMachine(
   ];
 }
 
-/** Whether the KubeVirt VirtualMachine has the desired spec. */
+/**
+ * Whether there is nothing to apply to the KubeVirt VirtualMachine: it has the desired spec, is being deleted, or no disk is
+ * planned.
+ */
 function isCurrent(vm: VirtualMachine, { machine }: Observed, { dataVolume }: DiskPlan): boolean {
   return dataVolume === undefined || applyMachine(machine, machineDraft(vm, dataVolume)).length === 0;
 }
@@ -129,13 +134,13 @@ interface ChildrenPlan {
 
 /**
  * Plans the Secret and the KubeVirt VirtualMachine. Objects that match their draft are not applied again.
- * @param isHeld whether the machine is halted for now
+ * @param isHeld whether the operator temporarily halts the machine
  */
 function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan, isHeld: boolean): ChildrenPlan {
   const { passwords, secret, machine } = observed;
   const { state, dataVolume } = disk;
   if (state === 'missing' || dataVolume === undefined) return { secret: [], machine: [] };
-  // An unreadable password is no reason to change a Secret that exists: cloud-init uses it only at the first boot.
+  // An unreadable password does not change an existing Secret, because cloud-init uses the password only at the first boot.
   if ('problem' in passwords && secret === undefined)
     return { secret: [], machine: [], problem: { phase: 'Provisioning', ...passwords.problem } };
   const applySecret: Action[] = [];
@@ -162,7 +167,10 @@ function withUidOf<T extends KubeObject>(existing: T | undefined, wanted: T): T 
   return uid === undefined ? wanted : { ...wanted, metadata: { ...wanted.metadata, uid } };
 }
 
-/** Returns the state to report. A machine that is ready stays so, whatever becomes of its image or its former causes. */
+/**
+ * Returns the state to report. A machine that runs, or that has its disk and stays stopped, is Ready whatever problem the plan
+ * has found.
+ */
 function reportOf(
   vm: VirtualMachine,
   observed: Observed,

@@ -9,8 +9,8 @@ import { hasSnapshot } from './snapshot-choice.ts';
 
 /**
  * Returns the DataVolume of the root disk as the API server has it, if the caches suggest that it must be replaced: it is
- * missing, or it is not cloned yet and its snapshot is gone. The watch of one kind may be far behind that of another, above all
- * when a replica starts to lead.
+ * missing, or it is not cloned yet and its snapshot is gone. The watch of one kind may be far behind the watch of another,
+ * especially on a new leader.
  */
 export async function readDoubtfulVolume(
   vm: VirtualMachine,
@@ -31,8 +31,8 @@ export async function readDoubtfulVolume(
 
 /**
  * Returns the claim of the root disk as the API server has it, if the cache has no claim and the DataVolume does not exist or is
- * cloned. A disk is replaced, and a user is asked to delete its DataVolume, only if the claim is gone.
- * @param volume DataVolume that the API server has
+ * cloned. The operator replaces a disk, or asks the user to delete its DataVolume, only if the claim is gone.
+ * @param volume result of `readDoubtfulVolume`
  */
 export async function readDoubtfulClaim(
   { metadata: { namespace }, status }: VirtualMachine,

@@ -9,8 +9,9 @@ export function hasSnapshot({ status }: VMDiskImage, name: string): boolean {
 }
 
 /**
- * Returns the newest snapshot of the image that may have another clone; undefined if none may. The image counts its clones
- * later than the caches do, and knows of clones that the caches do not show, so the larger number counts.
+ * Returns the newest snapshot of the image that may have another clone; undefined if there is none. Of the numbers of clones in
+ * the status of the image and in `counts`, the larger one counts: the status is late, but includes clones through a DataSource,
+ * which `counts` lacks.
  */
 export function chooseSnapshot({ spec, status }: VMDiskImage, counts: CloneCounts): string | undefined {
   const { maxClones = Number.POSITIVE_INFINITY } = spec;

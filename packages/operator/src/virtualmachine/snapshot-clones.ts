@@ -23,14 +23,13 @@ export function foreignCloneKeys(volume: DataVolume): readonly string[] {
 }
 
 /**
- * Counts the clones of snapshots, including those that are planned and not stored yet. Unlike the image's own count
- * (`countClones`), which `chooseSnapshot` takes into account too, it only reads the sizes of indexes: it runs for every snapshot in
- * every reconcile of a VirtualMachine.
+ * Counts the clones of snapshots, including those that are planned and not stored yet. Unlike `countClones`, which counts for the
+ * status of the image, it only reads the sizes of indexes, because it runs for every snapshot in every reconcile of a
+ * VirtualMachine. `chooseSnapshot` takes both numbers into account.
  *
  * A reconcile counts, chooses a snapshot and reserves a clone of it without interruption, then stores its choice in
- * `status.snapshot`, which the index shows at once, and ends the reservation. So two concurrent reconciles never both choose
- * the last clone that `maxClones` allows. Reservations need not survive a restart: nothing is created before the choice is
- * stored.
+ * `status.snapshot`, which the index shows at once, and ends the reservation. So two concurrent reconciles never both choose the
+ * last clone that `maxClones` allows. Reservations need not survive a restart: nothing is created before the choice is stored.
  */
 export class SnapshotClones {
   readonly #machines: Pick<ObjectCache<VirtualMachine>, 'countByIndex'>;

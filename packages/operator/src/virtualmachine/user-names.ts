@@ -3,7 +3,7 @@ import type { VirtualMachine } from './resource.ts';
 /** Maximum length of a login name (useradd). */
 const MAX_LENGTH = 32;
 
-/** Users whose name was changed, or who end up with the same name. */
+/** Login names of the users, and which of them were changed or collide. */
 export interface UserNames {
   /** Legal name of each user, in the order of the spec. */
   readonly names: readonly string[];

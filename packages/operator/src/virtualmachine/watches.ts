@@ -52,7 +52,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
     ),
     // A claim has the name of its DataVolume.
     watch(PersistentVolumeClaim, ({ metadata }) => found(VOLUME_INDEX, keyOf(metadata))),
-    // Progress of an import concerns no VirtualMachine.
+    // An update of only the progress of an import enqueues no VirtualMachine.
     watch(
       VMDiskImage,
       ({ metadata }) => found(IMAGE_INDEX, keyOf(metadata)),
@@ -66,7 +66,8 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.snapshots,
       ]),
     ),
-    // Of two VirtualMachines with the same address, one is enqueued when the other gives it up, or has more right to it than before.
+    // Of two VirtualMachines with the same address, one is enqueued when the other changes in a way that may decide which of them
+    // keeps the address.
     watch(
       VirtualMachine,
       (vm) =>
@@ -88,7 +89,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
           .flatMap(({ metadata }) => found(IMAGE_INDEX, keyOf(metadata))),
       partChanged(({ allowVolumeExpansion }) => [allowVolumeExpansion]),
     ),
-    // The overhead of file systems determines the size of claims.
+    // The overhead of file systems determines the size of claims, so its change enqueues every VirtualMachine.
     watch(
       CdiConfig,
       () => machines.keys(),
@@ -97,7 +98,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
   ];
 }
 
-/** Matches added and removed objects, and changes of a part of them. */
+/** Matches added and removed objects, and objects of which the given part has changed. */
 function partChanged<T extends KubevirtInstance | VMDiskImage | VirtualMachine | StorageClass | CdiConfig>(
   part: (object: T) => readonly unknown[],
 ): Predicate<T> {

@@ -6,12 +6,15 @@ import { taken } from './observe.ts';
 import type { VM } from './resource.ts';
 
 const TIMEOUT_SECONDS = 10;
-/** Timeouts of the two requests to the cloud. Their sum is less than the webhook timeout of the API server. */
+/**
+ * Timeouts of the check of a name, and of the request for the server that uses a taken name. Their sum is less than the webhook
+ * timeout of the API server.
+ */
 const [CHECK_MS, GET_MS] = [7_000, 1_500];
 
 /**
- * Returns the admission rules of VMs, which reject a name that the cloud does not accept. The user waits for the answer,
- * so each request to the cloud is tried once, with a timeout that is shorter than the API server's.
+ * Returns the admission rules of VMs, which reject a name that the cloud does not accept and an unknown deletion policy. The user
+ * waits for the answer, so each request to the cloud is tried once, with a timeout that is shorter than the API server's.
  * @param cloud undefined for manifests, which only declare the rules
  */
 export function admitVms(
@@ -55,5 +58,5 @@ export function admitVms(
   };
 }
 
-/** End of status messages that is removed here, because a rejected request is not retried automatically. */
+/** Suffix of status messages. It is removed here, because a rejected request is not retried automatically. */
 const RETRYING = '; retrying automatically';

@@ -34,9 +34,9 @@ export const NO_OWNERSHIP_LABELS: Readonly<Record<string, null>> = {
 };
 
 /**
- * Returns the labels to set on a VM's server whose ownership labels differ from the wanted ones, for example after the
- * cluster id changed; undefined if none differ. Never sets the UID label: a server without it was orphaned, and a request
- * that arrives late must not make it ours again, since garbage collection would then find a server without a VM.
+ * Returns the labels to set on a VM's server whose ownership labels differ from the wanted ones, for example after the cluster id
+ * changed; undefined if none differ, or if the UID label does. A server without the UID label was orphaned: it must not get the
+ * label again through a late request, because garbage collection would then treat it as left over by its VM.
  */
 export function labelsToRepair({ labels }: Server, wanted: Labels): Labels | undefined {
   if (labels[UID_LABEL] !== wanted[UID_LABEL]) return undefined;

@@ -14,7 +14,10 @@ import { hasVmId, type VM } from './resource.ts';
 export interface Observed {
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
-  /** The server of the VM, or `Gone` if the cloud does not have it any more; undefined before it was requested. */
+  /**
+   * The server that `status.vmId` names, or that was found or created for the VM; `Gone` if the cloud does not have it any more.
+   * Undefined before it was requested.
+   */
   readonly server?: Server | Gone;
   /** Result of the search for another server with the VM's UID label, if `status.vmId` does not name a server of the VM. */
   readonly owned?: Server | 'none';
@@ -39,8 +42,8 @@ export interface NameRejection {
 }
 
 /**
- * Sends a request about a VM's name (a check, or a create) and returns its result. A name that is taken may
- * be taken by the VM's own server: the answer to the create was lost, or its id was not stored.
+ * Sends a request about a VM's name (a check, or a create) and returns its result. The server that uses a taken name may be the
+ * VM's own: the answer to its create was lost, or its id was not stored.
  */
 export async function observeAnswer(
   cloud: CloudClient,
@@ -54,19 +57,19 @@ export async function observeAnswer(
   } catch (error) {
     if (error instanceof GoneError) return { cluster, server: { gone: error.serverId } };
     if (error instanceof ProhibitedNameError) {
-      // The name may have been prohibited after the VM's server was created. The status may lack the id of that server,
-      // because it was never stored or was removed.
+      // The name may have been prohibited after the VM's server was created. The status may lack the id of that server, because
+      // it was never stored or was removed, so the server is searched by its label.
       const [server] = await serversOf(cloud, vm);
       return server === undefined ? { cluster, name: prohibited(error) } : { cluster, server };
     }
     if (!(error instanceof NameTakenError)) throw error;
     const server = error.serverId === undefined ? undefined : await ignoreNotFound(cloud.get(error.serverId));
-    if (server === undefined) throw error; // the other server was removed in between, so the next attempt succeeds
+    if (server === undefined) throw error; // the server with the name is gone by now, so the next attempt succeeds
     return isOwnedBy(vm, server) ? { cluster, server } : { cluster, name: taken(cluster, vm, server) };
   }
 }
 
-/** Returns all servers with the VM's UID label, even if the status does not have their id. The list may be old. */
+/** Returns all servers with the VM's UID label, even if the status does not have their id. The list may be outdated. */
 async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly Server[]> {
   const { uid = '' } = metadata;
   const servers: Server[] = [];
@@ -89,8 +92,8 @@ export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean)
 }
 
 /**
- * Returns a server with the VM's UID label other than the one that `status.vmId` names. The list may be old, so each
- * candidate is requested.
+ * Returns a server with the VM's UID label that is not being deleted, other than the one that `status.vmId` names. The list may
+ * be outdated, so each candidate is also requested by id.
  */
 export async function findOwned(cloud: CloudClient, vm: VM, vmId: string): Promise<Server | undefined> {
   for (const { id } of await serversOf(cloud, vm)) {

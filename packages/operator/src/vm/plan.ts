@@ -87,14 +87,16 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
   return { status: withAttempt(before), actions: [{ type: 'delete', id: server.id }] };
 }
 
-/** Whether a VM's status differs from what a list of servers shows, so that it needs a reconcile. The list may be old. */
+/**
+ * Whether a VM's status differs from what a list of servers shows, so that the VM needs a reconcile. The list may be outdated.
+ */
 export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolean {
   const { metadata, status = {} } = vm;
   const isUnavailable = isCloudUnavailable(status);
   // The work queue retries a VM that has no machine or is being deleted, so it is enqueued here only to notice the end
   // of an outage.
   if (metadata.deletionTimestamp !== undefined || !hasVmId(status)) return isUnavailable;
-  // The cloud rejected a request for this VM. The work queue retries it with exponential back-off.
+  // The cloud rejected a request for this VM. The work queue retries it with exponential back-off, so it is not enqueued here.
   if (isReadyUnknown(status) && !isUnavailable) return false;
   const server = servers.get(status.vmId);
   if (server === undefined || isOfAnother(vm, server))
@@ -117,7 +119,7 @@ function isOfAnother(vm: VM, server: Server): boolean {
   return !isOwnedBy(vm, server) && !isUnlabelled;
 }
 
-/** Returns a plan with an action before which the status needs no change. */
+/** Returns a plan with one action and an unchanged status. */
 function planAction({ status = {} }: VM, action: Action): Plan {
   return { status, actions: [action] };
 }

@@ -49,7 +49,7 @@ export class Refresher {
   }
 
   readonly source: Source = (enqueue, signal) => {
-    // The state is outdated, because this replica did not poll while another one was the leader.
+    // Drops a known outage: it may have ended, because this replica did not poll while another one was the leader.
     this.#options.availability.restart();
     return this.#poller.source(enqueue, signal);
   };
@@ -68,7 +68,8 @@ export class Refresher {
       this.#isFailing = true;
       if (!signal.aborted) log.debug({ error: String(error) }, 'Listing servers failed');
       const outage = availability.outage && toCondition(availability.outage.error);
-      // The cause of an outage may change, for example from a timeout to a rejected key.
+      // The cause of an outage may change, for example from a timeout to a rejected key. VMs that report another cause are
+      // enqueued.
       return outage === undefined ? [] : this.#keys(({ status }) => !isReported(status, outage));
     }
     const { servers } = inventory;

@@ -17,12 +17,12 @@ export interface ServerInventoryOptions {
   readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
-/** Time after a failed list in which callers get its error instead of starting another one. */
+/** Time after a failed list in which callers get its error instead of starting another list. */
 const LIST_BACKOFF_MS = 1_000;
 
 interface Observation {
   readonly server: Server;
-  /** Time at which the request was sent. */
+  /** Time at which the list was requested, or at which the server was stored with `set`. */
   readonly at: number;
 }
 
@@ -60,7 +60,7 @@ export class ServerInventory {
     this.#observations.set(server.id, { server, at: this.#now });
   }
 
-  /** Returns a server from the cache, or from the cloud if the cache lacks it. */
+  /** Returns a server from the cache, after a refresh of an old list, or from the cloud if the cache lacks the server. */
   async get(id: string, signal: AbortSignal): Promise<Server | Gone> {
     const { cloud, maxAgeMs } = this.#options;
     if (this.#now - this.#listedAt > maxAgeMs) await unlessAborted(this.#refreshUnlessFailed(), signal);
@@ -83,7 +83,7 @@ export class ServerInventory {
     const observations = new Map<string, Observation>();
     const at = this.#now;
     try {
-      // One try only: the poller retries, and a cloud that hangs is noticed after one timeout instead of four.
+      // Without retries: the poller retries, and a cloud that hangs is noticed after one timeout instead of four.
       for await (const page of cloud.list({ labels: clusterLabels(cluster), timeoutMs, tries: 1 }))
         for (const server of page) observations.set(server.id, { server, at });
     } catch (error) {

@@ -237,7 +237,7 @@ function without(status: VMStatus | undefined, condition?: string): VMStatus {
   return { ...rest, ...(conditions && { conditions: conditions.filter(({ type }) => type !== condition) }) };
 }
 
-/** Sets Ready after an answer of the cloud. */
+/** Sets Ready, and CloudAvailable to True, after an answer of the cloud. */
 function answered(vm: VM, now: number, status: VMStatus, outcome: VmOutcome): VMStatus {
   return withCloudAvailable(vm, withReady(vm, now, status, outcome), undefined, now);
 }

@@ -8,7 +8,9 @@ import type { Reported } from './status.ts';
 
 /* Takes over the data of images that an earlier controller imported, so that it is not imported again. */
 
-/** Whether another controller reported the image as Ready: this operator stores its attempt first. */
+/**
+ * Whether another controller reported the image as Ready: its status has no attempt, and this operator always stores one first.
+ */
 export function isFromOtherController({ status }: VMDiskImage): boolean {
   return status?.phase === 'Ready' && status.attempt === undefined;
 }
@@ -29,7 +31,10 @@ export function isSnapshotOf({ spec }: VolumeSnapshot, { metadata, status }: Dat
   return spec?.source?.persistentVolumeClaimName === (status?.claimName ?? metadata.name);
 }
 
-/** Returns the image with the adopted data as its attempt. Whether the spec has changed since that import is not known. */
+/**
+ * Returns the image with the adopted data as its attempt. The spec with which the data was imported is unknown, so the data
+ * counts as imported with the current spec.
+ */
 export function adopted(image: Reported, { volume }: Pick<Observed, 'volume'>, now: number): Reported {
   if (volume === undefined) return image;
   const { generation } = image.metadata;

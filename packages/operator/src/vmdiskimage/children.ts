@@ -4,8 +4,8 @@ import { childMetadata, dataVolumeName } from './identity.ts';
 import { type ImageSpec, NO_URL, type VMDiskImage } from './resource.ts';
 
 /**
- * Annotations of an image's DataVolume. CDI starts the import at once, although no pod uses the claim yet, and keeps the
- * DataVolume after the import: without it, the claim would be lost to the operator.
+ * Annotations of an image's DataVolume. They make CDI start the import at once, although no pod uses the claim yet, and keep the
+ * DataVolume after the import, because the operator finds the claim through its DataVolume.
  */
 const ANNOTATIONS = {
   'cdi.kubevirt.io/storage.bind.immediate.requested': 'true',

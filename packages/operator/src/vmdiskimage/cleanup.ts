@@ -24,7 +24,9 @@ export function snapshotChild(snapshot: VolumeSnapshot): Child {
   return { ...snapshot, childKind: 'VolumeSnapshot' };
 }
 
-/** Whether the disk of the current attempt is imported: the import succeeded, and the claim exists. */
+/**
+ * Whether the disk of the current attempt is imported: the import succeeded with the checksum of the spec, and the claim exists.
+ */
 export function hasImportedDisk({ volume, claim, isUnverified }: Observed): boolean {
   if (isUnverified) return false;
   if (volume?.status?.phase !== 'Succeeded' || claim === undefined) return false;
@@ -33,10 +35,10 @@ export function hasImportedDisk({ volume, claim, isUnverified }: Observed): bool
 }
 
 /**
- * Returns the children that have to be gone before the next attempt. An import that is not finished is always removed, so that
- * a sync slot never covers two importers. An imported disk is kept if its source is still wanted: only its snapshot is taken
- * again, because another download costs money. A usable snapshot is kept until the next attempt is Ready, because VMs may be
- * being cloned from it.
+ * Returns the children that have to be gone before the next attempt. An unfinished import is always removed, so that a sync slot
+ * never covers two importers. An imported disk is kept if its source has not changed: only its snapshot is taken again, because
+ * another download costs money. A usable snapshot and its disk are kept until the next attempt is Ready, because VMs may still be
+ * cloned from it.
  */
 export function leftovers(image: Reported, observed: Observed): readonly Child[] {
   const { volume, snapshots } = observed;
@@ -50,9 +52,9 @@ export function leftovers(image: Reported, observed: Observed): readonly Child[]
 }
 
 /**
- * Returns the children that have to be removed after a failure. An image that is Failed may stay so for ever, so it keeps only the
- * last complete attempt before the failed one (the new source may be a typing error), and snapshots that disks are being cloned
- * from.
+ * Returns the children that have to be removed after a failure: the `leftovers` if the attempt is repeated. An image may stay
+ * Failed for a long time, so it then keeps only two things: the last complete attempt, because the failed source may be a typing
+ * error, and snapshots that disks are being cloned from.
  */
 export function remains(image: Reported, observed: Observed): readonly Child[] {
   if (image.status.phase !== 'Failed') return leftovers(image, observed);
@@ -71,7 +73,7 @@ export function remains(image: Reported, observed: Observed): readonly Child[] {
   });
 }
 
-/** Returns the number of the last earlier attempt with an imported disk and a usable snapshot. */
+/** Returns the number of the latest earlier attempt with an imported disk and a usable snapshot. */
 function lastComplete(image: Reported, { volumes, snapshots }: Children): number | undefined {
   const usable = new Set(snapshots.filter(isReadyToUse).map((snapshot) => attemptOf(image, snapshot)));
   const complete = volumes
@@ -83,14 +85,14 @@ function lastComplete(image: Reported, { volumes, snapshots }: Children): number
   return complete.length === 0 ? undefined : Math.max(...complete);
 }
 
-/** Returns the imports of earlier attempts that are not finished. */
+/** Returns the unfinished imports of earlier attempts. */
 export function unfinishedImports({ obsolete }: Observed): readonly Child[] {
   return obsolete.volumes.filter(({ status }) => status?.phase !== 'Succeeded').map(volumeChild);
 }
 
 /**
  * Returns the children of earlier attempts that can be deleted once the current one is Ready. A snapshot that a disk is being
- * cloned from stays until the clone is finished, and its DataVolume with it.
+ * cloned from, and the DataVolume of the snapshot, stay until the clone is finished.
  */
 export function obsoleteChildren({
   obsolete: { volumes, snapshots },

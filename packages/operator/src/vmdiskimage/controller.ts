@@ -70,9 +70,9 @@ export const IMAGE_OWN_PERMISSIONS: readonly Permission[] = [
  * Adds the controller of VMDiskImages to the manager.
  *
  * Guarantees: at most `syncs.concurrency` images are synced at any time, first come, first served, whichever replica leads. An
- * image is Ready only while its imported disk and a usable snapshot exist. Data is deleted only if no VirtualMachine and no
- * DataVolume refers to the image, according to lists from etcd (`ImageFinalizer`). Objects that the image does not own are
- * never changed.
+ * image is Ready only while its imported disk and a usable snapshot exist. The data of a deleted image is deleted only if no
+ * VirtualMachine and no DataVolume refers to the image, according to lists from etcd, or if Kubernetes deletes it in any case
+ * (`ImageFinalizer`). Objects that the image does not own are never changed.
  */
 export function controlVmDiskImages(manager: Manager, options: ImageControllerOptions): void {
   const { namespace, syncs, pruneAfterMs, imageNamespaces, concurrency } = options;
@@ -103,7 +103,7 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
   const { reconcileDelete } = new ImageFinalizer({ caches, slots, limits, reconcile });
   manager.control({
     for: VMDiskImage,
-    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged, so that an edited status is restored
     owns: [DataVolume, VolumeSnapshot],
     watches: [
       watch(VirtualMachine, (machine) => [imageKeyOf(machine)], isReferenceChange),
@@ -121,7 +121,7 @@ export function controlVmDiskImages(manager: Manager, options: ImageControllerOp
   });
 }
 
-/** Matches changes of a VirtualMachine that concern its image: most changes of its status do not. */
+/** Matches changes of a VirtualMachine that concern its image. Most changes of the status do not. */
 const isReferenceChange: Predicate<VirtualMachine> = ({ type, before, object }) =>
   type !== 'changed' ||
   before?.metadata.uid !== object.metadata.uid ||

@@ -27,7 +27,7 @@ export interface Failure {
   readonly reason: FailureReason;
   /** What failed, on which object, and what the user can do. */
   readonly message: string;
-  /** Whether another attempt cannot succeed. Downloads cost money, so the operator stops then. */
+  /** Whether another attempt cannot succeed. The operator then stops, because downloads cost money. */
   readonly isTerminal: boolean;
 }
 
@@ -65,15 +65,16 @@ const QUERY = /([a-z][a-z0-9+.-]*:\/\/[^\s?#"'<>\\]*)[?#][^\s"'<>\\]*/gi;
  * source may redirect the importer to a presigned URL, so the image's own URL is not the only one with credentials.
  */
 export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string): string {
-  // The image's URL first: it may contain characters that otherwise end a URL.
+  // The image's own URL is replaced first, because it may contain characters that otherwise end a URL.
   const known = url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
   const safe = known.replaceAll(USER_INFO, '$1').replaceAll(QUERY, '$1');
   return safe.replaceAll(/\s+/g, ' ').trim();
 }
 
 /**
- * Returns the failure of an attempt whose child the API server rejects; undefined if the error is no rejection. An invalid
- * DataVolume stays invalid until the spec changes. Permissions, quotas and snapshot classes can be corrected without that.
+ * Returns the failure of an attempt whose child the API server rejects; undefined if the error is not a rejection. Only an
+ * invalid DataVolume is a final failure: it stays invalid until the spec changes. Permissions, quotas and snapshot classes can be
+ * corrected without a change of the spec.
  */
 export function rejectionOf(
   image: VMDiskImage,
@@ -108,7 +109,7 @@ export function safeUrl(url: string | undefined): string {
   return `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
 }
 
-/** Names that are part of a pattern. Removing them would hide the failures themselves. */
+/** Names that are also part of a failure pattern. Removing them from a message would hide the failure. */
 const PATTERN_WORDS = /^(\d+|unauthorized|checksum|status|code|got|manifest|name)$/;
 
 /** Removes the URL and the names of the image's objects, so that "404" in one of them is not taken for a failure. */

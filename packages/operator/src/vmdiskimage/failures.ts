@@ -11,14 +11,15 @@ import type { Reported } from './status.ts';
 const BACKOFF_MS = 60_000;
 const BACKOFF_FACTOR = 3;
 
-/** Returns the time until the next attempt: 3ⁿ minutes after the n-th failure, at most the setting. */
+/** Returns the time until the next attempt in milliseconds: 3ⁿ minutes after the n-th failure, at most `maxBackoffMs`. */
 export function backoffMs(failures: number, { maxBackoffMs }: Pick<SyncSettings, 'maxBackoffMs'>): number {
   return Math.min(BACKOFF_MS * BACKOFF_FACTOR ** failures, maxBackoffMs);
 }
 
 /**
- * Returns the time when the current attempt ends, in milliseconds. Once the disk is imported, only the age of the snapshot counts:
- * the operator may have been stopped, or the image paused, between the end of the import and the snapshot. Infinite without one.
+ * Returns the time when the current attempt times out, in milliseconds. Once the disk is imported, the time limit starts with the
+ * newest snapshot, because the operator may have been stopped, or the image paused, between the import and the snapshot. Infinite
+ * while there is no snapshot.
  */
 export function attemptEndsAt({ status }: Reported, observed: Observed): number {
   const { snapshots, limits } = observed;
@@ -39,7 +40,7 @@ export function syncEndsAt({ status: { syncStartedAt } }: Reported, { limits }: 
   return Date.parse(syncStartedAt) + limits.syncs.maxTotalMs;
 }
 
-/** Returns why the current attempt has failed; undefined if it goes on. */
+/** Returns why the current attempt has failed; undefined if it continues. */
 export function failureOf(image: Reported, observed: Observed, now: number): Failure | undefined {
   return (
     observed.rejection ??

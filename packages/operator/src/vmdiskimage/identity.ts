@@ -14,11 +14,11 @@ const MAX_NAME = 40;
 const UID_DIGITS = 8;
 
 /**
- * Returns the beginning of the names of all children of an image. It contains a part of the UID, so that an image that is
- * created again under the same name does not collide with the children of the old one, which may be terminating.
+ * Returns the beginning of the names of all children of an image. It contains a part of the UID, so that a re-created image of
+ * the same name does not collide with the children of the old image, which may be terminating.
  */
 function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
-  // A part of a name between two dots must not end with a hyphen or begin with one.
+  // A part of a name between two dots must not end with a hyphen, so hyphens and dots at the end are removed.
   return `${name.slice(0, MAX_NAME).replace(/[-.]+$/, '')}-${uid.slice(0, UID_DIGITS)}`;
 }
 
@@ -55,14 +55,14 @@ export function attemptOf(image: VMDiskImage, { metadata: { name } }: KubeObject
   return Number(number);
 }
 
-/** Returns namespace and prefix of an image's children, under which clones of them are indexed. */
+/** Returns the index key of an image for clones of its children: the namespace and the name prefix of the children. */
 export function prefixKey(image: VMDiskImage): string {
   return keyOf({ namespace: image.metadata.namespace, name: childPrefix(image) });
 }
 
 /**
- * Returns the `prefixKey` of the image whose snapshot or claim a DataVolume clones, or a DataSource names. Undefined if the source cannot belong to
- * an image. The name is sufficient, so a clone also counts while its source is missing from the cache.
+ * Returns the `prefixKey` of the image whose snapshot or claim a DataVolume clones, or a DataSource names; undefined if the
+ * source cannot belong to an image. The name is sufficient, so a clone also counts while its source is missing from the cache.
  */
 export function clonedPrefix({ metadata, spec }: DataVolume | DataSource): string | undefined {
   const { snapshot, pvc } = spec?.source ?? {};

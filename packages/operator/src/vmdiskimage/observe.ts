@@ -32,7 +32,7 @@ import { type Users, usersOf } from './references.ts';
 import { VMDiskImage } from './resource.ts';
 import { isReadyToUse } from './snapshots.ts';
 
-/** Settings that decide about an image. */
+/** Settings that plans for images depend on. */
 export type ImageLimits = Pick<KubevirtSettings, 'syncs' | 'pruneAfterMs' | 'imageNamespaces'>;
 
 /** State of the cluster that the plan for an image is based on. */
@@ -40,7 +40,7 @@ export interface Observed {
   readonly limits: ImageLimits;
   /** DataVolume of the current attempt, if it exists and belongs to the image. */
   readonly volume?: DataVolume | undefined;
-  /** Whether an object that does not belong to the image has the name of this DataVolume. */
+  /** Whether a DataVolume that does not belong to the image has the name of the current attempt's DataVolume. */
   readonly isNameTaken: boolean;
   /** Whether the DataVolume lacks the checksum of the spec, because the installed version of CDI does not know checksums. */
   readonly isUnverified: boolean;
@@ -48,19 +48,19 @@ export interface Observed {
   readonly claim?: PersistentVolumeClaim | undefined;
   /** Snapshots of the current attempt that belong to the image, oldest first. */
   readonly snapshots: readonly VolumeSnapshot[];
-  /** Names in use that begin with the name of the DataVolume, also of snapshots that do not belong to the image. */
+  /** Names of all VolumeSnapshots that begin with the name of the DataVolume, whether or not they belong to the image. */
   readonly snapshotNames: ReadonlySet<string>;
   /**
-   * Children of earlier attempts, also those of another controller. Those of later attempts mean that the cached image is older than
-   * its children, so they are not touched.
+   * Children of earlier attempts, including those of another controller. Children of later attempts are left out: they mean that
+   * the cached image is older than its children.
    */
   readonly obsolete: Children;
   /** Highest number of an attempt that has children. */
   readonly lastAttempt: number;
   readonly users: Users;
-  /** Whether the image holds a sync slot. `waiting`: it asked for one, and others are before it. */
+  /** Whether the image holds a sync slot. `waiting`: it asked for a slot, and other images are before it. */
   readonly slot: 'held' | 'none' | 'waiting';
-  /** What is wrong with the storage class, if anything. */
+  /** Problem of the storage class; undefined if there is none. */
   readonly storageClass?: string | undefined;
   /** Failure of an action of this reconcile: the API server rejected a child. */
   readonly rejection?: Failure | undefined;
@@ -96,21 +96,22 @@ export function clonedImages(clone: DataVolume | DataSource, caches: Caches): re
   const disk = pvc && caches.get(DataVolume).get(pvc);
   const owner = [source, disk].flatMap((each) => (each && controllerOf(each)) ?? [])[0];
   const namespace = snapshot?.namespace ?? pvc?.namespace;
-  // The name of a child tells its image even if the child is missing from the cache; that of an adopted child does not.
+  // The name of a child identifies its image even if the child is missing from the cache. The name of an adopted child does not,
+  // so its owner reference is also used.
   const owning = owner?.kind === VMDiskImage.kind ? [keyOf({ namespace, name: owner.name })] : [];
   return [...new Set([...imagesWithPrefix(clonedPrefix(clone), caches), ...owning])];
 }
 
-/** Returns the claims of all DataVolumes of an image, also of those that are gone, that are deleted with the image. */
+/** Returns the claims that are deleted with an image: those of all its DataVolumes, including DataVolumes that are gone. */
 export function claimsOf(image: VMDiskImage, caches: Caches): readonly PersistentVolumeClaim[] {
   const claims = caches.get(PersistentVolumeClaim).byIndex(BY_PREFIX, prefixKey(image));
   return [...claims].filter((claim) => isDeletedWith(image, claim, caches));
 }
 
 /**
- * Whether the garbage collector deletes a claim once the DataVolumes of the image are gone. It keeps a claim without a controller,
- * whose DataVolume a user has deleted with `--cascade=orphan`, and one whose DataVolume it has taken from the image, because a user
- * has deleted the image with `--cascade=orphan`.
+ * Whether the garbage collector deletes a claim once the DataVolumes of the image are gone. After `--cascade=orphan`, it keeps
+ * two kinds of claims: a claim without a controller, whose DataVolume a user has deleted in this way; and a claim whose
+ * DataVolume has lost its owner reference, because a user has deleted the image in this way.
  */
 export function isDeletedWith(image: VMDiskImage, claim: PersistentVolumeClaim, caches: Caches): boolean {
   const owner = controllerOf(claim);
@@ -120,7 +121,10 @@ export function isDeletedWith(image: VMDiskImage, claim: PersistentVolumeClaim, 
   return volume?.metadata.uid !== owner.uid || isOwnedBy(volume, image);
 }
 
-/** Returns all children of an image in the caches. An object in another namespace cannot belong to it, whatever it says. */
+/**
+ * Returns all children of an image in the caches. An object in another namespace cannot belong to the image, even if its owner
+ * reference says so.
+ */
 export function childrenOf(image: VMDiskImage, caches: Caches): Children {
   return {
     volumes: ownedIn(caches.get(DataVolume), image),
@@ -129,9 +133,9 @@ export function childrenOf(image: VMDiskImage, caches: Caches): Children {
 }
 
 /**
- * Gathers the state of an image from the caches. What would lead to a deletion is read from the API server: an object that the
- * status names and the caches lack, or whose cached state is not finished although no attempt is running. The watch of one kind
- * may be far behind that of another, above all when a replica starts to lead.
+ * Gathers the state of an image from the caches. Children whose state could make the plan delete data are read from the API
+ * server instead: those that the status names and the caches lack, and those that the caches show as unfinished, unless they
+ * belong to a running attempt. The watch of one kind may be far behind the watch of another, especially on a new leader.
  */
 export async function observe(
   image: VMDiskImage,
@@ -154,7 +158,7 @@ export async function observe(
   const ofAttempt = cached.filter(
     (snapshot) =>
       attemptOf(image, snapshot) === number &&
-      // The names of adopted snapshots do not show which DataVolume they belong to.
+      // The names of adopted snapshots do not show which DataVolume they belong to, so their source is compared.
       (number !== ADOPTED || current === undefined || isSnapshotOf(snapshot, current)),
   );
   let volume = current;
@@ -204,7 +208,10 @@ function namesIn(keys: Iterable<string>, prefix: string): ReadonlySet<string> {
   return names;
 }
 
-/** The API server drops fields that the CRD does not declare. A DataVolume for an earlier spec may have another checksum. */
+/**
+ * Whether the API server dropped the checksum, because the CRD of the installed CDI does not declare it. False for a DataVolume
+ * that was created for an earlier spec, which may have had another checksum.
+ */
 function lacksChecksum({ spec, status }: VMDiskImage, volume: DataVolume): boolean {
   if (spec.checksum === undefined || status?.attempt?.source !== sourceDigest(spec)) return false;
   return volume.spec?.source?.http?.checksum !== spec.checksum;
@@ -233,7 +240,7 @@ function storageClassProblem({ spec: { storageClass } }: VMDiskImage, caches: Ca
   return hasDefault ? undefined : 'the cluster has no default StorageClass; set spec.storageClass';
 }
 
-/** Snapshots have numbers as the end of their names, and a shorter name is a smaller number. */
+/** Sorts snapshots by the number at the end of their name: a shorter name has a smaller number. */
 function byAge({ metadata: a }: KubeObject, { metadata: b }: KubeObject): number {
   return a.name.length - b.name.length || (keyOf(a) < keyOf(b) ? -1 : 1);
 }

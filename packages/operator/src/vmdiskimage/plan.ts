@@ -43,8 +43,8 @@ export interface Plan {
   /** Status to store before the actions are executed. */
   readonly status: VMDiskImageStatus;
   /**
-   * Actions to execute once the status is stored, or, if it does not change, once the image is known to be current. Then the
-   * image is observed and planned again. Empty: the reconcile ends.
+   * Actions to execute once the status is stored, or, if it does not change, once the image is known to be the newest version.
+   * Then the image is observed and planned again. Empty: the reconcile ends.
    */
   readonly actions: readonly Action[];
   /** Events to record once the status is stored. @default none */
@@ -63,7 +63,7 @@ export type Action =
   /** Deletes the image, unless a reference has appeared. */
   | { readonly type: 'prune' };
 
-/** Requeue interval as a safety net, while an event is expected to enqueue the image: a free slot, a deleted child. */
+/** Requeue interval as a safety net while the image waits for an event, such as a free slot or a deleted child. */
 const SAFETY_MS = 60_000;
 
 /** Phases of a DataVolume whose importer has ended. */
@@ -99,14 +99,14 @@ export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan
         ? enqueue()
         : planFailed(image, observed, now);
     }
-    default: // new, or Deleting and a reference appeared before anything was deleted
+    default: // the image is new, or is Deleting and got a reference before anything was deleted
       return enqueue();
   }
 }
 
 /**
- * Plans for an image that is paused. Its slot is released when it covers no importer any more, so that other images can be synced:
- * an image whose disk is imported returns to the queue, and a failed import is reported. The rest is done after the pause.
+ * Plans for an image that is paused. Its slot is released once no importer needs it, so that other images can be synced: an image
+ * whose disk is imported returns to the queue, and a failed import is reported. All other steps wait until the image is resumed.
  */
 function planPaused(image: Reported, observed: Observed, now: number): Plan {
   const { slot, volume, obsolete } = observed;
@@ -125,15 +125,16 @@ function planPaused(image: Reported, observed: Observed, now: number): Plan {
 }
 
 /**
- * Whether the spec has changed since the attempt began. Also fields that the data does not depend on, such as `secretRef` and
- * `snapshotClass`, can remove the cause of a failure. The API server raises the generation at a deletion as well.
+ * Whether the spec has changed since the attempt began. Every field counts, because fields that the data does not depend on, such
+ * as `secretRef` and `snapshotClass`, can also remove the cause of a failure. A deletion also increases the generation, but is
+ * not a change of the spec.
  */
 function isOtherSpec({ metadata, status: { attempt } }: Reported): boolean {
   if (attempt?.generation === undefined || metadata.deletionTimestamp !== undefined) return false;
   return attempt.generation !== metadata.generation;
 }
 
-/** Whether VMs can be cloned from the current attempt. An empty list of snapshots is no data. */
+/** Whether the current import attempt has a disk and a usable snapshot, from which VMs can be cloned. */
 function hasData(observed: Observed): boolean {
   return hasImportedDisk(observed) && observed.snapshots.some(isReadyToUse);
 }
@@ -142,7 +143,8 @@ function planQueued(image: Reported, observed: Observed, now: number): Plan {
   const { attempt } = image.status;
   const isSameSource = attempt?.source === sourceDigest(image.spec);
   if (isSameSource && hasData(observed)) return planReady(image, observed, now);
-  // The total time limits downloads. An imported disk gets its snapshot, and only a failure of that ends the sync.
+  // The total time limits only downloads. The snapshot of an imported disk is still taken, and only a failure of the snapshot
+  // ends the sync.
   const isImported = isSameSource && hasImportedDisk(observed);
   if (!isImported && now >= syncEndsAt(image, observed))
     return planFailure(image, syncTimeout(observed), observed, now);
@@ -214,12 +216,15 @@ function planFailure(image: Reported, failure: Failure, observed: Observed, now:
   };
 }
 
-/** Plans for an image whose last attempt failed: removes its remains, releases the slot, and tries again after the back-off. */
+/**
+ * Plans for an image whose last attempt failed: deletes the children of the attempt, releases the slot, and tries again after the
+ * back-off.
+ */
 function planFailed(image: Reported, observed: Observed, now: number): Plan {
   const { phase, failureCount = 0, lastFailureTime = timeOf(0) } = image.status;
   const { status } = stillFailed(image, now);
   const rest = remains(image, observed);
-  // The slot covers the importer. A snapshot that is not deleted in time does not block other images.
+  // The slot is only needed for the importer, so a snapshot that is still being deleted does not block other images.
   const isImporting = rest.some(({ childKind }) => childKind === 'DataVolume');
   if (observed.slot === 'held' && !isImporting) return { status, actions: [{ type: 'releaseSlot' }] };
   if (rest.length > 0) return removing({ ...image, status }, rest);
@@ -233,7 +238,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
   const { phase, pruneAt: announced } = image.status;
   const { status } = withRetention(ready(image, observed, now), observed, now);
   const { pruneAt } = status;
-  // A further snapshot for maxClones that does not become ready is taken again.
+  // An additional snapshot (maxClones) that does not become ready is deleted and taken again.
   const pending = observed.snapshots.filter((each) => !isTerminating(each) && !isReadyToUse(each));
   const endsAt = (snapshot: VolumeSnapshot) =>
     Date.parse(snapshot.metadata.creationTimestamp ?? '') + observed.limits.syncs.maxAttemptMs;
@@ -243,7 +248,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
     ...removing(image, [...obsoleteChildren(observed), ...stuck.map(snapshotChild)]).actions,
     ...(observed.slot === 'held' ? [{ type: 'releaseSlot' } as const] : []),
     ...(needsSnapshot(image, observed) ? [takeSnapshot(image, observed)] : []),
-    // Only if it was announced before, so that the Event always precedes the deletion.
+    // Only if this time was announced before, so that the Event always precedes the deletion.
     ...(pruneInMs <= 0 && announced === pruneAt ? [{ type: 'prune' } as const] : []),
   ];
   const events: EventInput[] = [];
@@ -255,7 +260,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
   return { status, actions, events, ...requeue };
 }
 
-/** Whether every snapshot has as many clones as the storage allows, and no other one is on its way. */
+/** Whether every snapshot has `maxClones` clones, and no other snapshot is being taken. */
 function needsSnapshot({ spec: { maxClones } }: VMDiskImage, { snapshots, users }: Observed): boolean {
   if (maxClones === undefined) return false;
   return snapshots
@@ -270,7 +275,7 @@ function takeSnapshot(image: Reported, { volume, snapshotNames }: Observed): Act
   return { type: 'createSnapshot', snapshot: snapshotFor(image, name, claim) };
 }
 
-/** Returns a plan that deletes children, or waits for those that are terminating. */
+/** Returns a plan that deletes children, or waits while they are terminating. */
 function removing({ status }: Reported, children: readonly Child[]): Plan {
   const actions = children
     .filter((child) => !isTerminating(child))

@@ -10,8 +10,8 @@ import type { Reported } from './status.ts';
 const STEP = 5;
 
 /**
- * Sets the progress of the import, and the time of the last progress if it has grown. Progress of less than a step is stored only
- * before the import would count as stalled, so that the slow import of a large disk does not.
+ * Sets the progress of the import, and the time of the last progress if the progress has grown. Progress of less than a step is
+ * stored only shortly before the import would count as stalled, so that a slow import of a large disk does not count as stalled.
  */
 export function withProgress(image: Reported, { volume, limits }: Observed, now: number): Reported {
   const { attempt, progress: before = 0 } = image.status;
@@ -20,7 +20,8 @@ export function withProgress(image: Reported, { volume, limits }: Observed, now:
   const progress = percent === 100 ? percent : Math.floor(percent / STEP) * STEP;
   const isDue = now - progressedAt(image) >= limits.syncs.stalledAfterMs / 2;
   const hasGrown = progress > before || (isDue && percent > (attempt.percent ?? before));
-  // CDI drops the message when the importer starts again, which is also when it counts the restart.
+  // The error is stored: CDI drops it when the importer starts again, and only then counts the restart, which may fail the
+  // attempt.
   const error = withoutCredentials(image, importerMessage(volume));
   const current = {
     ...attempt,
@@ -33,7 +34,7 @@ export function withProgress(image: Reported, { volume, limits }: Observed, now:
   };
 }
 
-/** Returns the progress as an integer; below 100 until CDI reports success, because it converts the disk after the download. */
+/** Returns the progress as an integer; below 100 until CDI reports success, because CDI converts the disk after the download. */
 function percentOf({ status }: DataVolume): number {
   if (status?.phase === 'Succeeded') return 100;
   const percent = Number.parseFloat(status?.progress ?? '');
@@ -60,7 +61,8 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
       ? `no VolumeSnapshot of the PersistentVolumeClaim ${name} exists yet`
       : `the VolumeSnapshot ${keyOf(snapshot.metadata)} is not ready; check the VolumeSnapshotClass and the snapshot controller`;
   }
-  // With a volume populator, the claim stays Pending until the import has finished.
+  // With a volume populator, the claim stays Pending until the import has finished, so it blocks nothing while the importer
+  // works.
   if (claim?.status?.phase !== 'Bound' && !IMPORTING.has(phase)) {
     const state = claim === undefined ? 'does not exist' : `is ${claim.status?.phase ?? 'Pending'}`;
     const bound = said(image, conditionOf(volume.status?.conditions, 'Bound'));
@@ -69,7 +71,7 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
   return `the importer of the DataVolume ${name} is in phase ${phase}${said(image, conditionOf(volume.status?.conditions, 'Running'))}`;
 }
 
-/** Reasons of CDI for an importer that does not run yet or any more, without an error. */
+/** Reasons with which CDI reports that an importer has not started yet or has ended, without an error. */
 const NO_ERRORS: ReadonlySet<string> = new Set([
   ...['Pending', 'Unschedulable', 'ContainerCreating', 'PodInitializing', 'Completed'],
 ]);

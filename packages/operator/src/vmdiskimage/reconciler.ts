@@ -42,7 +42,7 @@ export class ImageReconciler {
       const observed = await this.#observe(image, known, context);
       const next = plan(image, observed, context.now());
       const stored = await context.setStatus(image, next.status);
-      // The write carried the version of the image, so it proves that the image was current.
+      // The write carried the resourceVersion, so it succeeded only because `image` was the newest version.
       isCurrent ||= stored.metadata.resourceVersion !== image.metadata.resourceVersion;
       image = stored;
       for (const event of next.events ?? []) context.event(image, event);

@@ -10,14 +10,17 @@ import type { VMDiskImage } from './resource.ts';
 
 /** Index of DataVolumes and DataSources by the `prefixKey` of the image whose snapshot or claim they name. */
 const CLONES_BY_IMAGE = 'cloned-vmdiskimage';
-/** Index of DataVolumes and DataSources by the snapshot or claim that they name: the name of an adopted one does not tell its image. */
+/**
+ * Index of DataVolumes and DataSources by the snapshot or claim that they name, because the name of an adopted snapshot or claim
+ * does not identify its image.
+ */
 const CLONES_BY_SOURCE = 'cloned-source';
 
 /** Objects that use an image. */
 export interface Users {
   /** VirtualMachines that name the image and may use it, also while they are terminating. */
   readonly machines: readonly VirtualMachine[];
-  /** DataVolumes that clone a snapshot or the claim of the image, directly or through a DataSource, whoever created them. */
+  /** DataVolumes of any owner that clone a snapshot or the claim of the image, directly or through a DataSource. */
   readonly clones: readonly DataVolume[];
 }
 
@@ -42,8 +45,8 @@ export function indexUsers(caches: Caches): void {
 }
 
 /**
- * Returns the cached objects that use an image. A VirtualMachine that may not use it is none of them: it would keep the image from
- * being deleted although its author has no rights in the namespace of the image.
+ * Returns the cached objects that use an image. A VirtualMachine that is not allowed to use the image is not counted: otherwise
+ * it would block the deletion of the image, although its author has no rights in the namespace of the image.
  */
 export function usersOf(
   image: VMDiskImage,
@@ -98,17 +101,17 @@ function claimKey(ref: ObjectRef): string {
   return `claim ${keyOf(ref)}`;
 }
 
-/** Whether the caches that `usersOf` reads are complete. */
+/** Whether the caches of the kinds that may refer to an image are complete. */
 export function hasSyncedUsers(caches: Caches): boolean {
   return USERS.every((kind) => caches.get<KubeObject>(kind).hasSynced);
 }
 
-/** Kinds that `usersOf` reads. */
+/** Kinds that may refer to an image. */
 const USERS = [VirtualMachine, DataVolume, DataSource] as const;
 
 /**
  * Reads all VirtualMachines, DataVolumes and DataSources from etcd into the caches, so that `usersOf` returns every user that
- * existed when this was called, also if a watch is late.
+ * existed at the time of the call, even if a watch is late.
  * @returns namespaces that exist and cannot be listed, whose objects may be missing
  */
 export async function refreshUsers(caches: Caches, signal: AbortSignal): Promise<readonly string[]> {
@@ -117,8 +120,8 @@ export async function refreshUsers(caches: Caches, signal: AbortSignal): Promise
 }
 
 /**
- * Counts the references to an image. The root disk of a VirtualMachine that is counted itself does not count: a machine
- * would count twice.
+ * Counts the references to an image. The root disk of a counted VirtualMachine is not counted, because the machine would count
+ * twice.
  */
 export function countReferences({ machines, clones }: Users): References {
   const counted = new Set(machines.map(({ metadata }) => metadata.uid));

@@ -5,19 +5,19 @@ import type { Observed } from './observe.ts';
 import type { VMDiskImage } from './resource.ts';
 import type { Reported } from './status.ts';
 
-/** Minimum time between the announcement of a time and the deletion, if the retention is not shorter itself. */
+/** Minimum time between the announcement and the deletion, unless the retention itself is shorter. */
 const MAX_NOTICE_MS = 24 * 60 * 60_000;
 
 /**
- * Sets or removes the time when a Ready image is pruned. The clock starts when the image becomes Ready without references or
- * loses the last one, so an image is never pruned during its import.
+ * Sets or removes the time when a Ready image is pruned. The retention starts when the image becomes Ready without references or
+ * loses its last reference, so an image is never pruned during its import.
  */
 export function withRetention(image: Reported, { limits }: Observed, now: number): Reported {
   const { unreferencedSince = timeOf(now), pruneAt: announced, ...status } = image.status;
   const isUnused = status.references === 0 && image.metadata.deletionTimestamp === undefined;
   if (!isUnused) return { ...image, status };
   const unused = { ...status, unreferencedSince };
-  // The policy Orphan means that the data is wanted, so only a user deletes such an image.
+  // With the policy Orphan, the user wants to keep the data, so the operator never prunes such an image.
   const isKept = image.spec.retention?.keep === true || deletionPolicyOf(image) !== 'Delete';
   if (isKept) return { ...image, status: unused };
   const retentionMs = pruneAfterMs(image, limits.pruneAfterMs);
@@ -27,8 +27,9 @@ export function withRetention(image: Reported, { limits }: Observed, now: number
 }
 
 /**
- * Returns the time of the deletion. A shorter retention, or one that applies again, does not take effect without notice. The time
- * that was announced before is the latest one, so that it does not move with every reconcile.
+ * Returns the time of the deletion. A retention that becomes longer takes effect at once; one that becomes shorter, or applies
+ * again because `keep` was removed, only after a notice period. The notice period does not delay a deletion beyond the time that
+ * was already announced, so that the time does not move with every reconcile.
  * @param earliestAt end of the notice period, if it begins now
  */
 function withNotice(dueAt: number, announced: string | undefined, earliestAt: number): number {

@@ -28,7 +28,7 @@ export function isBeingCloned(snapshot: string, { clones }: Users): boolean {
   );
 }
 
-/** Returns the first name for a snapshot of an attempt that is not in use. */
+/** Returns the first unused name for a snapshot of an attempt. */
 export function freeSnapshotName(image: VMDiskImage, attempt: number, used: ReadonlySet<string>): string {
   let number = 1;
   while (used.has(snapshotName(image, attempt, number))) number++;

@@ -24,9 +24,9 @@ import { countClones, isReadyToUse } from './snapshots.ts';
 export const READY_MESSAGE = 'VMs can be cloned from the image';
 const PROGRESSING = 'Progressing';
 const DELETION_BLOCKED = 'DeletionBlocked';
-/** Number of referrers in the status. */
+/** Maximum number of referrers in the status. */
 const MAX_REFERRERS = 20;
-/** Number of referrers in a message. */
+/** Maximum number of referrers that a message names. */
 export const NAMED_REFERRERS = 5;
 
 /** An image with a status. */
@@ -52,7 +52,7 @@ export function withReferences(
   return { ...image, status: withCondition(image, counted, blocked, now) };
 }
 
-/** Returns an image that is paused: nothing but Paused changes, unless the image has no status yet. */
+/** Returns an image that is paused. Only the condition Paused changes, unless the image has no status yet. */
 export function paused(image: Reported, now: number): Reported {
   const withCondition = { ...image, status: withPausedCondition(image, image.status, pauseOf(image), now) };
   if (image.status.phase !== undefined) return withCondition;
@@ -60,7 +60,7 @@ export function paused(image: Reported, now: number): Reported {
   return report(withCondition, { state: 'progressing', reason: 'Paused', message }, now);
 }
 
-/** Returns an image that is to be synced. It has no place in the queue yet. */
+/** Returns an image that has to be synced. It has no place in the queue yet. */
 export function enqueued(image: Reported): Reported {
   const {
     progress: _1,
@@ -73,13 +73,13 @@ export function enqueued(image: Reported): Reported {
   return { ...image, status: { ...status, phase: 'Queued' } };
 }
 
-/** Forgets the failures of another source, or those before a user's request to try again. */
+/** Drops the failures of an earlier source, or the failures before a user's request to try again. */
 export function withoutFailures(image: Reported): Reported {
   const { failureCount: _1, lastFailureTime: _2, syncStartedAt: _3, ...status } = image.status;
   return { ...image, status: { ...status, ...handledRetry(image) } };
 }
 
-/** Records the request to try again that the status takes into account, so that only a newer one counts. */
+/** Records the request to try again as handled, so that only a new request has an effect. */
 function handledRetry(image: VMDiskImage): Pick<VMDiskImageStatus, 'retryRequest'> {
   const retryRequest = retryRequestOf(image);
   return retryRequest === undefined ? {} : { retryRequest };
@@ -92,7 +92,10 @@ export function queued(image: Reported, { limits }: Observed, now: number): Repo
   return report({ ...image, status }, { state: 'progressing', reason: 'Queued', message }, now);
 }
 
-/** Returns an image that has no place in the queue until the remains of its last attempt are deleted. @param child one of them */
+/**
+ * Returns an image that has no place in the queue until the children of its last attempt are deleted. @param child one of these
+ * children
+ */
 export function cleaning(image: Reported, child: string, now: number): Reported {
   const { queuedAt: _, ...status } = image.status;
   const message = `Waiting until the ${child} of the last attempt is deleted`;
@@ -188,7 +191,7 @@ export function ready(image: Reported, { snapshots, users }: Observed, now: numb
   return report({ ...image, status: complete }, { state: 'ready', reason: 'Ready', message }, now);
 }
 
-/** Returns an image whose children are being deleted, or whose deletion is held. */
+/** Returns an image whose children are being deleted, or whose deletion is blocked. */
 export function deleting(
   image: VMDiskImage,
   outcome: Omit<VMDiskImageOutcome, 'reason'>,

@@ -8,11 +8,13 @@ export interface QueuedImage {
   /** `namespace/name` */
   readonly key: string;
   readonly phase: 'Queued' | 'Syncing';
-  /** Time when the image entered the queue. */
+  /** Time when a Queued image entered the queue, or when the attempt of a Syncing image began. */
   readonly queuedAt: string;
 }
 
-/** Images in the phases Queued and Syncing, in the order in which they get sync slots. Follows the cache of images. */
+/**
+ * Syncing images, and Queued images that can be synced, in the order in which they get sync slots. Follows the cache of images.
+ */
 export class SyncQueue {
   readonly #images = new Map<string, QueuedImage>();
   #sorted: readonly QueuedImage[] | undefined;
@@ -27,7 +29,10 @@ export class SyncQueue {
     return before !== undefined && after?.uid !== before.uid;
   }
 
-  /** All images, in order: an image that syncs has precedence, because its slot is missing only if it was removed by hand. */
+  /**
+   * All images in the order in which they get slots. Syncing images come first, so that one whose slot a user has removed gets it
+   * back.
+   */
   get images(): readonly QueuedImage[] {
     this.#sorted ??= [...this.#images.values()].toSorted(inOrder);
     return this.#sorted;
@@ -39,9 +44,9 @@ export class SyncQueue {
 }
 
 /**
- * Returns the queue entry of an image; undefined if the image needs no slot. An image that cannot be synced although it is
- * Queued must not block the next one: it is paused, its deletion waits for a user, or the remains of its last attempt are not
- * deleted yet (no `queuedAt`).
+ * Returns the queue entry of an image; undefined if the image needs no slot. A Queued image that cannot be synced has no entry,
+ * so that it does not block the next one: it is paused, its deletion waits for a user, or the children of its last attempt are
+ * not deleted yet (no `queuedAt`).
  */
 function queuedImage(key: string, image: VMDiskImage): QueuedImage | undefined {
   const { metadata, status } = image;

@@ -27,11 +27,11 @@ export function grant(
 }
 
 /**
- * Sync slots: permits to import an image, stored in a ConfigMap: UID → key of the image.
+ * Sync slots: permits to import an image. They are stored in a ConfigMap, as UID → key of the image.
  *
- * Guarantees: the ConfigMap never lists more images than the limit allows, whichever replicas act (see `Ledger`). Images get slots
- * first come, first served. A slot survives the crash of its replica; its image uses or releases it. The slot of an image that no
- * longer exists is released when another image needs it.
+ * Guarantees: the ConfigMap never lists more images than the limit allows, whichever replicas act (see `Ledger`). Images get
+ * slots first come, first served. A slot survives a crash of the operator; its image uses or releases it later. The slot of an
+ * image that no longer exists is released when another image needs it.
  */
 export class SyncSlots<C = Client> {
   readonly #options: SyncSlotsOptions<C>;
@@ -73,10 +73,10 @@ export class SyncSlots<C = Client> {
       await operation.write({ [uid]: next.key });
       return true;
     }
-    // Only images that would be next look for abandoned slots, so that a long queue causes few requests.
+    // Only the images that would get the next slots look for abandoned slots, so that a long queue causes few requests.
     const waiting = queue().filter((image) => !holders.has(image.uid));
     if (!waiting.slice(0, limit).some((image) => image.uid === uid)) return false;
-    // The cache alone does not prove that a holder is gone: its watch may be late.
+    // The cache alone does not prove that a holder is gone, because its watch may be late. So missing holders are requested.
     const missing = [...holders].filter(([holder, key]) => !this.#options.isCached(key, holder));
     const abandoned = await findAbandoned(new Map(missing), store);
     if (abandoned.length === 0) return false;

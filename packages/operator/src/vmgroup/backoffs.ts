@@ -26,7 +26,10 @@ export type BackoffTarget =
   | { readonly of: 'clones' | 'template' | 'group' };
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
-/** Time from the end of a back-off until its failure is dropped, unless a retry is in flight. */
+/**
+ * Time after the end of a back-off for which its failure is still reported. While a retry is in flight, the failure is not
+ * dropped.
+ */
 const RETAINED_MS = 60_000;
 
 interface Entry {
@@ -42,7 +45,7 @@ interface Entry {
 /** The back-offs of one group. */
 export class Backoffs {
   readonly #world: Pick<World, 'monotonic' | 'random'>;
-  /** In the order in which they first occurred. */
+  /** One entry per target, in the order in which the targets first failed. */
   #entries: readonly Entry[] = [];
 
   constructor(world: Pick<World, 'monotonic' | 'random'>) {
@@ -68,7 +71,7 @@ export class Backoffs {
     return durationMs;
   }
 
-  /** Retains a failure while a retry is in flight, however long it takes. */
+  /** Records whether a retry is in flight. Meanwhile the failure is retained, however long the retry takes. */
   setRetrying(target: BackoffTarget, isRetrying: boolean): void {
     this.#entries = this.#entries.map((entry) =>
       isSame(entry.target, target) ? { ...entry, isRetrying } : entry,
@@ -99,7 +102,10 @@ export class Backoffs {
     return this.#active().map(({ until }) => until);
   }
 
-  /** Returns the failures of targets that have not succeeded since, the latest cause last. */
+  /**
+   * Returns the failures of targets that have not succeeded since, in the order in which the targets first failed. Drops failures
+   * `RETAINED_MS` after the end of their back-off.
+   */
   failures(): readonly BackingOff[] {
     const now = this.#world.monotonic();
     this.#entries = this.#entries.filter(

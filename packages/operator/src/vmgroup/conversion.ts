@@ -2,8 +2,8 @@ import type { ConversionRules } from '@vmwright/runtime';
 import type { VERSIONS } from './resource.ts';
 
 /**
- * Conversion between v1alpha1, whose spec has the fields of placement and update side by side, and v1beta1, which groups
- * them. Both versions express the same, so a round trip loses nothing.
+ * Conversion between v1alpha1, whose spec has the fields of placement and update side by side, and v1beta1, which groups them.
+ * Both versions have the same information, so a round trip loses nothing.
  */
 export const CONVERSION: ConversionRules<typeof VERSIONS> = {
   v1alpha1: {

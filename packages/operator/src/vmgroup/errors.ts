@@ -28,7 +28,7 @@ export class TurnedIntoTemplateError extends ReportedError {
   }
 }
 
-/** Thrown when vCenter rejected the new size of a machine that was powered off for it. The machine is powered on again. */
+/** Thrown when the new size of a machine that is off for the resize could not be set. The machine was powered on again. */
 export class ResizeRejectedError extends Error {
   readonly code = 'RESIZE_REJECTED';
   /** Whether a retry may succeed. */
@@ -54,7 +54,10 @@ export class OperationCancelledError extends Error {
 /** Maximum number of machine names in a message. */
 const MAX_NAMES = 100;
 
-/** Returns the error about machines that people moved or turned into templates, in the order of their slots. */
+/**
+ * Returns the error about the machines that people moved or, if none, about those that people turned into templates, in the order
+ * of their slots.
+ */
 export function takenOverError(slots: readonly Slot[], { movedAway }: Observed): ConditionError | undefined {
   const moved = slots.flatMap(({ replica, machine }) => {
     if (machine !== undefined) return machine.isInFolder ? [] : machine.name;

@@ -52,7 +52,7 @@ interface Running extends Operating {
   readonly machine: string;
   /** When the operation started, on the monotonic clock. */
   readonly startedAt: number;
-  /** Closes when the operation ends or is cancelled, or when its leadership term ends. */
+  /** Fence that closes when the operation ends or is cancelled, or when its leadership term ends. */
   readonly fence: Fence;
   task: string | undefined;
   /** When the operation succeeded. The slot stays busy until the inventory shows the result. */
@@ -65,7 +65,7 @@ interface Running extends Operating {
  * again.
  */
 const VISIBLE_WITHIN_MS = 30_000;
-/** Back-off after a rejected size. Each attempt powers the machine off, so retries are rare. */
+/** Back-off after a rejected size. It is long, because each attempt powers the machine off. */
 const RESIZE_REJECTED = { baseMs: 10 * 60_000, maxMs: 10 * 60_000 };
 const RESIZE_FAILED = { baseMs: 30_000, maxMs: 10 * 60_000 };
 /**
@@ -73,22 +73,22 @@ const RESIZE_FAILED = { baseMs: 30_000, maxMs: 10 * 60_000 };
  * releases its permit to other groups.
  */
 const PERMIT_MS = 10 * 60_000;
-/** Time after the claim during which a folder may be missing in the inventory. */
+/** Time after a folder was claimed during which the inventory may lack it. */
 const CLAIM_VISIBLE_WITHIN_MS = 10_000;
 
 /**
- * State of one group between reconciles. A reconcile starts operations without waiting for their end. The end of an
- * operation enqueues the group.
+ * State of one group between reconciles. A reconcile starts operations without waiting for their end. The end of an operation
+ * enqueues the group.
  *
- * Guarantees: one operation per slot at a time, until the inventory shows its result. Failed operations are retried with
- * exponential back-off. A machine that powers off repeatedly is also powered on with exponential back-off. An operation of
- * an ended term, or of a dropped group, is cancelled and sends nothing more.
+ * Guarantees: one operation per slot at a time; the next one starts when the inventory shows the result, or after 30 s. Failed
+ * operations are retried with exponential back-off. A machine that powers off repeatedly is also powered on with exponential
+ * back-off. An operation of an ended term, or of a dropped group, is cancelled and sends nothing more.
  */
 export class GroupInFlight {
   readonly backoffs: Backoffs;
   readonly #options: Omit<GroupInFlightOptions, 'group'>;
   readonly #running = new Map<number, Running>();
-  /** Slots without a machine anywhere in vCenter. */
+  /** Slots for which an operation proved that vCenter has no machine. */
   readonly #gone = new Set<number>();
   /** Metadata of the group as last reconciled. */
   #metadata: KubeObject['metadata'];
@@ -120,7 +120,7 @@ export class GroupInFlight {
     return this.operating().size > 0;
   }
 
-  /** Resets the back-offs when the spec has changed. A rejected size is retried only when the size has changed. */
+  /** Resets the back-offs when the spec has changed, but those of resizes only when the size has changed. */
   specObserved(group: VmGroup): void {
     const isSameSpec = this.#metadata.generation === group.metadata.generation;
     this.#metadata = group.metadata;
@@ -167,7 +167,7 @@ export class GroupInFlight {
   }
 
   /**
-   * Returns the slots without a machine anywhere in vCenter.
+   * Returns the slots for which an operation proved that vCenter has no machine.
    * @param listed slots whose machines the inventory shows, which are no longer gone
    */
   gone(listed: Iterable<number>): ReadonlySet<number> {
@@ -266,8 +266,8 @@ export class GroupInFlight {
       running.task = undefined;
       permit.release();
       started.resolve();
-      // When the lease has expired but the timer that ends the term has not fired, the reconcile would fail and be
-      // enqueued in a loop that starves that timer.
+      // Not after a cancellation: between the expiry of the lease and the timer that ends the term, a reconcile would fail and be
+      // enqueued again in a loop that starves the timer.
       if (!isCancelled) enqueue(key);
     };
     const targets = targetsOf(type, slot);
@@ -321,9 +321,9 @@ export class GroupInFlight {
 interface Targets {
   readonly slot: BackoffTarget;
   readonly size: BackoffTarget;
-  /** Backs off when the operation fails. */
+  /** Target that backs off when the operation fails. */
   readonly operation: BackoffTarget;
-  /** Reset when the operation succeeds. */
+  /** Targets whose back-off is reset when the operation succeeds, unless it is a power-on. */
   readonly all: readonly BackoffTarget[];
 }
 

@@ -43,7 +43,7 @@ export class InFlight {
     return state;
   }
 
-  /** Returns the state of a group that was reconciled in this term. */
+  /** Returns the state of the group with this key; undefined if no such group was reconciled in this term. */
   find(key: string): GroupInFlight | undefined {
     return this.#groups.get(key);
   }

@@ -41,7 +41,10 @@ function machineFrom(
   };
 }
 
-/** Whether a machine is in its group's folder. True while the inventory lacks the folder: people may have renamed it. */
+/**
+ * Whether a machine is in its group's folder. Also true while the inventory lacks the folder, which people may have renamed, or
+ * the parent of the machine.
+ */
 export function isInFolder(parent: Ref | undefined, folder: Ref<'Folder'> | undefined): boolean {
   return folder === undefined || parent === undefined || parent.value === folder.value;
 }

@@ -8,7 +8,10 @@ import { isReplacing } from './replacement.ts';
 import type { VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
-/** The template in the spec. Empty if no plan depends on it; the reference of an earlier lookup if the latest failed. */
+/**
+ * The template in the spec. Empty if the plan does not depend on it; the reference of an earlier lookup if the latest lookup
+ * failed.
+ */
 export type ObservedTemplate = Pick<Observed, 'templateId' | 'isTemplateFound'>;
 
 /** Gathers the machines of a group and the state of its operations, without a call to vCenter. */
@@ -48,8 +51,8 @@ export const NOTHING_OBSERVED: Observed = {
 };
 
 /**
- * Looks up the template in the spec if the plan depends on it: machines are to be replaced, or the spec they were cloned
- * with named the template differently. Both names may refer to the same template. No machine is removed before the
+ * Looks up the template in the spec if the plan depends on it: a user asked to replace machines, or the ownership labels of a
+ * machine name another template than the spec. Both names may refer to the same template. No machine is replaced before the
  * template is found.
  */
 export async function observeTemplate(
@@ -64,7 +67,7 @@ export async function observeTemplate(
   const templateId = state.templateId(group);
   const known = templateId === undefined ? {} : { templateId };
   if (state.backoffs.isActive('template')) return known;
-  // First lookup for this spec: the cached target may be from before the name was given to another template.
+  // The first lookup for this spec ignores the cache, because another template may have got the name since it was cached.
   if (templateId === undefined) resolver.evictTarget(group, location);
   try {
     const { template } = await resolver.target(group, location, signal);

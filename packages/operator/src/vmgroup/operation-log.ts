@@ -30,7 +30,7 @@ const FAILED: Readonly<Record<ActionType, string>> = {
   lookUp: 'Looking up a machine failed',
 };
 
-/** Logs one operation: an audit line for each act that vCenter accepts, and its end. */
+/** Logs one operation: an audit line for each act that vCenter accepts, and a line at its end. */
 export class OperationLog {
   readonly #log: Logger;
   readonly #world: Pick<World, 'monotonic'>;
@@ -57,7 +57,7 @@ export class OperationLog {
     this.#log.debug(this.#ended(), 'Operation succeeded');
   }
 
-  /** @param retryInMs time until the retry; a changed spec leads to an earlier one */
+  /** @param retryInMs time until the retry; a changed spec leads to an earlier retry */
   failed(error: unknown, retryInMs: number): void {
     const isProgressing = error instanceof ReportedError && error.condition.isProgressing === true;
     const fields = { ...this.#ended(), error: messageOf(error), retryInMs: Math.round(retryInMs) };

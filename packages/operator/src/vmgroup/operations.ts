@@ -183,7 +183,8 @@ async function clone(
   if (destination === undefined) throw new Error('a clone needs a destination');
   const { client } = vcenter;
   const { cpu: cpus, memory } = group.spec;
-  // vCenter rejects duplicate names within a folder only. An earlier clone may have been moved to another folder.
+  // The UUID is looked up, because the clone of an earlier attempt may have been moved: vCenter rejects duplicate names only
+  // within a folder.
   const existing = isRetry ? await client.lookup.byInstanceUuid(instanceUuid, scope) : undefined;
   if (existing !== undefined) return adoptMachine(existing, slot, destination, running);
   try {
@@ -214,7 +215,7 @@ function labelsOf(slot: number, { template }: CloneDestination, { cluster, group
 }
 
 /**
- * Returns if the machine with the duplicate name is that of this slot: the response to an earlier clone request was lost.
+ * Checks that the machine with the duplicate name is the machine of this slot: the response to an earlier clone request was lost.
  * @throws ReportedError if the machine is not the group's, or if its UUID is unknown
  */
 async function assertOurs(
@@ -253,7 +254,11 @@ async function uuidOf(
   return (await client.read(vm, ['config.instanceUuid'], { signal }))['config.instanceUuid'];
 }
 
-/** Adopts the machine of an earlier clone that the inventory does not show as ours: it lost its ownership labels. */
+/**
+ * Adopts the machine of an earlier clone: if the inventory does not list it among the group's machines, it has lost its ownership
+ * labels, which are set again.
+ * @throws MovedError if the machine is outside the group's folder
+ */
 async function adoptMachine(
   vm: Ref<'VirtualMachine'>,
   slot: number,
@@ -272,9 +277,10 @@ async function adoptMachine(
 }
 
 /**
- * Returns whether vCenter has no machine of a slot. A machine without our labels counts as gone: people released it from
- * the group.
- * @throws MovedError when the machine is outside the group's folder; ReportedError while the inventory lacks it
+ * Returns whether vCenter has no machine of a slot. A machine without ownership labels counts as gone, because people released it
+ * from the group.
+ * @throws MovedError when the machine is outside the group's folder; ReportedError while the inventory lacks it, or vCenter does
+ * not show its configuration
  */
 async function confirmGone(
   { instanceUuid }: Action & { readonly type: 'lookUp' },

@@ -28,7 +28,8 @@ export async function orphanMachines(
   const nameOf = (slot: number) => replicas.find((replica) => replica.slot === slot)?.name;
   const orphan = async (vm: Ref<'VirtualMachine'>) => {
     const ownership = await readOwnership(client, vm, { signal });
-    if (ownership === undefined || ownership.uid !== group.metadata.uid) return; // orphaned by an earlier attempt, or another group's
+    // Nothing to remove: an earlier attempt orphaned the machine, or it belongs to another group.
+    if (ownership === undefined || ownership.uid !== group.metadata.uid) return;
     const task = await client.machines.reconfigure(
       vm,
       { extraConfig: NO_OWNERSHIP },
@@ -56,7 +57,7 @@ export async function orphanMachines(
     if (vm !== undefined) await orphan(vm);
     listed.delete(replica.slot);
   }
-  for (const vm of listed.values()) await orphan(vm); // machines of slots that the status lacks
+  for (const vm of listed.values()) await orphan(vm); // includes machines whose slots the status lacks
   return [];
 }
 

@@ -35,7 +35,10 @@ export function vcenterOf(vcenters: VCenterPool, group: VmGroup): VCenter | unde
   return vcenters.find(requestOf(group));
 }
 
-/** Returns the placement of a group's machines: from the status once they are placed, from the spec before. */
+/**
+ * Returns the placement of a group's machines. Once they are placed, datacenter and folder come from the status; the rest comes
+ * from the spec and the defaults.
+ */
 function placementOf(vcenter: VCenter, { spec, status }: VmGroup): Placement & FolderPlacement {
   const { datacenter, folder, folderId } = status ?? {};
   return {
@@ -46,7 +49,7 @@ function placementOf(vcenter: VCenter, { spec, status }: VmGroup): Placement & F
   };
 }
 
-/** Closes the watched folders that none of these groups uses. */
+/** Closes the watched folders that none of these groups has used for a minute. */
 export function closeUnusedFolders(vcenters: VCenterPool, groups: Iterable<VmGroup>): void {
   const used = new Map<VCenter, FolderPlacement[]>();
   for (const vcenter of vcenters) used.set(vcenter, []);
@@ -173,14 +176,15 @@ export class PlacementResolver {
     if (about.instanceUuid !== vcenterId) throw new OtherVcenterError(vcenter.name, vcenterId);
   }
 
-  /** Returns whether a group exists. Lists from the API server, because a cache may lack a group that exists. */
+  /** Returns whether a group exists, or may exist. Lists from the API server, because a cache may lack a group that exists. */
   async #groupExists(
     uid: string,
     namespace: string,
     { client, signal }: ReconcileContext<VmGroup>,
   ): Promise<boolean> {
     const { namespaces } = this.#options;
-    if (namespaces !== undefined && !namespaces.includes(namespace)) return true; // it may exist: that namespace is not watched
+    // The operator may not be allowed to list a namespace that it does not watch, so the group may exist.
+    if (namespaces !== undefined && !namespaces.includes(namespace)) return true;
     for await (const { items } of client.pages(VmGroup, { namespace, metadataOnly: true, signal }))
       if (items.some(({ metadata }) => metadata.uid === uid)) return true;
     return false;

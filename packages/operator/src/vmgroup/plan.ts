@@ -20,9 +20,9 @@ import {
 import { deletingStatus, observedStatus, type PlannedStatus } from './status.ts';
 
 export interface Plan extends PlannedStatus {
-  /** Operations to start after the status is stored, most urgent first. Some of them may not get a permit. */
+  /** Operations to start after the status is stored, most urgent first. Some of them may have to wait for a permit. */
   readonly actions: readonly Action[];
-  /** Reasons why the group does not match its spec. An event is recorded for each. */
+  /** Reasons why the group does not match its spec. One event is recorded per cause; none if it `isProgressing`. */
   readonly errors: readonly ConditionError[];
   /** Time until the next reconcile without an event. @default none */
   readonly requeueAfterMs?: number | undefined;
@@ -119,8 +119,8 @@ function scaledSlots(group: VmGroup, observed: Observed, now: number): readonly 
 }
 
 /**
- * Returns the stored replicas by slot, and those of machines that the status lacks: a clone that finished after its slot
- * was dropped, or a status that was lost.
+ * Returns the stored replicas by slot, and a replica for each machine that the status lacks: its clone finished after the slot
+ * was dropped, or the status was lost.
  */
 function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map<number, Replica> {
   const { uid = '' } = group.metadata;
@@ -134,7 +134,10 @@ function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map
   return replicas;
 }
 
-/** Terminates machines of an old template, within maxUnavailable. None is removed before the new template is found. */
+/**
+ * Terminates machines of an old template, within maxUnavailable. None is removed before the new template is found, or while
+ * clones back off.
+ */
 function rolledOut(group: VmGroup, observed: Observed, slots: readonly Slot[]): readonly Slot[] {
   const { spec } = group;
   const canClone = observed.isTemplateFound && !observed.areClonesBackingOff;
@@ -185,7 +188,8 @@ function actionsFor(
       if (isTakenOver(machine)) return [];
       return afterShutdown(slot, { type: 'remove', slot: number, id, isOn: power !== 'poweredOff' });
     }
-    if (!machine.isConnected || machine.isTemplate) return []; // only a person can reconnect its host or convert it back
+    // No action helps: only people can reconnect the host of the machine, or convert the template back to a machine.
+    if (!machine.isConnected || machine.isTemplate) return [];
     const isOn = power === 'poweredOn';
     const keepsSize = !isRolling || isSized(group, machine) || observed.resizeRejected.has(number);
     if (keepsSize) {
@@ -193,7 +197,7 @@ function actionsFor(
       return isOn || !isGraceOver ? [] : [{ type: 'powerOn', slot: number, id }];
     }
     if (canHotAdd(group, machine)) return [{ type: 'reconfigure', slot: number, id }];
-    // The resize of a machine that is not ready makes no further machine unavailable, so it needs no budget.
+    // Resizing a machine that is not ready makes no additional machine unavailable, so it needs no budget.
     const resize = { type: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
     return !isReady(slot) || budget-- > 0 ? afterShutdown(slot, resize) : [];
   });
@@ -233,7 +237,10 @@ function withOffSince({ spec }: VmGroup, slot: Slot, now: number): Slot {
   return { ...slot, replica: { ...replica, ...(isLeftOff && since !== undefined && { offSince: since }) } };
 }
 
-/** Returns the time until the first machine that is left off is powered on; 0 when one is due. */
+/**
+ * Returns the time until the operator powers on the first of the machines that OnDelete leaves off; 0 when one is due, undefined
+ * if there is none.
+ */
 function offGraceLeft(slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { offSince } }) => {
     if (offSince === undefined) return [];
@@ -243,13 +250,13 @@ function offGraceLeft(slots: readonly Slot[], now: number): number | undefined {
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Returns the shortest positive time. A time of 0 is ignored: its action is planned now and needs no other reconcile. */
+/** Returns the shortest positive time. Ignores 0, because an action that is due now needs no later reconcile. */
 function earliest(...times: readonly (number | undefined)[]): number | undefined {
   const left = times.flatMap((time) => (time !== undefined && time > 0 ? time : []));
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Returns the time at which a machine is powered off if its guest has not shut down until then. */
+/** Returns the time at which a machine is powered off if its guest has not shut down by then. */
 function endOfGracePeriod(group: VmGroup, shutdownAt: string, now: number): number {
   const askedAt = Date.parse(shutdownAt);
   // A time in the future means that the clock was set back. The elapsed time is then unknown, so the grace period ends.
@@ -300,7 +307,7 @@ function unavailableBudget({ spec }: VmGroup, slots: readonly Slot[]): number {
   return limit - (spec.replicas - slots.filter(isReady).length);
 }
 
-/** Whether vCenter can give a running machine its new size. */
+/** Whether the machine runs and vCenter can change it to the size in the spec without a restart. */
 function canHotAdd({ spec }: VmGroup, { power, cpus, memoryMb, hotAdd }: Machine): boolean {
   const wantedMb = spec.memory * MB_IN_GIB;
   return (
@@ -321,7 +328,7 @@ function newReplica(group: VmGroup, slot: number, now: number): Replica {
     name: replicaName(group, slot),
     instanceUuid: instanceUuid(group.metadata.uid ?? '', slot),
     created: new Date(now).toISOString(),
-    // Counts as a retry: an earlier machine of the slot may exist outside the inventory.
+    // The first clone counts as a retry, because an earlier machine of the slot may exist outside the inventory.
     ...(wasUsed && { attempts: 1 }),
   };
 }
@@ -342,7 +349,7 @@ export function withAttempts(status: VmGroupStatus, actions: readonly Action[], 
     if (type === 'clone' || type === 'remove') return { ...replica, attempts: attempts + 1 };
     if (type === 'shutDown') return { ...replica, shutdownAt: new Date(now).toISOString() };
     if (type !== 'resize') return replica;
-    const { shutdownAt: _, ...others } = replica; // the shutdown is over: the resize powers the machine on again
+    const { shutdownAt: _, ...others } = replica; // the shutdown has ended: the resize powers the machine on again
     return others;
   };
   return { ...status, ...(status.replicas && { replicas: status.replicas.map(counted) }) };

@@ -27,7 +27,7 @@ import { VmGroup } from './resource.ts';
 import type { Action, ActionType } from './slots.ts';
 import { deletingStatus, failedStatus, withTasks, withVcenterAvailable } from './status.ts';
 
-/** Requeue interval while the group waits for a state outside the cluster that causes no event. */
+/** Requeue interval while the group waits for a change in vCenter that causes no event. */
 const RETRY_MS = 2_000;
 /**
  * Requeue interval of a deletion that an annotation blocks, as a safety net: a changed annotation enqueues the group
@@ -83,7 +83,7 @@ export class VmGroupReconciler {
   groupChanged(event: CacheEvent<VmGroup>): void {
     const state = this.#inFlight.find(event.key);
     const isRelevant = state !== undefined && (event.type === 'removed' || state.isBusy);
-    if (!isRelevant) return; // return before event.object is read, because each read parses a copy
+    if (!isRelevant) return; // returns before event.object is read, because each read parses a copy
     if (event.type === 'removed' || !state.isOfObject(event.object)) this.#drop(event.key, event.object);
   }
 
@@ -143,7 +143,10 @@ export class VmGroupReconciler {
     });
   }
 
-  /** Whether no machine of the group is known or, with the policy Orphan, its vCenter is not configured. */
+  /**
+   * Whether the deletion needs no vCenter: the group was not placed and the inventory shows no machine of it; or the policy is
+   * Orphan and the vCenter of the group is not configured.
+   */
   #hasNothingToDelete(group: VmGroup): boolean {
     const vcenter = vcenterOf(this.#options.vcenters, group);
     if (vcenter === undefined && deletionPolicyOf(group) === 'Orphan') return true;
@@ -210,15 +213,15 @@ export class VmGroupReconciler {
   /** Adopts in-flight tasks after a restart or a change of leader. */
   #adoptTasks(group: VmGroup, { vcenter }: Location, state: GroupInFlight): void {
     state.adopt(group.status?.replicas ?? [], ({ name, terminating, power }, task) => {
-      // The task of an existing machine may be a resize, during which the machine is unavailable.
+      // The task of an existing machine is treated as a resize: it may be one, during which the machine is unavailable.
       const type = terminating ? 'remove' : power === undefined ? 'clone' : 'resize';
       return [followTask(type, name, task, vcenter), vcenter.limiterFor(limitOf(type)).adopt()];
     });
   }
 
   /**
-   * Finds the clone target. Returns undefined, and makes clones back off, if the template or the destination is not
-   * found.
+   * Finds the clone target. Returns undefined, and makes clones back off, after an error that the status reports, such as a
+   * missing template.
    */
   async #findTarget(
     group: VmGroup,
@@ -258,8 +261,8 @@ export class VmGroupReconciler {
   ): Promise<Result> {
     const { actions, errors } = next;
     const { vcenter } = location;
-    // Checked before permits are acquired. Otherwise operations that fail at once would release their permits to other
-    // groups, whose operations fail too, in an endless loop.
+    // Leadership is checked before permits are acquired. Otherwise operations would fail at once and release their permits to
+    // other groups, whose operations would also fail, in an endless loop.
     if (actions.length > 0) context.assertLeader();
     const requeueAt = this.#requeueAt(next, state);
     this.#recordEvents(group, state, errors, context);
@@ -268,12 +271,12 @@ export class VmGroupReconciler {
       const stored = await this.#storeIntent(group, location, next, permitted, context);
       await this.#start(stored, location, state, permitted, destination, context);
     } catch (error) {
-      // Otherwise a permit that becomes free would enqueue the group before its back-off ends.
+      // Leaves the queues for permits: a permit that becomes free would enqueue the group before its back-off ends.
       vcenter.cancelPermits(context.key);
       throw error;
     }
-    // All operations have succeeded, and only the inventory lags: its changes are fetched now. While a task is still running,
-    // the pause of the client lets it fetch the changes of several machines together.
+    // All operations have succeeded, and only the inventory is late, so its changes are fetched now. While a task is still
+    // running, the client's pause between fetches collects the changes of several machines.
     if (state.isWaitingForInventory) vcenter.client.flush();
     const operating = state.operating();
     if (actions.every(({ slot }) => operating.has(slot))) vcenter.cancelPermits(context.key);
@@ -304,7 +307,7 @@ export class VmGroupReconciler {
     });
   }
 
-  /** Stores the status before anything is started. Releases the permits when that fails. */
+  /** Stores the status before anything is started. Releases the permits if the write fails. */
   async #storeIntent(
     group: VmGroup,
     location: Location,
@@ -318,7 +321,8 @@ export class VmGroupReconciler {
     try {
       return await setStatus(group, intended);
     } catch (error) {
-      location.vcenter.cancelPermits(key); // before the release, which would otherwise enqueue the group during its back-off
+      // Must precede the release of the permits, which would otherwise enqueue the group during its back-off.
+      location.vcenter.cancelPermits(key);
       for (const { permit } of permitted) permit.release();
       throw error;
     }
@@ -374,8 +378,8 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Writes errors that users or administrators can act on to the status, records one event and one log line per cause, and
-   * retries later. Rethrows all other errors: the controller logs and retries them.
+   * Reports errors that users or administrators can act on: writes them to the status, records one event and one log line per
+   * cause, and retries later. Rethrows all other errors: the controller logs and retries them.
    */
   async #reportErrors(
     group: VmGroup,
@@ -396,7 +400,7 @@ export class VmGroupReconciler {
       const level = condition.isUnknown ? 'debug' : 'warn'; // `VcenterHealth` logs an outage once for all groups
       for (const { reason, message } of unreported)
         log[level]({ reason, error: message, retryInMs: Math.round(retryMs) }, 'Reconciling VmGroup failed');
-      const cached = cache(VmGroup).get(group.metadata); // the reconcile may have written the status
+      const cached = cache(VmGroup).get(group.metadata); // newer than `group` if the reconcile has written the status
       const isSame = cached !== undefined && cached.metadata.uid === group.metadata.uid;
       const latest = isSame ? cached : group;
       await setStatus(latest, failedStatus(latest, condition, now())).catch((failure) =>

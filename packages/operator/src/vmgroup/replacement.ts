@@ -14,7 +14,7 @@ export interface Replacement {
   readonly errors: readonly ConditionError[];
 }
 
-/** Whether machines that a user asked to replace are still to be replaced. */
+/** Whether a requested replacement of machines is not finished. */
 export function isReplacing(group: VmGroup): boolean {
   const request = replaceRequestOf(group);
   const { replacing } = group.status ?? {};

@@ -35,21 +35,21 @@ export interface Observed {
   readonly machines: readonly Machine[];
   /** Operations in flight by slot, including those with a result that the inventory does not show yet. */
   readonly operating: ReadonlyMap<number, Operating>;
-  /** Slots that back off after a failed operation, so that no operation is planned for them. */
+  /** Slots that back off after a failed operation or a power-on, so that no operation is planned for them. */
   readonly backingOff: ReadonlySet<number>;
   /** Whether clones back off, so that no machine is cloned. */
   readonly areClonesBackingOff: boolean;
-  /** Slots whose machines keep their size because vCenter rejected the new one. */
+  /** Slots whose machines keep their size for now, because a change of their size failed. */
   readonly resizeRejected: ReadonlySet<number>;
-  /** Slots without a machine anywhere in vCenter: it was destroyed, or a lookup by UUID found none. */
+  /** Slots without a machine anywhere in vCenter: it was destroyed, or a lookup by UUID found none of the group. */
   readonly gone: ReadonlySet<number>;
-  /** Names of machines that a lookup by UUID found outside the watched folder, by slot. */
+  /** Names of machines that a lookup by UUID found outside the group's folder, by slot. */
   readonly movedAway: ReadonlyMap<number, string>;
   /** Reference of the template in the spec, as it was last found. */
   readonly templateId?: string | undefined;
   /** Whether the template was found by this reconcile. */
   readonly isTemplateFound?: boolean | undefined;
-  /** Failures of operations that have not succeeded since, the latest cause last. */
+  /** Recent failures of operations that have not succeeded since, in the order in which they first failed. */
   readonly errors: readonly ConditionError[];
 }
 

@@ -7,7 +7,7 @@ import type { VsphereSettings } from '../../settings/vsphere.ts';
 import { connectVcenters } from '../../vcenter/connect.ts';
 import { type CheckResult, failed, passed } from './result.ts';
 
-/** Timeout of a request to a backend, so that all checks end soon. */
+/** Timeout of a request to a backend. It is short, so that all checks end soon. */
 const TIMEOUT_MS = 10_000;
 
 /** Checks that the configured cloud and vCenters accept the credentials. */
@@ -73,6 +73,6 @@ export async function checkDatabase(
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   if (config === undefined && !DATABASE_VARIABLES.some((name) => environment[name])) return [];
-  const { checkMirrorDatabase } = await import('./database.ts'); // only here: it loads the PostgreSQL client
+  const { checkMirrorDatabase } = await import('./database.ts'); // imported only here, because it loads the PostgreSQL client
   return [await checkMirrorDatabase(config, environment, signal)];
 }

@@ -4,7 +4,7 @@ import { mirrorSettings } from '../../mirror/settings.ts';
 import type { Environment } from '../../settings/values.ts';
 import { type CheckResult, failed, passed } from './result.ts';
 
-/** Opens a session with the database of the mirror and reads the first rows. */
+/** Opens a session with the database of the mirror and reads the first rows of the mirrored table. */
 export async function checkMirrorDatabase(
   config: string | undefined,
   environment: Environment,

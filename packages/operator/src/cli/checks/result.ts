@@ -2,7 +2,7 @@
 export interface CheckResult {
   /** What was checked: `crd vms.samplecontroller.k8s.io`. */
   readonly name: string;
-  /** `skipped`: it could not or need not be checked, which is no failure. */
+  /** `skipped`: the check was not possible or not needed, which is not a failure. */
   readonly state: 'passed' | 'failed' | 'skipped';
   readonly detail: string;
   /** What to do about a failure. */

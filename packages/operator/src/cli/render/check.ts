@@ -3,7 +3,7 @@ import type { Paint } from '../output.ts';
 
 const MARKS = { passed: ['green', '✓'], failed: ['red', '✗'], skipped: ['yellow', '-'] } as const;
 
-/** One line per check; a failed one is followed by its remedy. */
+/** Returns one line per check. The remedy follows the line of a failed check. */
 export function renderChecks(results: readonly CheckResult[], paint: Paint): string {
   const lines = results.flatMap(({ name, state, detail, remedy }) => {
     const [style, mark] = MARKS[state];

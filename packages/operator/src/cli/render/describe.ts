@@ -15,7 +15,7 @@ export function renderDescription({ tree, problems }: Description, now: number, 
   const rows = [['NAME', 'READY', 'REASON', 'SINCE', 'MESSAGE'], ...rowsOf(tree, '', '', now)];
   const [head = '', ...lines] = table(rows).split('\n');
   const text = [paint('bold', head), ...lines].join('\n');
-  const others = problems.filter(({ message }) => message !== tree.message); // the tree has the message of Ready
+  const others = problems.filter(({ message }) => message !== tree.message); // the tree already shows the message of Ready
   if (others.length === 0) return text;
   return `${text}\n\n${paint('bold', 'Problems')}\n${others.map(problemText).join('\n')}`;
 }

@@ -6,7 +6,7 @@ const START = 'vmwright.dev/maintenance-start';
 const END = 'vmwright.dev/maintenance-end';
 const SOURCE = `annotation ${START}`;
 
-/** Whether an annotation of a Node is read here. */
+/** Whether this source reads an annotation of a Node. */
 export function isMaintenanceAnnotation(key: string): boolean {
   return key === START || key === END;
 }

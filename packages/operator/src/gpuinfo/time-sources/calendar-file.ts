@@ -3,18 +3,18 @@ import { type Clock, type Gauge, type Logger, messageOf, type Registry, wait } f
 import { Calendar } from './calendar.ts';
 import { parseCalendar } from './parse-calendar.ts';
 
-/** Polling interval of the file. File notifications end when a mounted ConfigMap swaps its symbolic link. */
+/** Polling interval of the file. File notifications would stop when the kubelet replaces the symbolic link of a ConfigMap. */
 const POLL_MS = 1_000;
 
 export interface CalendarFileOptions {
   readonly path: string;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Logger;
-  /** Declares the metric that tells whether the file is valid. */
+  /** Registry for the metric that shows whether the file is valid. */
   readonly registry: Registry;
 }
 
-/** Declares the metric of the calendar file, which exists only if one is configured. */
+/** Declares the metric of the calendar file. The metric exists only if a calendar file is configured. */
 export function calendarMetric(registry: Registry): Gauge {
   const help = '1 if the current calendar file is valid and in use, 0 otherwise';
   return registry.gauge({ name: 'vmwright_gpu_calendar_valid', help }).with({});
@@ -50,12 +50,14 @@ export class CalendarFile {
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Reads the file if it has changed. An invalid file keeps the last valid content, and is reported once. */
+  /**
+   * Reads the file if it has changed. If the file is invalid, the last valid content stays in use and the problem is logged once.
+   */
   async read(): Promise<void> {
     const { path, log } = this.#options;
     const version = await versionOf(path);
     if (version === this.#version) return;
-    this.#version = version; // taken before the read, so that the next poll notices a change during it
+    this.#version = version; // taken before the read, so that the next poll notices a change during the read
     let problem: string | undefined;
     try {
       const calendar = new Calendar(parseCalendar(await readFile(path, 'utf8')));
@@ -80,7 +82,7 @@ export class CalendarFile {
   }
 }
 
-/** Returns a text that changes with the file's inode, size or time of change; the error if there is no file. */
+/** Returns a text that changes with the file's inode, size or time of change; the text of the error if there is no file. */
 async function versionOf(path: string): Promise<string> {
   try {
     const { ino, size, mtimeMs } = await stat(path);

@@ -11,13 +11,13 @@ interface WindowNodes {
   readonly nodeSelector: Readonly<Record<string, string>> | undefined;
 }
 
-/** A window of the calendar: once, or repeated. */
+/** A window of the calendar, which occurs once or is repeated. */
 export interface CalendarWindow extends WindowNodes {
   readonly name: string;
   readonly time: { readonly startsAt: number; readonly endsAt: number } | Recurrence;
 }
 
-/** What a window is matched with. */
+/** Properties of a node that the selection of a window is compared with. */
 export interface CalendarNode {
   readonly name: string;
   readonly host: string;
@@ -36,11 +36,11 @@ export class Calendar {
     return this.#windows.length;
   }
 
-  /** Returns the present and the next windows of a node, in no particular order. */
+  /** Returns the current and the next windows of a node, in no particular order. */
   maintenanceOf(node: CalendarNode, now: number): readonly Maintenance[] {
     return this.#windows.flatMap((each) => {
       if (!concerns(each.window, node)) return [];
-      // Kept for an hour, because all nodes are evaluated at the same time and conversions of time zones are slow.
+      // All nodes share the list, which is kept until `listed.until`, because conversions of time zones are slow.
       if (each.listed === undefined || each.listed.until <= now || each.listed.from > now)
         each.listed = list(each.window, now);
       return each.listed.maintenance;
@@ -50,7 +50,7 @@ export class Calendar {
 
 interface Listed {
   readonly maintenance: readonly Maintenance[];
-  /** From when until when the list is complete. */
+  /** Start and end of the time for which the list is complete. */
   readonly from: number;
   readonly until: number;
 }

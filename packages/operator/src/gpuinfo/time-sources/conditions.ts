@@ -11,16 +11,16 @@ const BEGUN_CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 const PLANNED = 'MaintenancePlanned';
 
-/** Whether a condition of a Node is read here. */
+/** Whether this source reads a condition of a Node. */
 export function isMaintenanceCondition(type: string): boolean {
   return type === PLANNED || BEGUN_CONDITIONS.has(type);
 }
 
 /**
- * Reads maintenance from the conditions of a Node. They have no start time. Maintenance in progress and drains have begun.
- * `MaintenancePlanned` may be announced together with a time on the same Node, in an annotation or a label: that time counts. Other
- * sources, such as the calendar, may know of other maintenance. Without a time, the maintenance may begin at any moment, so it counts
- * as begun: a job of 100 hours must not be started on a node that is about to be taken away.
+ * Reads maintenance from the conditions of a Node. Maintenance in progress and drains have begun at the last transition of their
+ * condition. `MaintenancePlanned` has no start time. If an annotation or a label of the same Node announces the time, that time
+ * counts. Times from other sources, such as the calendar, may be those of other maintenance. Without a time, the maintenance may
+ * begin at any moment, so it counts as begun: a job of 100 hours must not be started on a node that is about to be taken away.
  * @param announced maintenance that annotations and labels of the Node announce
  */
 export function conditionMaintenance({ status }: Node, announced: readonly Maintenance[]): Planned {

@@ -27,8 +27,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Parses a calendar file.
- * @throws CalendarError if any part is invalid, or `windows` is missing: a file of which a part is ignored, or that was truncated,
- *   would hide maintenance
+ * @throws CalendarError if any part is invalid, or `windows` is missing: ignoring a part of the file, or accepting a truncated
+ *   file, would hide maintenance
  */
 export function parseCalendar(text: string): readonly CalendarWindow[] {
   const fields = fieldsOf(parsed(text) ?? {}, 'the file');
@@ -43,7 +43,7 @@ function parsed(text: string): unknown {
   try {
     return parse(text);
   } catch (error) {
-    // The rest of the message of the parser is an excerpt of the file in several lines.
+    // Only the first line: the rest of the parser's message is an excerpt of the file.
     const [problem = ''] = String(error instanceof Error ? error.message : error).split('\n');
     throw new CalendarError(`the file is not YAML: ${problem}`, { cause: error });
   }

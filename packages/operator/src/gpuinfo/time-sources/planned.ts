@@ -3,7 +3,7 @@ import type { Maintenance } from '../candidate.ts';
 /** Maintenance that a source knows of, and values that it cannot parse. */
 export interface Planned {
   readonly maintenance: readonly Maintenance[];
-  /** Values that may hide maintenance, such as its start. One sentence each: node, key and expected form. */
+  /** Why maintenance may be unknown, such as a start that cannot be parsed. One sentence each. */
   readonly unknown: readonly string[];
   /** Other values that cannot be parsed, such as the end of maintenance, which then counts as unlimited. One sentence each. */
   readonly warnings: readonly string[];
@@ -14,7 +14,7 @@ export const NOTHING_PLANNED: Planned = { maintenance: [], unknown: [], warnings
 /** Start of maintenance that has begun at an unknown time. */
 export const BEGUN = 0;
 
-/** Returns the planned maintenance of several sources together, earliest first, without what has ended. */
+/** Merges the planned maintenance of several sources, earliest first, without maintenance that has ended. */
 export function merged(all: readonly Planned[], now: number): Planned {
   const maintenance = all
     .flatMap((each) => each.maintenance)

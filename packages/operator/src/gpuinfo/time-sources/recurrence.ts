@@ -19,16 +19,20 @@ export interface Recurrence {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /**
- * How many windows are listed, and how far ahead. The first one ends the available time; the others tell whether a job fits later.
+ * Number of windows that are listed, and how far ahead. The first window ends the available time; the others determine whether
+ * a job fits later.
  */
 const MOST_WINDOWS = 16;
 const LOOK_AHEAD_DAYS = 63;
-/** The fifth weekday of a month occurs after 13 weeks at the latest. Two of them occur within this time. */
+/**
+ * Maximum number of days to search ahead. It contains at least two windows, even of a recurrence on the fifth weekday of a month:
+ * at most 13 weeks lie between two of these.
+ */
 const LONGEST_SEARCH_DAYS = 400;
 
 /**
- * Returns the present and the next windows, at least two. The last one has no known end, because more windows follow that are not
- * listed, so that the node does not appear to be free after it.
+ * Returns the current and the next windows, at least two. The last one has no known end, so that the node does not appear to be
+ * free after it: more windows follow that are not listed.
  */
 export function occurrences(recurrence: Recurrence, source: string, now: number): readonly Maintenance[] {
   const { timeZone, minutes, durationMs } = recurrence;

@@ -1,10 +1,10 @@
 const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(\.\d+)?([Zz]|[+-]\d\d:\d\d)$/;
 
-/** How messages describe the form that `parseRfc3339` accepts. */
+/** Description of the form that `parseRfc3339` accepts, for messages. */
 export const RFC3339_FORM = 'a time such as 2026-12-01T08:00:00Z';
 
 /**
- * Parses an RFC 3339 time. A time without a zone is refused, because the operator's zone is not that of the author.
+ * Parses an RFC 3339 time. Rejects a time without a zone, because the operator's zone may differ from the author's.
  * @returns milliseconds since 1970; undefined if the text is not a time
  */
 export function parseRfc3339(text: string): number | undefined {

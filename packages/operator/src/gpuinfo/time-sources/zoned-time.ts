@@ -27,21 +27,21 @@ export function dateIn(zone: string, at: number): PlainDate {
 }
 
 /**
- * Returns the moment of a local time. A time that clocks skip when daylight saving begins is moved forward by the skipped hour
- * (02:30 becomes 03:30), and of a time that occurs twice when it ends, the first one is taken, as in RFC 5545.
+ * Returns the moment of a local time. As in RFC 5545, a time that clocks skip when daylight saving begins is moved forward by the
+ * skipped hour (02:30 becomes 03:30). Of a time that occurs twice when daylight saving ends, the first occurrence is taken.
  * @param minutes minutes since midnight
  * @returns milliseconds since 1970
  */
 export function momentOf({ year, month, day }: PlainDate, minutes: number, zone: string): number {
   const local = Date.UTC(year, month - 1, day) + minutes * MINUTE_MS;
-  // Clocks change by a few hours at most, so the offsets of a day before and after are those around the change.
+  // Clocks change by a few hours at most, so the offsets one day earlier and one day later are those before and after a change.
   const [before, after] = [offsetAt(zone, local - DAY_MS), offsetAt(zone, local + DAY_MS)];
   const moments = [before, after].map((offset) => local - offset);
   const existing = moments.filter((at) => at + offsetAt(zone, at) === local);
   return existing.length === 0 ? local - before : Math.min(...existing);
 }
 
-/** Returns what to add to UTC at a moment to get the local time, in milliseconds. */
+/** Returns the offset of local time from UTC at a moment, in milliseconds. */
 function offsetAt(zone: string, at: number): number {
   const parts = Object.fromEntries(
     formatOf(zone)

@@ -10,7 +10,7 @@ import { PostgresSession } from './session.ts';
 export const SSL_MODES = ['disable', 'allow', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
 export type SslMode = (typeof SSL_MODES)[number];
 
-/** Way to keep a deposed leader from writing; see `SessionLockFence` and `EpochFence`. */
+/** Type of the fence that keeps a deposed leader from writing: see `SessionLockFence` and `EpochFence`. */
 export type FenceMode = 'session' | 'table';
 
 export interface DatabaseSettings {
@@ -34,7 +34,7 @@ export interface PostgresDatabaseOptions extends DatabaseSettings {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** The client waits longer than the server, so that the server's error arrives if the server answers at all. */
+/** Longer than the timeout of the server, so that the server's error arrives if the server answers at all. */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
 
 /** PostgreSQL database with the schema of SSVirt. */
@@ -54,7 +54,8 @@ export class PostgresDatabase implements Database {
       clock,
     );
     try {
-      // A pooler in transaction mode would apply the setting to another client's statements.
+      // Not for the fence `table`, which is meant for poolers in transaction mode: such a pooler would apply the setting to
+      // another client's statements.
       if (fence === 'session') await client.query(`SET statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
       const { rows } = await client.query<{ readonly standby: boolean }>(
         'SELECT pg_is_in_recovery() AS standby',
@@ -122,7 +123,7 @@ export class PostgresDatabase implements Database {
       case 'verify-ca':
         return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
       case 'require':
-        // As in libpq: a given CA is checked, also in this mode.
+        // As in libpq, a configured CA is checked in this mode, too.
         return caFile === undefined
           ? { rejectUnauthorized: false }
           : { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
@@ -132,7 +133,10 @@ export class PostgresDatabase implements Database {
   }
 }
 
-/** Whether another encryption might help: the server does not offer TLS, or pg_hba.conf requires it or forbids it. */
+/**
+ * Whether an attempt with or without TLS might succeed instead: the server does not offer TLS, or pg_hba.conf requires or forbids
+ * it.
+ */
 function mayDependOnTls(error: unknown): boolean {
   const { code } = toDatabaseError(error);
   return code === '28000' || code === NO_TLS;

@@ -2,17 +2,17 @@ import { messageOf } from '@vmwright/runtime';
 import { DatabaseError, type FailureScope } from '../database.ts';
 
 /**
- * SQLSTATE classes of failures that concern the rows of a batch: data exceptions, constraint violations, serialization
- * failures and deadlocks, errors raised by triggers, and locks that are not available.
+ * SQLSTATE classes of failures that concern the rows of a batch: data exceptions, constraint violations, serialization failures
+ * and deadlocks, violations of WITH CHECK OPTION, and errors raised by triggers.
  */
 const ROW_CLASSES: ReadonlySet<string> = new Set(['22', '23', '40', '44', 'P0']);
-/** SQLSTATE of a lock that another transaction holds. */
+/** SQLSTATE of a lock that another transaction holds. This failure concerns the rows of a batch, too. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** Code of the failure that TLS was requested from a server that does not offer it. */
+/** Code of the failure when TLS is required and the server does not offer it. */
 export const NO_TLS = 'NO_TLS';
 
-/** What to do about frequent failures, by SQLSTATE or system error code. */
+/** Remedies for common failures, by SQLSTATE or system error code. */
 const REMEDIES: Readonly<Record<string, string>> = {
   '28P01': 'check the user name and the password',
   '28000': 'check pg_hba.conf, the user name and the TLS mode',
@@ -50,7 +50,7 @@ export function toDatabaseError(error: unknown): DatabaseError {
   return new DatabaseError(message, code, scopeOf(code), { cause: error });
 }
 
-/** Code of errors to which pg gives none, such as `Connection terminated unexpectedly`. */
+/** Code for errors of pg that have none, such as `Connection terminated unexpectedly`. */
 const CONNECTION_LOST = 'CONNECTION_LOST';
 
 function codeOf(error: unknown): string {

@@ -22,24 +22,24 @@ export interface SqlFence {
 
 /** First key of the advisory locks; the second is the shard. */
 const LOCK_CLASS = 0x5356_4d43;
-/** Setting of the server session that holds the token of the replica that acquired the locks last. */
+/** Setting of the server session with the token of the replica that last acquired the locks. */
 const TOKEN = 'ssvirt_vm_controller.token';
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
-/** Time to wait for another session without taking over. */
+/** Maximum time to wait until another session releases its locks, if they are not taken over. */
 const MAX_WAIT_MS = 30_000;
 
 /**
- * Fence of session-level advisory locks. The batch statement checks that its own server process holds them, so a pooler
- * that distributes statements over several server sessions (PgBouncer in transaction mode) makes batches fail instead of
- * bypassing the fence.
+ * Fence of session-level advisory locks. The batch statement checks that its own server process holds them, so a pooler that
+ * distributes statements over several server sessions (PgBouncer in transaction mode) makes batches fail instead of bypassing the
+ * fence.
  *
- * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the session
- * that holds it. So each acquisition stores a token of its own in the server session, and the batch statement compares it.
+ * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the session that
+ * holds it. So each acquisition stores a token of its own in the server session, and the batch statement checks this token.
  *
- * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement
- * has been committed or rolled back. Both sessions must belong to the same database role.
+ * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement has been
+ * committed or rolled back. Both sessions must belong to the same database role.
  */
 export class SessionLockFence implements SqlFence {
   readonly isSessionBound = true;
@@ -160,7 +160,7 @@ export class EpochFence implements SqlFence {
     for (const shard of shards) this.#epochs.delete(shard);
   }
 
-  /** Creates the table. @returns the reason why it could not be created; it may exist nevertheless */
+  /** Creates the table. @returns why the table could not be created, if it may exist nevertheless; undefined on success */
   async #createTable(query: Query): Promise<DatabaseError | undefined> {
     try {
       await query(
@@ -178,8 +178,8 @@ export class EpochFence implements SqlFence {
 
 const UNDEFINED_TABLE = '42P01';
 /**
- * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` for a table that may exist: the role may not create tables, or another session
- * creates the same table at this moment.
+ * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` for a table that may exist: the role is not allowed to create tables, or another
+ * session creates the same table at this moment.
  */
 const MAY_EXIST = ['42501', '42P07', '42710', '23505'];
 
