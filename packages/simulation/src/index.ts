@@ -1,7 +1,6 @@
 /**
- * Deterministic simulation: runs the real controllers against models of the API server, vCenter and the
- * cloud, with a virtual clock and with random choices that depend only on a seed. This package is not
- * shipped.
+ * Deterministic simulation: runs the real controllers against models of the API server, their backends and the
+ * database, with a virtual clock and with random choices that depend only on a seed. This package is not shipped.
  */
 export { ApiServer, type ApiServerOptions } from './apiserver/api-server.ts';
 export type { ServerEnvironment } from './apiserver/environment.ts';

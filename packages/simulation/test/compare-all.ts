@@ -9,7 +9,7 @@ export interface Comparing<D> {
   readonly compare: (seed: number, onOutcome: (outcome: string) => void) => Promise<D | undefined>;
   /** Outcomes that must occur, to show that the sequences cover them. */
   readonly expected: readonly string[];
-  /** Each expected outcome must occur more often than this. */
+  /** Each expected outcome must occur more than this number of times. */
   readonly least: number;
 }
 

@@ -1,4 +1,4 @@
-/** Codes of the failures of the testbed itself, as opposed to the code under test. */
+/** Error codes of the testbed itself, as opposed to the code under test. */
 export type TestbedErrorCode =
   | 'ASSET_UNAVAILABLE'
   | 'BUILD_FAILED'

@@ -29,7 +29,7 @@ export class Random {
     return item;
   }
 
-  /** Returns `count` items in shuffled cycles, so that each item occurs equally often, also in a short sequence. */
+  /** Returns `count` items in shuffled cycles, so that each item occurs equally often, even in a short sequence. */
   cycles<T>(items: readonly T[], count: number): T[] {
     const cycles = Array.from({ length: Math.ceil(count / items.length) }, () => this.shuffled(items));
     return cycles.flat().slice(0, count);

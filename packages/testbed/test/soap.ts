@@ -16,8 +16,8 @@ export const sessionManager: Ref = { type: 'SessionManager', value: 'SessionMana
 const propertyCollector: Ref = { type: 'PropertyCollector', value: 'propertyCollector' };
 
 /**
- * Minimal vSphere client for tests of the simulator. It shares no code with the project's client, so that a bug there cannot
- * hide one in the testbed.
+ * Minimal vSphere client for tests of the simulator. It shares no code with the project's client, so that a bug of that
+ * client cannot hide a bug of the simulator.
  */
 export class SoapClient implements AsyncDisposable {
   readonly #pool: Pool;
@@ -132,7 +132,7 @@ export function versionOf(text: string): string {
   return /<version>([^<]*)</.exec(text)?.[1] ?? '';
 }
 
-/** Returns the type of the fault in a response, also of a fault in place of a property. */
+/** Returns the type of the fault in a response, or of a fault in place of a property. */
 export function faultOf({ text }: SoapResponse): string | undefined {
   return /<(?:\w+Fault|fault) [^>]*\w+:type="(?:\w+:)?(\w+)"/.exec(text)?.[1];
 }

@@ -25,7 +25,7 @@ import { keyOf, type Target, Writes } from './writes.ts';
 
 export interface ApiServerOptions {
   readonly environment: ServerEnvironment;
-  /** Whether responses include `metadata.managedFields`. They are tracked in any case. @default false */
+  /** Whether responses include `metadata.managedFields`. The model tracks them in any case. @default false */
   readonly managedFields?: boolean;
 }
 
@@ -38,7 +38,8 @@ export interface ApiServerOptions {
  *
  * Not modelled, answered with 501: PUT, strategic merge patches, deletecollection, subresources other than status and
  * scale, versions of a kind other than the storage version, rare kinds of invalid names and labels, applies of
- * undeclared fields or wrong types, CEL rules (see `declaredResource`).
+ * undeclared fields or wrong types. CEL rules are not evaluated: `serve` throws for a kind that has them, unless it gets
+ * a function with the same checks.
  * Silently not modelled: Namespace objects (every namespace exists), authentication and RBAC, webhooks, size limits and
  * quotas, more than ten updating managers, validation ratcheting, collisions of generated names, TTL and validation of
  * Events, `remainingItemCount`, and the owner of the replicas field after a write to scale (the real server keeps one of
@@ -81,13 +82,14 @@ export class ApiServer implements ModelServer {
     this.#resources.set(resource.id, resource);
   }
 
-  /** Drops the history: watches from older versions and continued lists get 410. */
+  /** Drops the history. Watches from older versions and lists with an older continue token then get 410. */
   compact(): void {
     this.#store.compact();
   }
 
   /**
-   * Simulates the restore of a backup: removes the objects of a kind that the backup lacks, and ends all watches.
+   * Simulates the restore of a backup for one kind: removes its objects that are not in the backup, and ends the watches
+   * of all kinds.
    * @param backup UIDs of the objects in the backup
    * @returns the keys of the removed objects
    */

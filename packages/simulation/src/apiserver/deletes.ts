@@ -49,7 +49,7 @@ export class Deletes {
     return { held: this.#store.put(resource, key, after, owners) };
   }
 
-  /** Returns the object with a deletion timestamp and the finalizers, or the same object if nothing changes. */
+  /** Returns the object with a deletion timestamp and the given finalizers, or the same object if nothing changes. */
   #withDeletionTimestamp(object: StoredObject, finalizers: readonly string[]): StoredObject {
     const { metadata } = object;
     const isDeleting = metadata.deletionTimestamp !== undefined;
@@ -86,8 +86,8 @@ function checkPreconditions({ kind }: Resource, metadata: StoredMeta, options: D
 }
 
 /**
- * Replaces `orphan` or `foregroundDeletion` by the finalizer of the propagation policy. Without a policy, an existing
- * one stays. Returns the same list if nothing changes.
+ * Returns the finalizers, including the one that the propagation policy requires: `orphan` or `foregroundDeletion`.
+ * Without a policy, an existing one of these two stays. Returns the same list if nothing changes.
  */
 function finalizersFor(current: readonly string[], propagation: Propagation | undefined): readonly string[] {
   const requested = propagation === 'Orphan' ? ORPHAN : propagation === 'Foreground' ? FOREGROUND : undefined;

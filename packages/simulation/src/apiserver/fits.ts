@@ -7,9 +7,9 @@ type Schema = schema.Schema;
 const CACHE = new WeakMap<Schema, Fits>();
 
 /**
- * Whether a value matches its schema such that the API server would store it unchanged. A fast path for nearly all
- * writes, before `schema.admit`, which sets defaults, drops unknown fields and reports errors. May return false for a
- * value that `schema.admit` would leave unchanged.
+ * Whether a value matches its schema and the API server would store it unchanged. This is a fast path for nearly all
+ * writes. If it returns false, the caller uses `schema.admit`, which sets defaults, drops unknown fields and reports
+ * errors, and may still leave the value unchanged.
  */
 export function fits(node: Schema, value: unknown): boolean {
   return fitterOf(node)(value);
@@ -69,7 +69,7 @@ function plainFitter(node: Schema): Fits {
   }
 }
 
-/** Whether any value is stored unchanged. */
+/** Whether the schema accepts every value unchanged. */
 function isOpen(node: Schema): boolean {
   return Object.keys(node).every((rule) => rule === OPEN || rule === 'description');
 }

@@ -19,11 +19,12 @@ type Owner = 'exists' | 'gone' | 'waits for its dependents';
 
 /**
  * Model of kube-controller-manager's garbage collector: deletes objects that lost all their owners, deletes dependents
- * before an owner in foreground deletion, and removes owner references before an owner with the orphan policy.
+ * before an owner in foreground deletion, and removes the owner references of dependents before an owner is deleted
+ * with the orphan policy.
  *
- * It processes one object per step, some time after the object or one of its owners changed, and reads the state at the
- * time of processing. Not modelled: the delay of its watches, owner cycles, owners in other namespaces, and owners of
- * kinds that the model does not serve (their dependents are ignored).
+ * It processes one object per step, some time after the object changed or the deletion of one of its owners began, and
+ * decides by the state at the time of processing. Not modelled: the delay of its watches, owner cycles, owners in other
+ * namespaces, and owners of kinds that the model does not serve (their dependents are ignored).
  */
 export class GarbageCollector {
   readonly #store: Store;
@@ -31,7 +32,7 @@ export class GarbageCollector {
   readonly #deletes: Deletes;
   readonly #environment: ServerEnvironment;
   readonly #resources: () => Iterable<Resource>;
-  /** Enqueued objects by UID, and whether a change of an owner enqueued them. */
+  /** Whether the deletion of an owner enqueued an object, by UID of each enqueued object. */
   readonly #due = new Map<string, boolean>();
 
   constructor(

@@ -10,7 +10,7 @@ interface Continuation {
   readonly after: string;
 }
 
-/** Serves lists: of the newest state, of an exact version, or page by page as of one version. */
+/** Serves lists of the newest state or of an exact resource version. All pages of a list show the same version. */
 export class Lists {
   readonly #store: Store;
   readonly #showManagedFields: boolean;

@@ -38,7 +38,7 @@ export function metadataProblems(metadata: DraftMeta): FieldError[] {
   return problems;
 }
 
-/** Returns the validation errors of a change of an object's metadata. */
+/** Returns the validation errors of an update of an object's metadata. */
 export function metadataChangeProblems(before: StoredMeta, after: DraftMeta): FieldError[] {
   const problems: FieldError[] = [];
   if (before.deletionTimestamp !== undefined) {

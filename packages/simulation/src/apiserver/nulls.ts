@@ -3,8 +3,9 @@ import type { FieldError } from './errors.ts';
 import { isJson } from './json.ts';
 
 /**
- * Returns the validation errors for nulls that an apply left where it emptied a map or list. Other writes drop a null
- * that is not allowed. After an apply, the API server keeps it and rejects its own result.
+ * Returns the validation errors for nulls that remain where an apply emptied a map or list. In other writes, the API
+ * server drops a null that the schema does not allow. After an apply, it keeps the null and then rejects its own
+ * result.
  * @param subresource the subresource that is written: `status`, or empty
  */
 export function nullProblems(

@@ -11,14 +11,17 @@ export interface ResourceRules {
   readonly kind: Kind;
   /** Schema of the object without apiVersion, kind and metadata. */
   readonly schema: schema.Schema;
-  /** Whether a CRD declares the kind. Built-in kinds are structs, which drop empty fields. */
+  /** Whether a CRD declares the kind. The API server decodes built-in kinds into structs, which drop empty fields. */
   readonly custom: boolean;
   /** Whether the kind has the status subresource. */
   readonly status: boolean;
   readonly scale?: ScalePaths;
   /** Fields for field selectors in addition to name and namespace, such as `spec.zone`. */
   readonly selectable?: readonly string[];
-  /** Structs that always exist, even in a new object, so that no manager owns them. @default {} */
+  /**
+   * Structs that every object has from the start. A manager can own fields within them, but not the structs.
+   * @default {}
+   */
   readonly empty?: Json;
   /** Converts an admitted object to its stored form. */
   readonly canonical?: (object: Draft) => Draft;
@@ -37,8 +40,8 @@ export interface Resource extends ResourceRules {
 const RESOURCES = new WeakMap<ResourceRules, Resource>();
 
 /**
- * Returns the resource of a kind's rules, with its id, API version and ownership rules. Cached by `rules`, because the
- * servers of all simulations serve the same kinds.
+ * Returns the resource for a kind's rules, with its id, API version and ownership rules. Cached by `rules`, because the
+ * API servers of all simulations serve the same kinds.
  */
 export function resourceOf(rules: ResourceRules): Resource {
   const cached = RESOURCES.get(rules);
@@ -53,7 +56,7 @@ export function resourceOf(rules: ResourceRules): Resource {
 
 const DECLARED = new WeakMap<AnyDeclaredKind, ResourceRules>();
 
-/** A declared kind of any object type. */
+/** A kind that a CRD declares, with any type of its objects. */
 export type AnyDeclaredKind = Kind<KubeObject> & Pick<DeclaredKind, 'declaration' | 'schema'>;
 
 /** Returns the rules of a kind that a CRD declares. @throws if the kind has CEL rules and `check` is missing */

@@ -122,7 +122,7 @@ export class Store {
     const table = this.#table(resource);
     for (const key of keys) table.objects.delete(key);
     table.sorted = undefined;
-    // Like `etcdutl snapshot restore --bump-revision --mark-compacted`, so that clients must list again.
+    // Same effect as `etcdutl snapshot restore --bump-revision --mark-compacted`: clients must list again.
     this.#number += 1_000;
     this.compact();
   }

@@ -3,8 +3,8 @@ import { managedFields, NO_OWNERS, type Owners } from './ownership/managers.ts';
 import type { Resource } from './resource.ts';
 
 /**
- * One version of an object. Field owners are computed on first use, because most objects are never applied and need
- * none. The JSON text is cached for all readers.
+ * One version of an object. Field owners are computed on first use, because most objects are never applied and need no
+ * owners. The JSON text is cached for all readers.
  */
 export class Version {
   readonly object: StoredObject;
@@ -32,7 +32,7 @@ export class Version {
     return this.#owners;
   }
 
-  /** Returns the object as JSON. @param showManagedFields must be the same for all calls, since the text is cached */
+  /** Returns the object as JSON. @param showManagedFields must be the same in all calls, because the text is cached */
   text(showManagedFields: boolean): string {
     this.#text ??= JSON.stringify(showManagedFields ? this.#withManagedFields() : this.object);
     return this.#text;

@@ -122,7 +122,8 @@ export class Watches {
     const was = before !== undefined && selection.matches(before.object);
     const is = after !== undefined && selection.matches(after.object);
     if (is) stream.send(this.#event(selection, was ? 'MODIFIED' : 'ADDED', after));
-    // An object that leaves the selection is sent in its last selected state, under the version at which it left.
+    // For an object that leaves the selection, the event contains its last selected state and the version at which it
+    // left.
     else if (was) stream.send(this.#event(selection, 'DELETED', before.at(number)));
   }
 

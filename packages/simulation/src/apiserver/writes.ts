@@ -76,7 +76,7 @@ export class Writes {
     const change = this.#change(resource, manager);
     this.#checkIdentity(target, draft);
     const full = this.#filled(resource, this.#writable(target, current.object, draft), target.subresource);
-    // A write to `status` drops changes of other fields but still records their ownership.
+    // A write to `status` drops changes of other fields, but still records the writer as their owner.
     const changesOtherFields =
       target.subresource === 'status' && !same(besidesStatus(draft), besidesStatus(current.object));
     const written = changesOtherFields ? this.#filled(resource, draft) : full;
@@ -177,7 +177,7 @@ export class Writes {
     };
     const after: StoredObject = { ...full.object, metadata };
     const problems = [
-      // Unchanged metadata was validated before.
+      // Unchanged metadata needs no validation, because it was validated before.
       ...(sameParts(before.metadata, metadata) ? [] : metadataProblems(metadata)),
       ...metadataChangeProblems(before.metadata, metadata),
       ...this.#problems(resource, full, before),
@@ -186,7 +186,7 @@ export class Writes {
     const created = false;
     if (isBeingDeleted(before) && (metadata.finalizers ?? []).length === 0) {
       if (!target.dryRun) this.#store.delete(resource, keyOf(target.namespace, name));
-      // The client that removes the last finalizer gets the object as it wrote it, under the old version.
+      // The client that removes the last finalizer gets the object that it wrote, with the old resource version.
       return { created, version: new Version(resource, after, current.number, owners) };
     }
     if (!newOwners && same(before, after)) return { created, version: current };
@@ -209,7 +209,7 @@ export class Writes {
     const admitted = fits(resource.schema, content)
       ? ({ ok: true, value: content } as const)
       : schema.admit(resource.schema, content);
-    // An invalid object is kept as sent: it is rejected later, after the check for conflicts.
+    // An invalid object stays as the client sent it. It is rejected later, after the check for conflicts.
     const filled = admitted.ok ? jsonIn(admitted.value) : content;
     const object: Draft = { ...filled, apiVersion: resource.apiVersion, kind: resource.kind.kind, metadata };
     return {
@@ -276,7 +276,10 @@ export function keyOf(namespace: string | undefined, name: string): string {
   return namespace === undefined ? name : `${namespace}/${name}`;
 }
 
-/** Rejects applies of undeclared fields or wrong types; the errors of the real server's internals are not modelled. */
+/**
+ * Throws UnmodelledError for an apply of undeclared fields or wrong types, because the model lacks the errors of the
+ * real server.
+ */
 function checkApplicable(
   resource: Resource,
   { apiVersion: _, kind: __, metadata: ___, ...content }: Draft,
@@ -293,8 +296,8 @@ function checkApplicable(
 }
 
 /**
- * Rejects applies of empty metadata fields, which are not modelled: an empty map has an owner, and an empty list of a
- * custom kind is stored but not shown until the next write drops it, which then counts as a change.
+ * Throws UnmodelledError for an apply of empty metadata fields. In the real server, an empty map has an owner; an empty
+ * list of a custom kind is stored but not returned, and the next write drops it and counts as a change.
  */
 function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
   for (const [name, part] of Object.entries(isJson(metadata) ? metadata : {})) {
@@ -304,8 +307,8 @@ function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
 }
 
 /**
- * Throws UnmodelledError if a write to the main resource contains an invalid status. The real server ignores every status here; an
- * invalid one also makes it drop metadata.managedFields, which the model does not imitate.
+ * Throws UnmodelledError if a write to the main resource contains an invalid status. The real server ignores the status
+ * here, but drops metadata.managedFields if the status is invalid, which is not modelled.
  */
 function checkDroppedStatus({ schema: { properties } }: Resource, status: unknown): void {
   const [wrong] =
@@ -331,7 +334,10 @@ function statusOnly(current: StoredObject, { metadata: { resourceVersion }, stat
   return { ...rest, metadata, ...(status !== undefined && { status }) };
 }
 
-/** Shortens the field name in the message: when validating only the status, the API server names fields relative to it. */
+/**
+ * Shortens the field name in the message. When the API server validates only the status, it names fields relative to
+ * the status.
+ */
 function relativeToStatus({ field, reason, message }: errors.FieldError): errors.FieldError {
   const inner = field.replace(/^status\.?/, '');
   return { field, reason, message: message.replace(`${field} in body`, `${inner} in body`) };
@@ -355,7 +361,7 @@ function deletionFieldsOf({ deletionTimestamp, deletionGracePeriodSeconds }: Dra
   };
 }
 
-/** Compares by identity, which suffices because patches keep the values that they do not touch. */
+/** Compares by identity. This suffices, because patches keep the identity of values that they do not change. */
 function sameParts(before: DraftMeta, after: DraftMeta): boolean {
   return (
     before.name === after.name &&

@@ -29,7 +29,7 @@ export interface CloudEnvironment {
   bootFails(): boolean;
   /** Age of the state that a list shows. */
   lagMs(): number;
-  /** Maximum page size, whatever limit the request has. 1,000 in the real cloud. */
+  /** Maximum page size, even if the request has a larger limit. 1,000 in the real cloud. */
   readonly maxPageSize: number;
   /** Adds an entry to the trace. */
   note(what: string): void;
@@ -52,9 +52,9 @@ const CHECK = /^\/check\/([^/]+)$/;
  * Model of the private cloud's HTTP API. `test/cloud-differential` compares the model with the real cloud: the same
  * requests of the real client must get the same responses and leave the same servers.
  *
- * Unlike the real cloud, lists may show state that is some seconds old, as those of large clouds do.
- * Not modelled: TLS, metrics, the OpenAPI document, `/faults`, the expiry of idempotency keys after a week, the message
- * of a failed deletion, and the texts of schema violations.
+ * Unlike in the real cloud, lists may show state that is some seconds old, like the lists of large clouds. Not
+ * modelled: TLS, metrics, the OpenAPI document, `/faults`, the expiry of idempotency keys after a week, the message of
+ * a failed deletion, and the texts of schema violations.
  */
 export class Cloud implements ModelServer {
   readonly servers: Servers;
@@ -120,11 +120,11 @@ export class Cloud implements ModelServer {
       const response = problemResponse(new Problem(429, 'TOO_MANY_REQUESTS', 'Too many requests.'));
       return { ...response, headers: { 'retry-after': String(retryAfterSeconds) } };
     }
-    // Some proxies echo request headers in their error pages. The client must not pass the API key on.
+    // Some proxies echo request headers in their error pages. The client must not include the API key in its errors.
     return { status: 502, body: `<h1>Bad gateway</h1><pre>authorization: ${this.#authorization}</pre>` };
   }
 
-  /** Starts the deletion of a server. @param cause what initiated it */
+  /** Starts the deletion of a server. @param cause initiator of the deletion */
   beginDelete(id: string, cause: Cause): void {
     const server = this.#existing(id);
     if (server.state === 'deleting') return;
@@ -205,7 +205,8 @@ export class Cloud implements ModelServer {
   }
 
   #create(wanted: NewServer, key: string | undefined): BufferedResponse {
-    // Checked before the name: a retried create finds its own server and gets the same response again.
+    // The key is checked before the name, so that a retried create finds its own server and gets the same response
+    // again.
     const known = key === undefined ? undefined : this.servers.known(key, wanted);
     if (known?.is === 'same') return jsonResponse(200, this.representation(known.server));
     if (known?.is === 'reused')

@@ -1,8 +1,8 @@
 import type { BufferedResponse } from '../world/server.ts';
 
 /**
- * Error response of the modelled cloud. The texts equal the real cloud's, because controllers copy them into a status and
- * the differential test compares them.
+ * Error response of the modelled cloud. Its texts are the same as in the real cloud, because controllers copy them into
+ * a status, and the differential test compares them.
  */
 export class Problem extends Error {
   readonly status: number;
@@ -27,7 +27,11 @@ export function notFound(id: string): Problem {
   return new Problem(404, 'NOT_FOUND', detail);
 }
 
-/** Returns the error for a schema violation. @param detail not compared: the real cloud's validator words it differently */
+/**
+ * Returns the error for a schema violation.
+ * @param detail text of the error; the differential test ignores it, because the real cloud's validator uses other
+ * words
+ */
 export function invalid(detail: string): Problem {
   return new Problem(422, 'INVALID_REQUEST', detail);
 }

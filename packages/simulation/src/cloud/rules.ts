@@ -49,7 +49,7 @@ export function checkedCount(labels: Labels): Labels {
 
 interface Selector {
   readonly key: string;
-  /** The required value; undefined matches any value. */
+  /** Required value of the label; undefined matches any value. */
   readonly value: string | undefined;
 }
 
@@ -66,7 +66,7 @@ export function listQueryIn(text: string): ListQuery {
   for (const name of query.keys())
     if (!['limit', 'cursor', 'name', 'label'].includes(name))
       throw invalid(`The query has an unknown parameter "${name}".`);
-  // In the order of the real cloud's schema, because only the first of several errors is reported.
+  // Checks in the order of the real cloud's schema, because only the first of several errors is reported.
   const limit = limitIn(query.get('limit') ?? '100');
   const cursor = query.get('cursor');
   if (cursor !== null && !CURSOR.test(cursor)) throw invalid('The query: cursor is invalid.');

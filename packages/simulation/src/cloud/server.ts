@@ -9,7 +9,7 @@ export interface CloudServer extends Server {
 }
 
 /**
- * What caused a change:
+ * Cause of a change:
  * - `request`: an API request.
  * - `itself`: the server, for example when it has booted.
  * - `somebody`: a third party that bypasses the API.

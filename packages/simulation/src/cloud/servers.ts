@@ -1,7 +1,7 @@
 import type { Labels, NewServer } from '@vmwright/cloud';
 import type { Cause, CloudChange, CloudServer } from './server.ts';
 
-/** The create request of an idempotency key. */
+/** The first create request with an idempotency key: a fingerprint of its content, and the id of the created server. */
 interface CreateRecord {
   readonly fingerprint: string;
   readonly id: string;
@@ -67,7 +67,8 @@ export class Servers {
     if (kept === undefined) return undefined;
     const { id, fingerprint } = kept;
     const server = this.#servers.get(id);
-    // Gone as soon as the deletion is accepted, so the result does not depend on how long wiping takes.
+    // A server counts as gone as soon as its deletion is accepted, so that the result does not depend on how long
+    // wiping takes.
     if (server === undefined || server.state === 'deleting') return { is: 'gone', id };
     return fingerprint === fingerprintOf(wanted) ? { is: 'same', server } : { is: 'reused', id };
   }
@@ -122,7 +123,7 @@ const NOTHING: CloudChange = {
   cause: 'itself',
 };
 
-/** Returns a fingerprint that does not depend on the order of the labels. */
+/** Returns a fingerprint of the content of a create request. It does not depend on the order of the labels. */
 function fingerprintOf({ name, labels = {} }: NewServer): string {
   return JSON.stringify([name, sorted(labels)]);
 }

@@ -9,8 +9,8 @@ export const CLOUD = 'https://cloud.simulated';
 export const MAX_LAG_MS = 5_000;
 
 /**
- * Fault rates of the cloud, higher than the API server's. Late requests are more frequent than other faults, because
- * they do the most harm.
+ * Fault rates of the cloud, higher than the API server's. Late requests are the most frequent fault, because they do
+ * the most harm.
  */
 export const CLOUD_FAULTS: FaultRates = {
   ...USUAL_FAULTS,
@@ -18,7 +18,7 @@ export const CLOUD_FAULTS: FaultRates = {
   requestFaults: [...REQUEST_FAULTS, 'late', 'late', 'late', 'answer lost'],
 };
 
-/** Small, so that lists have several pages although a run has few servers. */
+/** Page size of lists. It is small, so that lists have several pages although a run has few servers. */
 const MAX_PAGE_SIZE = 3;
 /** One server in 16 fails to boot. */
 const FAILING = 16;

@@ -4,14 +4,14 @@ import type { FenceMode } from './protocol.ts';
 /** Server process of one session. */
 export class Backend {
   readonly id: number;
-  /** Name and incarnation of the replica. */
+  /** Name and incarnation of the replica that opened the session. */
   readonly identity: string;
   readonly mode: FenceMode;
   /** Connection to the client. */
   stream: ServerStream | undefined;
-  /** Ends the statement that is being executed, by a commit or a rollback; undefined when the session is idle. */
+  /** Function that ends the running statement with a commit or a rollback; undefined while the session is idle. */
   statement: ((commits: boolean) => void) | undefined;
-  /** Number of statements that have arrived and are not executed yet. */
+  /** Number of statements that have arrived and wait for execution. */
   queued = 0;
   /** Whether the session ends after the statements that have arrived, because its client is gone. */
   isAbandoned = false;

@@ -1,13 +1,13 @@
 import type { Backend } from './backend.ts';
 
-/** Row locks of statements and of other transactions, and advisory locks that sessions hold on shards. */
+/** Row locks of the mirror's statements and of other clients, and advisory locks that sessions hold on shards. */
 export class Locks {
-  /** Owners of each locked row. Only share locks have several. */
+  /** Owners of each locked row. Only share locks have several owners. */
   readonly #rows = new Map<string, Set<object>>();
   readonly #shards = new Map<number, Backend>();
   readonly #waiting: { readonly id: string; readonly act: () => void }[] = [];
 
-  /** Locks a row, unless another transaction has locked it. */
+  /** Locks a row, unless another transaction has locked it. @returns whether the row is now locked for the owner */
   tryLock(id: string, owner: object): boolean {
     const owners = this.#rows.get(id);
     if (owners !== undefined && !owners.has(owner)) return false;
@@ -29,7 +29,7 @@ export class Locks {
     for (const { id, act } of ready) this.whenFree(id, act);
   }
 
-  /** Runs an action as soon as no transaction locks a row. */
+  /** Runs an action as soon as no transaction holds a lock on this row. */
   whenFree(id: string, act: () => void): void {
     if (this.#rows.has(id)) this.#waiting.push({ id, act });
     else act();

@@ -3,10 +3,13 @@ import type { TableRow } from './table.ts';
 
 /* Messages between a session and the model of the server. Each statement of the mirror is one request. */
 
-/** Way in which the fence identifies its holder: a lock of the session, or an epoch for each shard. */
+/**
+ * How the fence proves that a session still owns its shards: with `session`, the session holds an advisory lock for each
+ * shard; with `table`, it knows the newest epoch of each shard.
+ */
 export type FenceMode = 'session' | 'table';
 
-/** Shards whose fence a statement needs, with the epochs in mode `table`. */
+/** Shards that the session must still own for a statement to be executed. Mode `table` compares their epochs. */
 export interface Guard {
   readonly shards: readonly number[];
   readonly epochs: readonly number[];
@@ -50,5 +53,5 @@ export type Reply<R = unknown> =
   | { readonly result: R }
   | { readonly error: { readonly code: string; readonly message: string } };
 
-/** Statements that only read, and therefore are not tracked as writes in transit. */
+/** Statements that only read. They are not tracked as writes in transit. */
 export const READS: ReadonlySet<StatementName> = new Set<StatementName>(['page', 'find', 'check']);

@@ -14,13 +14,13 @@ export interface DatabaseEnvironment {
   executionMs(): number;
   /** Time that the next batch waits before it is executed, as in a pooler without free connections, in milliseconds. */
   queuedMs(): number;
-  /** Whether the server does not notice that the client of a session is gone. */
+  /** Whether the server misses the disconnection of a session's client, so that the session lingers. */
   lingers(): boolean;
   /** Whether a terminated session commits the statement that it executes, instead of rolling it back. */
   commitsWhenTerminated(): boolean;
   /** Maximum number of rows of a page. */
   readonly pageRows: number;
-  /** Whether a constraint rejects a status of a row. */
+  /** Whether a constraint rejects this status in this row. */
   rejects(row: TableRow, status: string): boolean;
   note(what: string): void;
 }
@@ -37,9 +37,9 @@ export type DatabaseEvent =
       /** Shards of the rows. */
       readonly shards: readonly number[];
       readonly written: number;
-      /** Number of rows that were skipped because another transaction has locked them. */
+      /** Number of rows that the batch skipped because another transaction has locked them. */
       readonly locked: number;
-      /** Ids that were skipped because no such row exists, or because it is soft-deleted. */
+      /** Ids that the batch skipped because the row does not exist or is soft-deleted. */
       readonly missing: readonly string[];
     };
 
@@ -50,8 +50,8 @@ const KEEPALIVE_MS = 60_000;
  * Model of PostgreSQL as far as the mirror uses it: sessions, both variants of the fence, row locks, constraints, slow
  * statements, outages, and a fail-over to a standby that lacks the last commits.
  *
- * `test/database-differential` compares it with PostgreSQL. Each statement takes its snapshot, checks the fence and
- * locks its rows when it arrives, and commits after its execution time.
+ * `test/database-differential` compares it with PostgreSQL. A batch takes its snapshot, checks the fence and locks its
+ * rows when its execution starts, and commits when its execution ends.
  * Not modelled: lock queues, transactions of several statements, isolation levels other than read committed.
  */
 export class DatabaseServer implements ModelServer {
@@ -99,12 +99,15 @@ export class DatabaseServer implements ModelServer {
     return lost;
   }
 
-  /** Ends a session with its connection, as an administrator or a proxy does. */
+  /** Ends a session and its connection, as an administrator or a proxy does. */
   kill(session: Backend): void {
     this.#end(session, this.#environment.commitsWhenTerminated());
   }
 
-  /** Locks a row for another transaction until the returned function is called. Does nothing if it is locked already. */
+  /**
+   * Locks a row on behalf of another client, until the returned function is called. Does nothing if the row is already
+   * locked.
+   */
   lockRow(id: string): () => void {
     const owner = {};
     this.#locks.tryLock(id, owner);
@@ -151,8 +154,8 @@ export class DatabaseServer implements ModelServer {
   }
 
   /**
-   * Ends the session of a closed connection: at once if it is idle, else after its last statement. If the session
-   * lingers, only after `KEEPALIVE_MS`.
+   * Ends the session of a closed connection: at once if the session is idle, otherwise after its last statement. A
+   * lingering session ends only after `KEEPALIVE_MS`.
    */
   #disconnected(session: Backend): void {
     if (!this.#sessions.has(session.id)) return;
@@ -243,7 +246,7 @@ export class DatabaseServer implements ModelServer {
     );
   }
 
-  /** Increments epochs when no batch that has checked them is being executed. */
+  /** Increments epochs as soon as no batch that checked them is still running. */
   #bump(session: Backend, { shards }: Statements['bump']): ModelResponse {
     if (this.isReadOnly) return reply(readOnly('INSERT'));
     return this.#whenFree(shards.map(epochRow), session, () => {
@@ -346,7 +349,7 @@ export class DatabaseServer implements ModelServer {
     });
   }
 
-  /** Executes a statement of a session when its rows are free. */
+  /** Executes a statement when no transaction locks the given rows, unless the session has ended by then. */
   #whenFree(rows: readonly string[], session: Backend, act: () => Reply): ModelResponse {
     const answer = new Answer();
     const [row, ...rest] = rows;

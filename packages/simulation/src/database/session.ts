@@ -23,7 +23,7 @@ export const DATABASE = 'https://database.simulated';
 
 export interface SimulatedDatabaseOptions {
   readonly world: World;
-  /** Name and incarnation of the replica. */
+  /** Name and incarnation of the replica that opens the sessions. */
   readonly identity: string;
   readonly mode: FenceMode;
   /** Called when the fence is acquired, before the caller of `acquire` continues. */
@@ -34,8 +34,8 @@ export interface SimulatedDatabaseOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * Timeout of a statement. Longer than a slow statement (12 s), but not than the longest wait of a batch in the queue (45 s).
- * Shorter than in production (35 s), to keep histories short.
+ * Timeout of a statement. Longer than a slow statement takes (12 s), and shorter than the longest wait of a batch in
+ * the queue (45 s). In production it is 35 s; here it is less, to keep runs short.
  */
 const QUERY_TIMEOUT_MS = 20_000;
 /** Time that another session gets to release its locks before it is terminated. */
@@ -82,7 +82,7 @@ interface SessionOptions extends SimulatedDatabaseOptions {
   readonly transport: Transport;
   /** Aborts when the connection is closed. */
   readonly connection: AbortController;
-  /** Ends when the server has closed the connection. */
+  /** Resolves when the server has closed the connection. */
   readonly lines: AsyncIterator<string>;
 }
 
@@ -90,7 +90,7 @@ class SimulatedSession implements Session {
   readonly #options: SessionOptions;
   readonly #held = new Map<number, number>();
   #failure: DatabaseError | undefined;
-  /** The client sends a statement when the previous one has ended. */
+  /** Settles when the previous statement has ended. The client sends the next statement only then. */
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: SessionOptions) {

@@ -58,12 +58,15 @@ export class Table {
     });
   }
 
-  /** Records how to undo a commit that a fail-over loses. */
+  /** Records how to undo a commit, for a fail-over that loses it. */
   record(atMs: number, undo: () => void): void {
     this.#commits.push({ atMs, undo });
   }
 
-  /** Undoes the commits after a time, as a fail-over to a standby that lacks them. @returns their number */
+  /**
+   * Undoes all commits after a time, as a fail-over to a standby that lacks them does.
+   * @returns the number of lost commits
+   */
   undoSince(atMs: number): number {
     const lost = this.#commits.filter((commit) => commit.atMs > atMs);
     this.#commits = [];

@@ -25,7 +25,7 @@ export const CRITICAL_MOMENTS = [
 
 type Add = (what: (typeof CRITICAL_MOMENTS)[number]) => void;
 
-/** Counts the moments in which bugs are likely to do harm. */
+/** Counts the moments in which a bug is most likely to violate an invariant. */
 export function countCriticalMoments(truth: Truth, gpuTruth: GpuTruth): void {
   const add: Add = (what) => truth.simulation.counts.add(what);
   countLeaders(truth, gpuTruth, add);

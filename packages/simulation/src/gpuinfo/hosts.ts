@@ -17,16 +17,16 @@ export const HOST_ACTIONS = [
 
 type HostAction = (typeof HOST_ACTIONS)[number];
 
-/** Name of the vCenter, with which ids begin. */
+/** Name of the vCenter, which is the prefix of the ids of hosts and machines. */
 const VCENTER = 'main';
-/** Maximum delay of a notification of vCenter. */
+/** Maximum delay of a notification from vCenter. */
 const NOTIFY_MS = 2_000;
-/** Time after which the facts of a vCenter that cannot be reached are stale. */
+/** Time without a connection to vCenter after which the data of a replica about hosts and machines is stale. */
 const STALE_MS = 5_000;
 const OUTAGE_MS = 40_000;
 
 export const SCHEME = 'vsphere://';
-/** Nodes that are VMs in vCenter. No GPU is passed through to these VMs, so all nodes on a host draw from the pool of its GPUs. */
+/** Nodes that are VMs in vCenter. They have no GPUs of their own: all nodes on a host share the GPUs of the host. */
 export const MACHINES = ['v1', 'v2'] as const;
 
 interface Host {
@@ -69,7 +69,7 @@ export function uuidOf(name: string): string {
   return `00000000-0000-4000-9000-0000000000${name}`;
 }
 
-/** Hosts and machines of a vCenter, and what each replica knows about them. */
+/** Hosts and machines of a vCenter, and the view that each replica has of them. */
 export class Hosts implements KnownHosts {
   readonly #simulation: Simulation;
   readonly #views: { readonly view: HostView; readonly world: ReplicaWorld }[] = [];
@@ -79,7 +79,7 @@ export class Hosts implements KnownHosts {
     this.#simulation = simulation;
   }
 
-  /** Returns what a new process of a replica knows. */
+  /** Creates the view that a new process of a replica has of the hosts. */
   viewFor(world: ReplicaWorld): HostView {
     const view = new HostView(this.#state);
     this.#views.push({ view, world });
@@ -94,7 +94,7 @@ export class Hosts implements KnownHosts {
     return [...this.#state.hosts.values()];
   }
 
-  /** Changes a host or a machine, or cuts a replica off. */
+  /** Changes a host or a machine, or disconnects a replica from vCenter. */
   act(): void {
     const { choices } = this.#simulation;
     const machine = choices.one(MACHINES);
@@ -113,7 +113,7 @@ export class Hosts implements KnownHosts {
     ])();
   }
 
-  /** Changes the CPU demand of all machines. Usage alone must not change an existing answer. */
+  /** Changes the CPU demand of all machines. Usage alone must not change an existing status of a GPUInfo. */
   changeUsage(): void {
     const machines = new Map(this.#state.machines);
     for (const [uuid, machine] of machines)
@@ -179,7 +179,7 @@ export class Hosts implements KnownHosts {
   }
 }
 
-/** What one replica knows about hosts and machines. */
+/** View that one replica has of hosts and machines. */
 export class HostView implements ComputeFacts, KnownHosts {
   readonly #listeners = new Set<(change: ComputeChange) => void>();
   #state: State;
@@ -233,7 +233,7 @@ export class HostView implements ComputeFacts, KnownHosts {
     return host !== undefined && this.#isStale ? 'unknown' : host;
   }
 
-  /** Takes over the state of vCenter, unless the connection is cut. */
+  /** Copies the state of vCenter to this view, unless the connection is cut. */
   update(state: State): void {
     if (!this.#isCut) this.#replace(state, false);
   }

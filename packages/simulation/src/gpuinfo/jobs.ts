@@ -7,9 +7,10 @@ import { holderOf, isOver } from './rules.ts';
 import { isComplete } from './workload.ts';
 
 /**
- * The jobs that use reservations, as stored in the API server. A Job runs from its first pod that refers to a GPUInfo until it
- * has ended or is gone; a pod without a Job until it has ended or is gone. After a restart, a replica does not know which GPUInfo the
- * earlier pods of a Job referred to, and takes the one that the template of the Job names: such a Job is a possible one.
+ * History of the jobs that use reservations, from the objects in the API server. A Job is active from its first pod
+ * that refers to a GPUInfo until the Job has ended or is deleted. A pod without a Job is active until it has ended or
+ * is deleted. After a restart, a replica does not know to which GPUInfo earlier pods of a Job referred. It then assumes
+ * the GPUInfo that the Job's template names, hence `mayBeActive`.
  */
 export class JobHistory {
   readonly #server: ApiServer;
@@ -42,7 +43,9 @@ export class JobHistory {
     return this.#active.has(uid);
   }
 
-  /** Whether an unfinished Job whose pod failed names the GPUInfo: its next pod can use the reservation. */
+  /**
+   * Whether an unfinished Job whose pod failed names the GPUInfo in its template. Its next pod may use the reservation.
+   */
   mayBeActive(uid: string): boolean {
     const jobs = this.#server.objects(Job);
     return jobs.some(
@@ -51,17 +54,17 @@ export class JobHistory {
     );
   }
 
-  /** Whether a job that used the reservation of a GPUInfo has ended at any time. */
+  /** Whether any job that used the reservation of a GPUInfo, or any Job whose template names it, has ended. */
   hasEnded(uid: string): boolean {
     return this.#ended.has(uid);
   }
 
-  /** Whether a pod of the job that uses the reservation of a GPUInfo is bound to a node. */
+  /** Whether a pod of the job that uses the reservation of a GPUInfo is bound to this node. */
   isRunningOn(uid: string, node: string): boolean {
     return this.nodesOf(uid).includes(node);
   }
 
-  /** Returns the nodes that the pods of a job are bound to. */
+  /** Returns the nodes to which the unfinished pods that refer to a GPUInfo are bound. */
   nodesOf(uid: string): readonly string[] {
     const infos = [...this.#server.objects(GPUInfo)];
     return [...this.#server.objects(Pod)]

@@ -5,8 +5,8 @@ import { declaredResource } from '../apiserver/resource.ts';
 import { kindOf, OPEN } from '../scenario/open-kind.ts';
 
 /*
- * Kinds that the facts about nodes come from. Not imported from the operator, so that a wrong path there fails. The model serves
- * them without a status subresource, because the operator only reads them.
+ * Kinds from which the facts about nodes come. Not imported from the operator, so that the simulation detects a wrong API
+ * path there. The model serves them without a status subresource, because the operator only reads them.
  */
 
 const core = { group: '', version: 'v1' } as const;
@@ -25,7 +25,9 @@ const UNUSED: readonly Kind[] = [
   kindOf({ group: 'karpenter.sh', version: 'v1', kind: 'NodeClaim', plural: 'nodeclaims' }, 'Cluster'),
 ];
 
-/** The users of the scenario violate no CEL rule; `packages/operator/test` tests the rules on a real API server. */
+/**
+ * No CEL rules: the scenario's users never violate them, and `packages/operator/test` tests them on a real API server.
+ */
 const SERVED_GPUINFO = declaredResource(GPUInfo, () => []);
 
 export function serveGpuKinds(server: ApiServer): void {
@@ -39,7 +41,9 @@ export const GPU = 'nvidia.com/gpu';
 /** Label with the model of the GPUs. */
 export const MODEL = 'nvidia.com/gpu.product';
 export const ZONE = 'zone';
-/** Label of a pod with the name of its GPUInfo, and annotation with the UID, which the webhook adds. */
+/**
+ * Label of a pod with the name of its GPUInfo, and annotation with the GPUInfo's UID. The webhook adds the annotation.
+ */
 export const INFO_LABEL = 'vmwright.dev/gpuinfo';
 export const INFO_UID = 'vmwright.dev/gpuinfo-uid';
 export const MAINTENANCE_START = 'vmwright.dev/maintenance-start';

@@ -12,7 +12,7 @@ interface Replica {
   readonly hosts: HostView;
 }
 
-/** What each replica knows: its caches and its clock. */
+/** The caches and the clock of each replica. */
 export class Knowledge {
   readonly #replicas = new Map<string, Replica>();
 
@@ -20,7 +20,7 @@ export class Knowledge {
     this.#replicas.set(replica.world.identity, replica);
   }
 
-  /** Returns what a replica knows at this moment. */
+  /** Returns the current content of a replica's caches, and its clock. */
   of(identity: string): (Known & { readonly now: number }) | undefined {
     const replica = this.#replicas.get(identity);
     if (replica === undefined) return undefined;

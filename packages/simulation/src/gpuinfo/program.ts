@@ -9,7 +9,7 @@ import { HORIZON_MS } from './rules.ts';
 export const SKEW_MS = 20_000;
 
 export interface GpuInfoProgramOptions extends ManagerListeners {
-  /** Called when a replica starts. @returns what it knows about the hosts of vCenter */
+  /** Called when a replica starts. @returns the replica's view of the hosts of vCenter */
   readonly start: (world: ReplicaWorld, manager: Manager) => ComputeFacts;
 }
 

@@ -14,7 +14,7 @@ export interface StoredReservation {
   readonly gpus: number;
   readonly until: number | undefined;
   readonly inUse: boolean;
-  /** Why it has ended; undefined while it is live. */
+  /** Reason for which the reservation ended; undefined while it is held. */
   readonly ended: string | undefined;
 }
 
@@ -37,7 +37,7 @@ export function isLedgerWrite({ path }: Sent): boolean {
   return path.includes('/configmaps');
 }
 
-/** All versions of the stored reservations. */
+/** All versions of the ConfigMap with the reservations. */
 export class ReservationHistory {
   readonly #versions = new Map<string, StoredReservations>();
   readonly #listeners: Listener[] = [];
@@ -49,7 +49,7 @@ export class ReservationHistory {
       const before = this.#current;
       this.#current = after === undefined ? NONE : reservationsIn(after);
       this.#versions.set(after?.metadata.resourceVersion ?? '', this.#current);
-      if (traffic.arriving === undefined) return; // a person has edited it
+      if (traffic.arriving === undefined) return; // a person, not the operator, changed the ConfigMap
       for (const notify of this.#listeners) notify(before, this.#current, traffic.arriving);
     });
   }
@@ -58,12 +58,15 @@ export class ReservationHistory {
     return this.#current;
   }
 
-  /** Calls the listener after each write of the operator. */
+  /** Calls the listener after each write of the reservations by the operator. */
   listen(listener: Listener): void {
     this.#listeners.push(listener);
   }
 
-  /** Returns what a request is based on and what it would store; undefined if it changes no reservation. */
+  /**
+   * Returns the reservations before and after a write request, assuming that the server accepts it. Undefined if the
+   * request changes no reservation.
+   */
   decision(
     sent: Sent,
   ): { readonly before: StoredReservations; readonly after: StoredReservations } | undefined {

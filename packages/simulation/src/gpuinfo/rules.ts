@@ -5,20 +5,20 @@ import { GPU, INFO_LABEL, INFO_UID, MAINTENANCE_END, MAINTENANCE_START, MODEL } 
 import { isLive, type StoredReservations } from './reservations.ts';
 
 /*
- * The rules for the choice of a node, read again from the documentation and evaluated by brute force. They share no code with the
- * operator.
+ * The rules for the choice of a node, written from the documentation and evaluated by brute force. They share no code
+ * with the operator.
  */
 
 export const HOUR_MS = 3_600_000;
-/** Time for which a node without known maintenance is available. */
+/** Time from now for which a node that announces no maintenance counts as available. */
 export const HORIZON_MS = 6 * HOUR_MS;
 
-/** Obstacle of a node without known maintenance. Times beyond the horizon are not promised. */
+/** Obstacle of a node that announces no maintenance: the requested time exceeds `HORIZON_MS`. */
 export const BEYOND_HORIZON = 'the horizon is shorter';
 
-/** Hosts and machines of vCenter, as far as they are known. */
+/** Hosts and machines of vCenter: their true state, or the view of one replica. */
 export interface KnownHosts {
-  /** Returns the host of a node; `unknown` if the facts are not current, undefined for a node that is not on vSphere. */
+  /** Returns the host of a node; `unknown` if the data about it is stale, undefined for a node that is not on vSphere. */
   hostOf(node: KubeObject): KnownHost | 'unknown' | undefined;
 }
 
@@ -39,7 +39,7 @@ export interface Known {
   readonly hosts: KnownHosts;
 }
 
-/** What a GPUInfo asks for. */
+/** Requirements of a GPUInfo. */
 export interface Wanted {
   readonly uid: string;
   readonly name: string;
@@ -89,14 +89,14 @@ export interface Window {
   readonly end: number;
 }
 
-/** Returns when a job that starts now needs its node. */
+/** Returns the period for which a job that starts now needs its node. */
 export function windowFrom({ hours }: Wanted, now: number): Window {
   return { start: now, end: now + hours * HOUR_MS };
 }
 
 /**
- * Returns why a node cannot be given to a request; undefined if it can.
- * @param reservations those of all requests; that of the request itself does not count
+ * Returns why a node cannot be reserved for a GPUInfo; undefined if it can.
+ * @param reservations reservations of all GPUInfos; the GPUInfo's own reservation does not count
  */
 export function obstacle(
   known: Known,
@@ -144,13 +144,13 @@ export function maintenanceOf({ metadata }: KubeObject): readonly [number, numbe
   return [start === 'now' ? 0 : Date.parse(start), end === undefined ? undefined : Date.parse(end)];
 }
 
-/** Returns the GPUs of a pool that are reserved or in use by others than this holder. */
+/** Returns the number of GPUs of a pool that are reserved or in use, except by the GPUInfo with the UID `except`. */
 function occupied(known: Known, reservations: StoredReservations, pool: string, except: string): number {
   const shares = new Map<string, number>();
   for (const pod of known.pods) {
     const gpus = podGpus(pod);
     const node = known.nodes.find(({ metadata }) => metadata.name === textAt(pod, 'spec', 'nodeName'));
-    // Pods draw only from the GPUs that their node announces itself.
+    // Pods use only GPUs that their node itself announces, not those of its host.
     if (gpus === 0 || node === undefined || pool !== `node/${node.metadata.name}`) continue;
     const holder = holderOf(pod, known.infos) ?? '';
     shares.set(holder, (shares.get(holder) ?? 0) + gpus);
@@ -162,7 +162,7 @@ function occupied(known: Known, reservations: StoredReservations, pool: string, 
   return shares.values().reduce((sum, gpus) => sum + gpus, 0);
 }
 
-/** Returns the GPUs that a pod uses. */
+/** Returns the number of GPUs that a pod uses. */
 export function podGpus(pod: KubeObject): number {
   if (isOver(pod)) return 0;
   return listAt(pod, 'spec', 'containers').reduce<number>(
@@ -176,7 +176,10 @@ export function isOver(pod: KubeObject): boolean {
   return ['Succeeded', 'Failed'].includes(textAt(pod, 'status', 'phase') ?? '');
 }
 
-/** Returns the UID of the GPUInfo that a pod refers to: its label names it, and its annotation has the UID of that one. */
+/**
+ * Returns the UID of the GPUInfo that a pod refers to: the pod's label contains the name of the GPUInfo, and the pod's
+ * annotation its UID.
+ */
 export function holderOf({ metadata }: KubeObject, infos: readonly KubeObject[]): string | undefined {
   const name = metadata.labels?.[INFO_LABEL];
   const uid = metadata.annotations?.[INFO_UID];

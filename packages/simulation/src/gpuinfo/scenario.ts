@@ -49,21 +49,24 @@ import { injectTargetedFaults } from './targeted-faults.ts';
 import { USER_ACTIONS, User } from './user.ts';
 import { WORKLOAD_ACTIONS, Workload } from './workload.ts';
 
-/** Maximum time until convergence: the usual bound, and the sweeps after each time that passes. */
+/** Maximum time until convergence: the usual bound, and time for the periodic checks after each jump of the clocks. */
 const BOUND_MS = 1_200_000;
-/** No reservation ends and no maintenance begins or ends within this time before and after the idle phase starts. */
+/** Time around the start of the idle phase in which no reservation ends and no maintenance begins or ends. */
 const QUIET_MS = { before: 60_000, after: 900_000 };
-/** Maximum time until a sweep has run, which reads the reservations again if an earlier read or write failed. */
+/**
+ * Maximum time until the next periodic check, which reads the reservations again if an earlier read or write failed.
+ */
 const SWEEP_MS = 72_000 + 13_000;
 const CALM_MS = { least: 4_000, most: 20_000 };
 /** Maximum numbers of changes by third parties per run. */
 const MAX_ACTIONS = { nodes: 10, workload: 8, hosts: 8, passes: 2, deletions: 2 };
-/** Interval at which vCenter reports usage after the faults. */
+/** Interval at which vCenter reports usage after the faults have stopped. */
 const USAGE_MS = 20_000;
 
 /**
- * Fault rates on the connections to the API server. Lower than usual: the operator watches seven kinds, and a watch that has
- * stalled is noticed after more than a minute. More requests are late: a late write of reservations is the most dangerous one.
+ * Fault rates on the connections to the API server. They are lower than usual, because the operator watches seven
+ * kinds, and notices a stalled watch only after more than a minute. Late requests are more frequent, because a late
+ * write of reservations is the most dangerous fault.
  */
 const API_FAULTS: FaultRates = {
   ...{ request: 14, requestFaults: [...REQUEST_FAULTS, 'late', 'late'] },
@@ -151,7 +154,10 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     if (resource.kind.kind !== 'Lease') changedAt = schedule.now;
   });
   let usageAt = 0;
-  /** Times when answers change although nothing else does. */
+  /**
+   * Times at which a status may change without a change of any object: reservations end, and maintenance begins or
+   * ends.
+   */
   const boundaries = () => [
     ...[...reservations.current.values()].flatMap((each) => (isLive(each) ? (each.until ?? []) : [])),
     ...[...server.objects(Node)].flatMap((node) => maintenanceOf(node)?.map((time) => time ?? 0) ?? []),
@@ -164,7 +170,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     if (schedule.now <= changedAt + SWEEP_MS) return false;
     const near = boundaries().filter((at) => at > now() - QUIET_MS.before && at < now() + QUIET_MS.after);
     if (near.length === 0) return true;
-    // Lets the time come, so that no answer changes in the idle phase.
+    // Advances the clocks beyond the earliest of these times, so that no status changes in the idle phase. The next
+    // call checks the other times.
     const soonest = Math.min(...near);
     replicas.pass(Math.max(soonest - now(), 0) + QUIET_MS.before);
     changedAt = schedule.now;
@@ -177,7 +184,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   });
 }
 
-/** Everything that the operator manages for this kind is an object of the API server. */
+/** The GPUInfo controller manages no resources outside the API server. */
 const NOTHING: ExternalResources = { all: () => [], listen: () => undefined };
 
 function invariantsOf(truth: GpuTruth): readonly Invariant[] {

@@ -4,12 +4,18 @@ import { keyOf, numberAt, onChange, phaseIn, textAt } from '../scenario/stored-o
 import type { GpuTruth } from './gpu-truth.ts';
 import { isLive } from './reservations.ts';
 
-/** A status shows only what was stored before: a reservation of the same object, or its end. It may be behind, never ahead. */
+/**
+ * A status shows only a stored reservation of its own object, or the end of such a reservation. The status may lag
+ * behind the stored reservations, but never be ahead.
+ */
 export function statusFollowsLedger({ reservations }: GpuTruth): Invariant {
   return {
     name: 'a status shows a stored reservation',
     watch: ({ server }, violated) => {
-      /** Nodes that were reserved for each UID, with the lowest generation. */
+      /**
+       * By UID of the GPUInfo: the nodes that were reserved for it, with the lowest generation for which each was
+       * reserved.
+       */
       const reserved = new Map<string, Map<string, number>>();
       const ended = new Set<string>();
       reservations.listen((_, after) => {

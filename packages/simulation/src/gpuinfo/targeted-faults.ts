@@ -2,15 +2,16 @@ import type { Truth } from '../invariants/invariant.ts';
 import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { isLedgerWrite } from './reservations.ts';
 
-/** Probabilities: one write in N triggers the fault. */
+/** Probability: one in N writes other than of leases triggers a fault. */
 const FAULT_ONE_IN = 24;
+/** Probability: one in N writes of the reservations pauses its sender. */
 const LEDGER_PAUSE_ONE_IN = 12;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
 
 /**
- * Injects faults at critical moments: a leader that pauses while it stores reservations, or that crashes between them and the
- * statuses.
+ * Injects faults at critical moments: a random fault shortly after a write, such as a crash of the leader between
+ * storing reservations and writing statuses, or a pause of the leader while it stores reservations.
  */
 export function injectTargetedFaults({ traffic, simulation }: Truth, faultInjector: FaultInjector): void {
   const { choices, schedule, network } = simulation;

@@ -21,7 +21,10 @@ interface Place {
   readonly name: string;
 }
 
-/** Requests. Two have the same name in different namespaces; the order of names is not the order of creation. */
+/**
+ * GPUInfos of the users. Two have the same name in different namespaces, and the order of names differs from the order
+ * of creation.
+ */
 const PLACES: readonly [Place, ...Place[]] = [
   { namespace: 'red', name: 'train' },
   { namespace: 'blue', name: 'train' },
@@ -42,7 +45,7 @@ export class User {
     this.#server = server;
   }
 
-  /** Plans the lives of all requests for the given number of milliseconds. */
+  /** Schedules the creation, changes and deletion of all GPUInfos within the given number of milliseconds. */
   plan(ms: number): void {
     const { choices, schedule } = this.#simulation;
     for (const place of PLACES) {
@@ -69,7 +72,7 @@ export class User {
     this.#delete(this.#simulation.choices.one(PLACES));
   }
 
-  /** Deletes the entry of a reservation that is held. */
+  /** Deletes the entry of a held reservation from the ConfigMap. */
   deleteReservation(reservations: StoredReservations): void {
     const held = [...reservations].flatMap(([uid, each]) => (isLive(each) ? [uid] : []));
     const [first, ...more] = held;

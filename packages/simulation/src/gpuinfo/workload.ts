@@ -24,16 +24,18 @@ export const WORKLOAD_ACTIONS = [
 
 type WorkloadAction = (typeof WORKLOAD_ACTIONS)[number];
 
-/** One reservation in this number is used. */
+/** One in `USED_ONE_IN` reservations is used. */
 const USED_ONE_IN = 2;
 const ELSEWHERE_ONE_IN = 8;
 const START_MS = 8_000;
 const RUN_MS = 60_000;
-/** One job in this number runs until the end. */
+/** One in `LONG_ONE_IN` jobs runs until the end of the simulation. */
 const LONG_ONE_IN = 3;
 const RETRY_MS = 15_000;
 
-/** Users who start jobs, and the scheduler and the Job controller. Pods are as the operator's webhook leaves them. */
+/**
+ * Users who start jobs, the scheduler and the Job controller. Pods have the fields that the operator's webhook adds.
+ */
 export class Workload {
   readonly #simulation: Simulation;
   readonly #server: ApiServer;
@@ -75,12 +77,12 @@ export class Workload {
     this.#start('other', { labels: {} }, node.metadata.name, 1);
   }
 
-  /** Starts nothing any more. */
+  /** Stops starting pods and Jobs. */
   stop(): void {
     this.#isOver = true;
   }
 
-  /** Uses a reservation. */
+  /** Starts a Job or a pod that uses a reservation. */
   #use({ metadata: { uid, name, namespace = '' } }: StoredObject): void {
     const { choices, schedule } = this.#simulation;
     const info = find(this.#server, GPUInfo, namespace, name);
@@ -150,7 +152,7 @@ export class Workload {
     return name;
   }
 
-  /** Deletes the pods of a Job, which then starts another one. */
+  /** Deletes the pods of a Job. The Job then starts another pod. */
   #retry(info: StoredObject, name: string): void {
     const { namespace = '' } = info.metadata;
     const { choices, schedule } = this.#simulation;
@@ -163,7 +165,7 @@ export class Workload {
       const after = find(this.#server, Job, namespace, name);
       const current = find(this.#server, GPUInfo, namespace, info.metadata.name);
       if (after === undefined || isComplete(after) || current === undefined) return;
-      // The webhook rejects the pod while no node is reserved.
+      // Starts no pod while no node is reserved, because the webhook would reject it.
       if (phaseIn(current) === 'Reserved') this.#startFor(current, name);
     });
   }
@@ -174,7 +176,7 @@ export class Workload {
     if (job === undefined) return;
     if (choices.oneIn(3)) {
       this.#count('a Job was deleted');
-      this.#admin(namespace).delete(Job, name); // the garbage collector deletes its pods
+      this.#admin(namespace).delete(Job, name); // the garbage collector deletes the Job's pods
       return;
     }
     this.#count('a Job ended');
@@ -212,12 +214,12 @@ export class Workload {
     }
   }
 
-  /** Counts a pod that failed, as the Job controller does. */
+  /** Records in the status of the Job that a pod failed, as the Job controller does. */
   #countFailure({ metadata: { namespace = '', name } }: StoredObject): void {
     this.#admin(namespace).merge(Job, name, { status: { failed: 1 } });
   }
 
-  /** Whether the scheduler starts a pod on a node. */
+  /** Whether the scheduler can start a pod with this number of GPUs on a node. */
   #fits(node: StoredObject, gpus: number): boolean {
     if (blockedBy(node) !== undefined) return false;
     if (gpus === 0) return true;

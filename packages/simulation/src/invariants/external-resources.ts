@@ -1,7 +1,7 @@
 /** A resource outside the cluster that an object manages, such as a machine or a disk. */
 export interface ExternalResource {
   readonly id: string;
-  /** UID in its ownership label; undefined for a foreign resource. */
+  /** UID in the ownership label; undefined for a foreign resource. */
   readonly owner: string | undefined;
   /** Whether its deletion has started. */
   readonly deleting: boolean;

@@ -33,8 +33,8 @@ export interface LeakOptions {
 }
 
 /**
- * A machine without an object is deleted if the current leader itself removed the finalizer of that object.
- * Otherwise the leader cannot know that the object was deleted, and must report the machine as an orphan.
+ * If the leader itself removed the finalizer of an object, it deletes the remaining machines of that object. Otherwise,
+ * the leader cannot know whether the object was deleted, and must report the machines as orphans.
  */
 export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
   const removers = new Map<string, string>();

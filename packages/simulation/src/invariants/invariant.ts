@@ -4,7 +4,7 @@ import type { Traffic } from '../scenario/traffic.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { ExternalResources } from './external-resources.ts';
 
-/** Ground truth that invariants check: the state of the models, not what a simulated process observes. */
+/** Ground truth for invariants: the state of the models, not what a simulated process observes. */
 export interface Truth {
   readonly simulation: Simulation;
   readonly server: ApiServer;

@@ -25,9 +25,8 @@ export class Holder {
 }
 
 /**
- * A replica that writes to a server holds the lease when it sends the request, so two replicas never write at
- * the same time. Requests that arrive late are guarded by resource versions instead. Events are also written
- * by the leader only.
+ * A replica sends writes, including Kubernetes events but not Leases, only while it holds the lease. So two replicas
+ * never send writes at the same time. Resource versions guard against requests that arrive late.
  */
 export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
   return {

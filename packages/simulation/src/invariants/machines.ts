@@ -1,7 +1,7 @@
 import type { StoredObject } from '../apiserver/object.ts';
 import type { Invariant, Truth } from './invariant.ts';
 
-/** An object has at most one machine, however often and by whichever replica a create is sent. */
+/** An object has at most one machine, no matter how often and by which replica the create request is sent. */
 export const atMostOneMachine: Invariant = {
   name: 'at most one live machine per UID',
   watch: ({ external }, violated) =>

@@ -66,7 +66,7 @@ export const noStuckFinalizer: Invariant = {
   },
 };
 
-/** @param problem describes what is wrong with an object; undefined if it has converged */
+/** @param problem returns why an object has not converged; undefined if it has */
 export function converged(problem: (object: StoredObject, truth: Truth) => string | undefined): Invariant {
   return {
     name: 'converged',
@@ -80,7 +80,8 @@ export function converged(problem: (object: StoredObject, truth: Truth) => strin
 }
 
 /**
- * Objects with the same spec end in the same state, whatever their history: spec A → B → A ends like a new A.
+ * Objects with the same spec end in the same state, regardless of their history: the spec A → B → A ends like a new
+ * object with A.
  * @param comparable returns the part of an object that must not depend on its history
  */
 export function sameEndState(comparable: (object: StoredObject) => unknown): Invariant {

@@ -8,12 +8,12 @@ import { Component, patchStep, refOf, type Step } from './component.ts';
 import { Claim, Snapshot, Volume } from './kinds.ts';
 
 /**
- * How an import goes:
+ * Behaviour of an import:
  * - `ok`, `slow`: it succeeds
  * - `hang`: it makes no progress until the behaviour changes
  * - `fail`: it ends as Failed
  * - `restart`, `restarts`: the importer restarts once or many times before it succeeds
- * - `missing`, `forbidden`: the importer restarts for ever, because the source answers 404 or 403
+ * - `missing`, `forbidden`: the importer restarts forever, because the source answers 404 or 403
  */
 export type ImportBehaviour =
   | 'ok'
@@ -28,13 +28,15 @@ export type ImportBehaviour =
 export interface CdiOptions {
   readonly simulation: Simulation;
   readonly server: ApiServer;
-  /** Behaviour of the import or clone of a DataVolume; asked before each step. */
+  /**
+   * Returns the behaviour of the import or clone of a DataVolume. Called before each step, so the behaviour can change.
+   */
   readonly behaviourOf: (volume: StoredObject) => ImportBehaviour;
 }
 
 const PROGRESS: readonly string[] = ['0.0%', '25.4%', '61.0%', '92.7%'];
 const CLONING = 'SnapshotForSmartCloneInProgress';
-/** Progress at which an import with failures has them. */
+/** Progress at which imports fail or restart, if their behaviour says so. */
 const FAILURE_AT = '61.0%';
 const MANY_RESTARTS = 6;
 const SLOW_MS = 6_000;
@@ -48,7 +50,8 @@ const MESSAGES: Readonly<Partial<Record<ImportBehaviour, string>>> = {
 
 /**
  * Model of CDI's controller and importer: creates the claim of a DataVolume, waits until it is bound, and reports the phases of
- * an import or of a clone from a snapshot. Phases, progress and messages are those of the testbed's stand-in.
+ * an import or of a clone from a snapshot. Phases, progress and messages are the same as those of
+ * the stand-in for CDI in the testbed.
  */
 export function startCdi(options: CdiOptions): Component {
   const { simulation, server } = options;
@@ -81,7 +84,7 @@ function decide(volume: StoredObject, { simulation, server, behaviourOf }: CdiOp
   const claim = find(server, Claim, namespace, name);
   const usual = () => choices.delay(200, 6_000);
   if (claim === undefined) return createClaim(volume, choices.delay());
-  if (controllerOf(claim) !== uid) return undefined; // the claim of a DataVolume that is gone, or foreign
+  if (controllerOf(claim) !== uid) return undefined; // the claim belongs to a deleted DataVolume, or is foreign
   if (phase === undefined) return report(volume, 'Pending', choices.delay());
   if (fieldAt(claim, ['status', 'phase']) !== 'Bound') return undefined;
   const behaviour = behaviourOf(volume);
@@ -129,7 +132,7 @@ function importStep(volume: StoredObject, behaviour: ImportBehaviour, afterMs: n
 interface Details {
   readonly progress?: string;
   readonly restartCount?: number;
-  /** Reason why the importer is not running. */
+  /** Reason for which the importer is not running. */
   readonly message?: string;
 }
 

@@ -7,7 +7,7 @@ import type { OpenObject } from '../scenario/open-kind.ts';
 import { isOf } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** The next write of a component. */
+/** A write that a component is about to send. */
 export interface Step {
   /** Entry for the trace. */
   readonly what: string;
@@ -19,20 +19,20 @@ export interface Step {
 export interface ComponentOptions {
   readonly simulation: Simulation;
   readonly server: ApiServer;
-  /** Name of the process, which its faults and its entries in the trace refer to. */
+  /** Name of the process, for its faults and its entries in the trace. */
   readonly name: string;
   /** Kind whose objects the component handles. */
   readonly kind: Kind<OpenObject>;
-  /** Returns the next write for an object; undefined if there is nothing to do until another change. */
+  /** Returns the next write for an object; undefined if the component has nothing to do until the next change. */
   readonly decide: (object: StoredObject) => Step | undefined;
-  /** Returns the objects of `kind` that a change of another kind concerns. */
+  /** Returns the objects of `kind` to enqueue for a change of an object of another kind. */
   readonly related?: (change: Change) => Iterable<StoredObject>;
 }
 
 /**
- * A controller of another project. It decides by the stored objects, as with a cache that is always current, and writes
- * through the simulated network. Updates carry the resource version of the decision, as those of the real controllers do, so a
- * late request does not overwrite a newer state.
+ * Model of a controller of another project. It reads the stored objects directly, like a cache without delay, and
+ * writes through the simulated network. Like the real controllers, it sends updates with the resource version on which
+ * it based its decision, so that a late request does not overwrite a newer state.
  */
 export class Component {
   readonly name: string;
@@ -61,7 +61,7 @@ export class Component {
     return this.#queued.size + this.#busy.size === 0 && !this.#isDown;
   }
 
-  /** Restarts the component: it forgets what it was about to do, and then looks at every object. */
+  /** Restarts the component. It drops its planned writes and enqueues every object. */
   restart(downMs: number): void {
     if (this.#isDown) return;
     this.#isDown = true;
@@ -73,7 +73,7 @@ export class Component {
     });
   }
 
-  /** Looks at every object, for example because a behaviour has changed. */
+  /** Enqueues every object, for example because a behaviour has changed. */
   resync(): void {
     const { server, kind } = this.#options;
     for (const object of server.objects(kind)) this.#enqueue(object);
@@ -99,7 +99,7 @@ export class Component {
     const starts = this.#starts;
     const end = () => {
       this.#busy.delete(uid);
-      this.#enqueue(object); // for the next step, and for changes that arrived while this one was under way
+      this.#enqueue(object); // for the next step, and for changes that arrived during this step
     };
     simulation.schedule.after(step.afterMs, () => {
       if (this.#starts !== starts) return end();
@@ -114,7 +114,9 @@ export class Component {
   }
 }
 
-/** Returns a step that patches an object or its status, unless the object has changed since the decision. */
+/**
+ * Returns a step that patches an object or its status. The patch fails if the object has changed since the decision.
+ */
 export function patchStep(
   kind: Kind<OpenObject>,
   { metadata }: StoredObject,

@@ -24,7 +24,7 @@ export function startProvisioner(simulation: Simulation, server: ApiServer): Com
   });
 }
 
-/** How a snapshot goes: it becomes ready, has an error, or stays without either until the behaviour changes. */
+/** Behaviour of a snapshot: it becomes ready, reports an error, or does neither until the behaviour changes. */
 export type SnapshotBehaviour = 'ok' | 'error' | 'never';
 
 export interface SnapshotterOptions {
@@ -33,7 +33,7 @@ export interface SnapshotterOptions {
   readonly behaviourOf: (snapshot: StoredObject) => SnapshotBehaviour;
 }
 
-/** Model of the snapshot controller. A snapshot of a claim that does not exist waits for it. */
+/** Model of the snapshot controller. A snapshot waits until its claim exists. */
 export function startSnapshotter({ simulation, server, behaviourOf }: SnapshotterOptions): Component {
   const decide = (snapshot: StoredObject): Step | undefined => {
     const { metadata } = snapshot;

@@ -10,7 +10,7 @@ import { Claim, Instance, Machine, Volume } from './kinds.ts';
 
 const MACHINE_FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 const INSTANCE_FINALIZER = 'foregroundDeleteVirtualMachine';
-/** Set on an instance that was created before its claim existed: it never starts. */
+/** Marks an instance that was created before its claim existed. Such an instance never starts. */
 const STUCK = 'simulated/stuck';
 
 export interface VirtControllerOptions {
@@ -20,20 +20,21 @@ export interface VirtControllerOptions {
   readonly startFails: (machine: StoredObject) => boolean;
 }
 
-/** The objects that decide about a machine. */
+/** The objects on which the next step for a machine depends. */
 interface Observed {
   readonly machine: StoredObject;
   readonly instance: StoredObject | undefined;
-  /** DataVolume and claim of its first DataVolume volume. */
+  /** First DataVolume of the machine. `claim` is its claim. */
   readonly volume: StoredObject | undefined;
   readonly claim: StoredObject | undefined;
 }
 
 /**
- * Model of virt-controller and virt-handler: creates, runs and deletes the instance of a KubeVirt VirtualMachine, and reports
- * `printableStatus`. As observed with the real one: a new machine reports Stopped first; an instance that was created before
- * its claim stays in ErrorPvcNotFound until it is deleted; a deleted instance is created again with `runStrategy: Always`; a
- * machine is removed after its instance; a change of the template is reported as RestartRequired.
+ * Model of virt-controller and virt-handler: creates, runs and deletes the instance of a KubeVirt VirtualMachine, and
+ * reports `printableStatus`. Observed behaviour of the real virt-controller: a new machine reports Stopped first; an
+ * instance that was created before its claim stays in ErrorPvcNotFound until it is deleted; a deleted instance is
+ * created again with `runStrategy: Always`; a machine is removed after its instance; a change of the template is
+ * reported as RestartRequired.
  */
 export function startVirtController(options: VirtControllerOptions): Component {
   const { simulation, server } = options;
@@ -98,7 +99,7 @@ function decide(observed: Observed, options: VirtControllerOptions): Step | unde
   return runStep(observed, instance, options);
 }
 
-/** Starts the instance as soon as its volume is filled, and removes one whose start has failed. */
+/** Starts the instance as soon as its volume is populated, and deletes an instance whose start has failed. */
 function runStep(
   { machine, volume, claim }: Observed,
   instance: StoredObject,

@@ -6,14 +6,14 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { MirrorTruth } from './invariants.ts';
 
-/** Critical moments of a leader. */
+/** Critical moments with leader election. */
 export const LEADER_MOMENTS = [
   'leadership moved to another replica',
   'leadership moved while a batch was in transit',
   'a batch arrived after another replica became leader',
 ] as const;
 
-/** Critical moments of owners of shards. */
+/** Critical moments with sharding. */
 export const SHARD_MOMENTS = ['a shard moved to another replica', 'two replicas had shards'] as const;
 
 /** Critical moments that are counted here and must occur over many seeds. */
@@ -41,7 +41,7 @@ export function isBatch({ origin, path }: Pick<Sent, 'origin' | 'path'>): boolea
   return origin === DATABASE && path.endsWith('/write');
 }
 
-/** Counts the moments in which bugs are likely to do harm. */
+/** Counts the moments in which a bug is most likely to violate an invariant. */
 export function countCriticalMoments(truth: Truth, mirrorTruth: MirrorTruth, isSharded: boolean): void {
   const add = (what: CriticalMoment) => truth.simulation.counts.add(what);
   if (isSharded) countShards(mirrorTruth.database, add);

@@ -21,7 +21,7 @@ const LOCKED_MS = 15_000;
 /** Maximum age of the commits that a fail-over loses. */
 const LOST_MS = 3_000;
 
-/** Injects faults into the database itself, in addition to those of the connections to it. */
+/** Injects faults into the database itself, in addition to the faults of the connections to it. */
 export class DatabaseFaults {
   readonly #simulation: Simulation;
   readonly #database: DatabaseServer;

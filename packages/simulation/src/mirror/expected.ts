@@ -4,7 +4,7 @@ import type { Table, TableRow } from '../database/table.ts';
 import { describes } from './timeline.ts';
 import { SimulatedVm, statusOf, type Words } from './virtual-machine.ts';
 
-/** A row with the status that it must have; undefined if any status is right. */
+/** A row and the status that it must have. The status is undefined if any status is correct. */
 export interface Expectation {
   readonly row: TableRow;
   readonly vm: StoredObject | undefined;
@@ -25,7 +25,7 @@ export function* expectations(
       yield { row, vm, status: isMirrored(row, words) ? words.Deleted : undefined };
       continue;
     }
-    // Several rows can describe a VM; the newest shows it, and the others show earlier VMs of the same name.
+    // If several rows match a VM, the newest one shows the VM, and the others show earlier VMs of the same name.
     const isNewest = rows
       .filter((each) => describes(each, vm))
       .every((each) => each === row || isNewer(row, each));
@@ -34,7 +34,7 @@ export function* expectations(
   }
 }
 
-/** Whether the mirror writes the status of a row, which then shows a VM that exists or existed. */
+/** Whether the row has a status that the mirror writes. Such a row counts as the row of a VM that exists or existed. */
 export function isMirrored({ status }: TableRow, words: Words): boolean {
   return status !== null && Object.values(words).includes(status);
 }

@@ -9,19 +9,19 @@ import { CLAIM_MS, SETTLING_MS } from './program.ts';
 import type { Timeline, View } from './timeline.ts';
 import { isTransient, SimulatedVm, statusOf, type Words } from './virtual-machine.ts';
 
-/** Ground truth of the mirror, in addition to that of all scenarios. */
+/** Ground truth of the mirror, in addition to `Truth`, which all scenarios have. */
 export interface MirrorTruth {
   readonly database: DatabaseServer;
   readonly timeline: Timeline;
   readonly words: Words;
 }
 
-/** A leader that is deposed, or that lost a shard, cannot change a row that its successor has read. */
+/** A deposed leader, or a replica that lost a shard, cannot change a row after its successor has read the table. */
 export function noWriteOfEndedTerm({ database }: MirrorTruth): Invariant {
   return {
     name: 'no write commits after a successor has read the table',
     watch: (_, violated) => {
-      /** Number of the acquisition of each shard, by session. */
+      /** Sequence number of the last acquisition of a shard by a session, by session id and shard. */
       const acquired = new Map<number, Map<number, number>>();
       const lastRead = new Map<number, number>();
       let acquisitions = 0;
@@ -46,7 +46,7 @@ export function noWriteOfEndedTerm({ database }: MirrorTruth): Invariant {
   };
 }
 
-/** The table is read only after the fence was acquired: before, the predecessor may still write. */
+/** A replica reads the table only after it acquired the fence, because its predecessor may write until then. */
 export function fenceBeforeRead({ database }: MirrorTruth): Invariant {
   return {
     name: 'the table is read after the fence was acquired',
@@ -61,7 +61,7 @@ export function fenceBeforeRead({ database }: MirrorTruth): Invariant {
   };
 }
 
-/** A replica that lost the lease while it waited for the fence does not continue with that session. */
+/** A replica that lost the lease while it waited for the fence does not read the table with that session. */
 export class OnlyLeadersRead {
   readonly #deposed = new WeakSet<Session>();
   #violated: ((detail: string) => void) | undefined;
@@ -83,10 +83,12 @@ export class OnlyLeadersRead {
   }
 }
 
-/** Number of times that a session may try to write a row that does not exist: once per key that leads to it. */
+/**
+ * Number of times that a session may try to write a row that does not exist: once per queue key that refers to the row.
+ */
 const MAX_ATTEMPTS = 3;
 
-/** A row that does not exist any more is forgotten instead of written in a loop. */
+/** The mirror forgets a row that no longer exists, instead of retrying the write forever. */
 export function missingRowsAreForgotten({ database }: MirrorTruth): Invariant {
   return {
     name: 'rows that do not exist are forgotten',
@@ -121,7 +123,10 @@ export function onlyStatusChanges({ database }: MirrorTruth): Invariant {
   };
 }
 
-/** Rows that are soft-deleted, or that never described a VM and have a status of their own, stay as they are. */
+/**
+ * The mirror never changes rows that are soft-deleted, or that never matched a VM and have a status that the mirror
+ * does not write.
+ */
 export function foreignRowsUntouched({ database, timeline, words }: MirrorTruth): Invariant {
   return {
     name: 'foreign rows are never touched',
@@ -135,15 +140,15 @@ export function foreignRowsUntouched({ database, timeline, words }: MirrorTruth)
   };
 }
 
-/** A status that the mirror wrote to a row, with the oldest version of the VM that the status can stand for. */
+/** A status that the mirror wrote to a row, and the oldest version of the VM that can have led to this status. */
 interface Shown {
   readonly status: string | null;
   readonly version: number;
 }
 
 /**
- * A row shows the states of its VM in the order of their resource versions. The written statuses must be a subsequence of
- * the statuses of all versions; each is matched with the oldest possible version.
+ * A row shows the states of its VM in the order of their resource versions. The written statuses must be a subsequence
+ * of the statuses of all versions. To check this, each status is matched with the oldest possible version.
  */
 export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invariant {
   return {
@@ -163,7 +168,8 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           return;
         }
         const { status } = row;
-        // An older row of a name is marked as deleted when a newer one exists, whatever its VM does.
+        // Not checked: the mirror marks an older row of a VM name as deleted when a newer row exists, whatever the
+        // state of the VM.
         const isReplaced = status === words.Deleted && replaced.has(row.id);
         if (isReplaced) return;
         const oldest = stack.at(-1)?.version ?? 0;
@@ -183,7 +189,8 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           !isTransient(vm) ||
           now - since(views, found) >= SETTLING_MS;
         if (!candidates.some(isSettled)) violated(`${row.id} shows the transient state ${status} at once`);
-        // A status that several VMs have had says nothing about which of them the row shows.
+        // If several VMs had this status, the invariant cannot know which of them the row shows. The check below is
+        // then skipped.
         const uids = new Set(candidates.map(({ vm }) => vm?.metadata.uid));
         const { uid } = found.vm?.metadata ?? {};
         if (uid === undefined || uids.size > 1) return;
@@ -199,7 +206,7 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
   };
 }
 
-/** Collects the ids of rows for which a newer row with the same VM name was inserted at any time. */
+/** Collects the ids of all rows for which a newer row with the same VM name has ever been inserted. */
 function replacedRows(table: Table): ReadonlySet<string> {
   const ids = new Set<string>();
   table.listen(({ before, after }) => {
@@ -210,20 +217,23 @@ function replacedRows(table: Table): ReadonlySet<string> {
   return ids;
 }
 
-/** Returns the views that are not older than a version. */
+/** Returns the views that were current at a version or later. */
 function viewsFrom(views: readonly View[], version: number): readonly View[] {
   return views.filter(
     (view, at) => view.version >= version || (views[at + 1]?.version ?? Infinity) > version,
   );
 }
 
-/** Statuses that a row of this VM may show. A VM that is about to start may be shown as starting. */
+/**
+ * Returns the statuses that a row of this VM may show. While `Stopped` is transient, the row may already show a
+ * starting VM.
+ */
 function canShow(vm: View['vm'], words: Words): readonly (string | null)[] {
   const status = statusOf(vm, words);
   return vm !== undefined && isTransient(vm) ? [status, words.NewRunning] : [status];
 }
 
-/** Time since which a VM has been in the transient state of a view. */
+/** Returns the time at which the VM entered the transient state of a view. */
 function since(views: readonly View[], view: View): number {
   let at = views.indexOf(view);
   for (let before = views[at - 1]; before?.vm !== undefined && isTransient(before.vm); before = views[at - 1])
@@ -247,15 +257,15 @@ export function tableIsCorrect({ database, words }: MirrorTruth): Invariant {
   };
 }
 
-/** A mirror that acts, and its metrics. */
+/** A mirror of a process that leads or owns shards, and its metrics. */
 export interface ActiveMirror {
   readonly mirror: Mirror;
   readonly metrics: () => string;
 }
 
 /**
- * When idle, nothing is pending, nothing is rejected, and the mirror remembers no more than what exists.
- * @param active returns the mirrors that must be connected: that of the leader or, with shards, all
+ * When idle, the mirror has no pending changes and no dead letters, and its metrics count no more VMs than exist.
+ * @param active returns the mirrors that must be connected: the leader's, or all with sharding
  */
 export function nothingPending(active: () => readonly ActiveMirror[]): Invariant {
   return {
@@ -280,8 +290,8 @@ export function nothingPending(active: () => readonly ActiveMirror[]): Invariant
 }
 
 /**
- * A replica that must stop, or that lost leadership, ends its work in time, also if the database does not answer. A process
- * may still end because it cannot list the VMs.
+ * A replica that must stop or lost leadership ends its work in time, even if the database does not answer. Other errors
+ * may end a process, for example a failed list of the VMs.
  * @param failures errors that ended processes
  */
 export function stopsInTime(failures: readonly string[]): Invariant {
@@ -293,14 +303,12 @@ export function stopsInTime(failures: readonly string[]): Invariant {
   };
 }
 
-/**
- * Maximum time for which a row may differ from its VM while no faults are injected. Starts `NEW_MS` after the VM was last
- * created or deleted, or after a client other than the mirror last changed the row.
- */
+/** Maximum time for which a row may differ from its VM while no faults are injected. `NEW_MS` does not count. */
 const LAG_MS = 30_000;
 /**
- * Time after such a change in which the row is not checked: the mirror may search for the row with back-off, and the row
- * of a VM's predecessor may be in the way.
+ * Time after the creation or deletion of a VM, or after a change of its row by another client than the mirror, in which
+ * the row is not checked. The mirror may search for the row with back-off, or wait for a new row instead of the
+ * predecessor's.
  */
 const NEW_MS = 60_000;
 

@@ -18,7 +18,10 @@ interface Episode {
   readonly statuses: readonly string[];
 }
 
-/** Lives of a new VM, and changes of an existing one. `Stopped` of a VM with the strategy `Always` is transient. */
+/**
+ * State sequences of a new VM, and of an existing VM after a change. With the strategy `Always`, the state `Stopped` is
+ * transient.
+ */
 const BIRTHS: readonly [Episode, ...Episode[]] = [
   { strategy: 'Always', statuses: ['Starting', 'Running'] },
   { strategy: 'Always', statuses: ['Stopped', 'Starting', 'Running'] },
@@ -37,8 +40,8 @@ const CHANGES: readonly [Episode, ...Episode[]] = [
   { statuses: ['Migrating', 'Running'] },
   { statuses: ['CrashLoopBackOff', 'Starting', 'Running'] },
   { statuses: ['ErrorUnschedulable'] },
-  { statuses: ['Hibernating'] }, // unknown to the mapping
-  { strategy: 'Always', statuses: ['Stopped'] }, // of a VM that fails to start
+  { statuses: ['Hibernating'] }, // a state that the mapping does not know
+  { strategy: 'Always', statuses: ['Stopped'] }, // the VM fails to start
 ];
 
 export const KUBEVIRT_ACTIONS = [
@@ -77,7 +80,10 @@ export class KubeVirt {
     this.#simulation.schedule.after(ms, once, this.#process);
   }
 
-  /** Creates a VM that then goes through a random episode. @param vapp UUID in its label; undefined without the label */
+  /**
+   * Creates a VM that then goes through a random sequence of states.
+   * @param vapp UUID in the VM's vApp label; undefined without the label
+   */
   create(ref: VmRef, vapp: string | undefined): void {
     const { choices, counts } = this.#simulation;
     const { strategy = '', statuses } = choices.one(BIRTHS);
@@ -108,7 +114,7 @@ export class KubeVirt {
     this.#report(ref, episode);
   }
 
-  /** Deletes a VM. With `force`, its finalizer is removed first, so that it is gone at once. */
+  /** Deletes a VM. With `force`, removes its finalizer first, so that the VM is gone at once. */
   delete(ref: VmRef, force: boolean): void {
     const { counts, choices } = this.#simulation;
     counts.add(force ? 'a VM was deleted without its finalizer' : 'a VM was deleted');

@@ -5,12 +5,12 @@ import { SimulatedDatabase } from '../database/session.ts';
 import { observedManager } from '../scenario/observed-manager.ts';
 import type { Program } from '../scenario/replicas.ts';
 
-/** Back-off of sessions and rows. Shorter than the default of five minutes, so that histories end soon. */
+/** Back-off of sessions and rows. The maximum is lower than the default of five minutes, to keep runs short. */
 const BACKOFF = { baseMs: 1_000, maxMs: 20_000 };
 
-/** Time after which a transient state is written. */
+/** Time for which a state that may be transient must last before it is written. */
 export const SETTLING_MS = 3_000;
-/** Time that a re-created VM waits for a row of its own. */
+/** Time for which a re-created VM waits for its own row. */
 export const CLAIM_MS = 10_000;
 
 export interface MirrorProgramOptions

@@ -41,23 +41,27 @@ import { Timeline } from './timeline.ts';
 import { DISTINCT_WORDS, SimulatedVm, WORDS } from './virtual-machine.ts';
 import { Workload } from './workload.ts';
 
-/** Interval of resyncs in one half of the runs. In the other half no resync corrects what the mirror missed. */
+/**
+ * Interval of resyncs in one half of the runs. In the other half, no resync corrects changes that the mirror missed.
+ */
 const RESYNC_MS = 60_000;
 const NO_RESYNC_MS = 86_400_000;
-/** Maximum time until convergence; a new row without a VM is left alone for a minute. */
+/**
+ * Maximum time until convergence. It includes the minute in which the mirror does not change a new row without a VM.
+ */
 const BOUND_MS = 600_000;
 
 /** Maximum time from the commit of a row until its Kubernetes event is written. */
 const EVENTS_MS = 10_000;
 
 /**
- * Fault rates on the connections to the API server. Lower than usual: a stalled watch is noticed only after more than a
- * minute, so that most batches would be written after the faults.
+ * Fault rates on the connections to the API server. They are lower than usual: the mirror notices a stalled watch only
+ * after more than a minute, so most batches would be written only after the faults.
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 120 };
 
 const MUST_HAPPEN = [
-  ...commonFaults(DATABASE).filter((fault) => fault !== 'a list was old'), // the cache watches from the start
+  ...commonFaults(DATABASE).filter((fault) => fault !== 'a list was old'), // the cache uses sendInitialEvents and never lists
   ...KUBEVIRT_ACTIONS,
   ...SSVIRT_ACTIONS,
   ...DATABASE_ACTIONS,
@@ -71,10 +75,10 @@ export const mirror: Scenario = {
   run: (simulation) => runScenario(simulation, undefined),
 };
 
-/** Number of shards: the two namespaces of the workload are in different ones. */
+/** Number of shards. The two namespaces of the workload are in different shards. */
 const SHARDS = 3;
 
-/** The same with sharding: each replica mirrors some of the namespaces. */
+/** The mirror with sharding, under faults: each replica mirrors some of the namespaces. */
 export const mirrorSharding: Scenario = {
   name: 'mirror-sharding',
   mustHappen: [...MUST_HAPPEN, ...SHARD_MOMENTS],
@@ -116,7 +120,7 @@ function runScenario(simulation: Simulation, shards: number | undefined): Promis
     noWriteOfEndedTerm(mirrorTruth),
     ...(shards === undefined
       ? [fenceBeforeRead(mirrorTruth), onlyLeadersRead.invariant, onlyTheLeaderWrites(API_SERVER, LEASE)]
-      : []), // a replica without a shard reads the table, too
+      : []), // with sharding, no replica leads, and replicas without a shard read the table, too
     missingRowsAreForgotten(mirrorTruth),
     onlyStatusChanges(mirrorTruth),
     foreignRowsUntouched(mirrorTruth),
@@ -167,7 +171,9 @@ function runScenario(simulation: Simulation, shards: number | undefined): Promis
   });
 }
 
-/** Presents the batches of the mirror as changes of external resources: none may be sent when idle. */
+/**
+ * Reports the batches of the mirror as changes of external resources, so that a batch in the idle phase is a violation.
+ */
 function batchesOf(database: DatabaseServer): ExternalResources {
   return {
     all: () => [],

@@ -25,11 +25,11 @@ export interface NewRow {
   /** UUID of the vApp. */
   readonly vapp: string;
   readonly status?: string | null;
-  /** Age at the insertion, for rows that existed before. */
+  /** Age of the row at its insertion, for rows that existed before the mirror was installed. */
   readonly ageMs?: number;
 }
 
-/** The API server of SSVirt, which inserts and soft-deletes rows, and writes statuses of its own. */
+/** Model of SSVirt's API server, which inserts and soft-deletes rows, and writes its own statuses. */
 export class Ssvirt {
   readonly #simulation: Simulation;
   readonly #database: DatabaseServer;
@@ -71,7 +71,10 @@ export class Ssvirt {
     return id;
   }
 
-  /** Writes a status, as the API server does when a user powers a VM on or off. Its clock may be ahead. */
+  /**
+   * Writes a status, as SSVirt's API server does when a user powers a VM on or off. The clock of that server may be
+   * ahead.
+   */
   write(id: string, status: string): void {
     const aheadMs = this.#simulation.choices.oneIn(4) ? 5_000 : 0;
     this.#database.change(id, (row) => {

@@ -16,8 +16,8 @@ const LOCK_ONE_IN = 20;
 const SOON_MS = 200;
 
 /**
- * Injects faults at critical moments: between the check of the leadership and the commit of a batch, while a session
- * acquires the fence, while the table is read, and right after a commit.
+ * Injects faults at critical moments: between the leadership check and the commit of a batch, while a session acquires
+ * the fence, while the table is read, and right after a commit.
  */
 export function injectTargetedFaults(
   truth: Truth,
@@ -41,7 +41,7 @@ export function injectTargetedFaults(
       const [first] = idsIn(sent.body ?? '');
       if (choices.oneIn(LOCK_ONE_IN)) databaseFaults.lockRow(database.table.get(first ?? ''));
     } else if (choices.oneIn(ACQUIRE_ONE_IN)) {
-      // When the response arrives, the replica may no longer lead.
+      // Pauses the replica, so that it may no longer lead when it gets the response.
       faultInjector.pause(name);
     }
   });

@@ -4,12 +4,12 @@ import type { TableRow } from '../database/table.ts';
 import type { Schedule } from '../world/schedule.ts';
 import { SimulatedVm, VAPP_LABEL } from './virtual-machine.ts';
 
-/** The VM that a row describes, from a resource version on. */
+/** The VM that a row describes, as of a resource version. */
 export interface View {
   readonly version: number;
   /** Virtual time of the version. */
   readonly atMs: number;
-  /** Undefined if no VM exists that the row describes. */
+  /** Undefined if the row describes no existing VM. */
   readonly vm: StoredObject | undefined;
 }
 
@@ -36,7 +36,7 @@ export class Timeline {
     });
   }
 
-  /** Returns what a row described over time. The first view, of no VM, has the version 0. */
+  /** Returns the VMs that a row described over time. The first view has the version 0 and no VM. */
   views(row: TableRow): readonly View[] {
     const views: View[] = [{ version: 0, atMs: 0, vm: undefined }];
     const current = new Map<string, StoredObject>();
@@ -50,7 +50,10 @@ export class Timeline {
   }
 }
 
-/** Whether a row describes a VM: by vApp and name if the VM has the label, else by namespace and name. */
+/**
+ * Whether a row describes a VM: by namespace and name or, if the VM has the vApp label, by vApp, name and namespace,
+ * where the namespace of the row may be null.
+ */
 export function describes({ vmName, namespace, vappId }: TableRow, { metadata }: StoredObject): boolean {
   if (vmName !== metadata.name) return false;
   const label = metadata.labels?.[VAPP_LABEL];

@@ -16,7 +16,9 @@ export const SimulatedVm = defineKind({
 
 export const VAPP_LABEL = 'vapp.ssvirt.io/vapp-id';
 
-/** Statuses by the state of a VM. Not imported from the operator, so that a change there cannot change the check too. */
+/**
+ * Statuses by the state of a VM. Not imported from the operator, so that a change there does not also change the check.
+ */
 export const WORDS = {
   Running: 'POWERED_ON',
   Migrating: 'POWERED_ON',
@@ -82,12 +84,12 @@ function shouldRun(spec: unknown): boolean {
   return ['Always', 'RerunOnFailure', 'Once'].includes(String(fieldAt(spec, ['runStrategy'])));
 }
 
-/** Whether KubeVirt may report `Stopped` only for a moment. */
+/** Whether the VM's state `Stopped` may be transient, because the VM is about to start. */
 export function isTransient(vm: StoredObject): boolean {
   return stateOf(vm) === 'Stopped' && shouldRun(vm.spec);
 }
 
-/** Returns the status that a row must show in the end. */
+/** Returns the status that a row of this VM must show after convergence. */
 export function statusOf(vm: StoredObject | undefined, words: Words): string {
   return vm === undefined ? words.Deleted : words[stateOf(vm)];
 }

@@ -12,7 +12,7 @@ const BLUE = 'bbbbbbbb-0000-4000-8000-000000000003';
 interface Place extends VmRef {
   /** vApps that the VM can belong to. */
   readonly vapps: readonly [string, ...string[]];
-  /** Whether a VM with the same label exists in another namespace. */
+  /** Whether another namespace has a VM with the same label. */
   readonly isCopied?: boolean;
 }
 
@@ -25,7 +25,7 @@ const PLACES: readonly Place[] = [
 ];
 const FRESH: VmRef = { namespace: 'red', name: 'fresh' };
 
-/** Statuses that the API server of SSVirt writes by itself. */
+/** Statuses that SSVirt's API server writes without the mirror. */
 const API_STATUSES = ['POWERING_ON', 'POWERING_OFF', 'POWERED_ON', 'SUSPENDED'] as const;
 /** Statuses of rows that existed before the mirror was installed. Some of the rows show VMs that are gone. */
 const OLD_STATUSES = ['POWERED_ON', 'DELETED', 'SUSPENDED', 'UNRESOLVED'];
@@ -34,8 +34,8 @@ const MAX_API_ACTIONS = 6;
 /** Maximum time from the creation of a VM until its row is inserted. */
 const LATE_ROW_MS = 40_000;
 /**
- * The same for a re-created VM in a run without resyncs. Shorter than `CLAIM_MS`, because a VM that no longer waits for a
- * row of its own takes over the row of its predecessor.
+ * Maximum time from the creation of a re-created VM until its row is inserted, in a run without resyncs. It is shorter
+ * than `CLAIM_MS`, after which the VM takes over the row of its predecessor.
  */
 const SOON_ROW_MS = 9_500;
 /** Duration of the phase without faults in which VMs keep changing. */
@@ -46,11 +46,11 @@ export interface WorkloadOptions {
   readonly kubevirt: KubeVirt;
   readonly ssvirt: Ssvirt;
   readonly table: Table;
-  /** Whether resyncs correct what only the API server of SSVirt has changed. */
+  /** Whether resyncs are enabled. They correct rows that only SSVirt's API server has changed. */
   readonly isResynced: boolean;
 }
 
-/** Plans the lives of VMs and rows. */
+/** Schedules the creation, changes and deletion of VMs and rows. */
 export class Workload {
   readonly #options: WorkloadOptions;
 
@@ -62,7 +62,7 @@ export class Workload {
     this.#options.ssvirt.setUp([RED, RED_2, BLUE], OLD_STATUSES);
   }
 
-  /** Plans changes for the given number of milliseconds. */
+  /** Schedules changes within the given number of milliseconds. */
   plan(ms: number): void {
     const { simulation, kubevirt, isResynced } = this.#options;
     const { choices } = simulation;
@@ -100,7 +100,8 @@ export class Workload {
     const isNull = isLabelled && place.isCopied !== true && choices.oneIn(6);
     const namespace = isNull ? null : place.namespace;
     const isEarly = choices.oneIn(3);
-    // To the mirror, a row with a status that the mirror itself writes has had a VM.
+    // The mirror takes a row with one of its own statuses for the row of an earlier VM. Without resyncs, only the first
+    // VM of a name gets such a row.
     const hasStatus = choices.oneIn(3) && (isResynced || life === 0) && isEarly;
     const status = hasStatus ? 'STOPPED' : choices.oneIn(6) ? null : INSTANTIATING;
     const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;
@@ -112,7 +113,7 @@ export class Workload {
   }
 
   /**
-   * Whether a VM already matches a row that does not show a deleted VM. Only a resync would find a second row for the VM.
+   * Whether the VM already has a row that does not show a deleted VM. Only a resync would find a second row for the VM.
    * @param vapp UUID in the VM's label; undefined without the label
    */
   #hasRow(place: VmRef, vapp: string | undefined): boolean {
@@ -152,14 +153,14 @@ export class Workload {
     return rows[this.#options.simulation.choices.pick(Math.max(rows.length, 1))];
   }
 
-  /** Creates a VM with a row when the faults have stopped. */
+  /** Creates a VM with a row after the faults have stopped. */
   end(): void {
     const { kubevirt, ssvirt } = this.#options;
     kubevirt.create(FRESH, RED);
     ssvirt.insert({ vmName: FRESH.name, namespace: FRESH.namespace, vapp: RED });
   }
 
-  /** Plans changes of VMs for the phase without faults. @returns the duration of the phase in milliseconds */
+  /** Schedules changes of VMs for the phase without faults. @returns the duration of the phase in milliseconds */
   planCalm(): number {
     const { simulation, kubevirt, ssvirt, isResynced } = this.#options;
     const { choices } = simulation;

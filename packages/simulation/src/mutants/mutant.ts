@@ -7,7 +7,7 @@ export interface Mutant {
   /** Code to replace. It must occur exactly once in the file; any whitespace matches any other whitespace. */
   readonly find: string;
   readonly replace: string;
-  /** Purpose of the original code. */
+  /** Why the original code is needed: its purpose, or the harm that the mutant does. */
   readonly why: string;
   /** Name of the scenario that must find the mutant. */
   readonly scenario: string;

@@ -3,13 +3,13 @@ import { WorkerPool } from '../runner/worker-pool.ts';
 import { machines } from '../samples/machines/scenario.ts';
 import { VARIANTS, type Variant, WRONG_ORDER } from '../samples/machines/variant.ts';
 
-/** Result of many seeds of one variant of the sample controller. */
+/** Result of running many seeds with one variant of the sample controller. */
 export interface Sample {
   readonly variant: Variant;
   readonly result: SeedsResult;
 }
 
-/** Runs `seeds` seeds of each variant of the sample controller, from naive to sound. */
+/** Runs this number of seeds with each variant of the sample controller, from naive to correct. */
 export async function runSamples(seeds: number, workers: number): Promise<readonly Sample[]> {
   await using pool = new WorkerPool({ workers });
   const samples: Sample[] = [];

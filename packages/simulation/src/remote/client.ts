@@ -4,8 +4,8 @@ import type { MachineDraft, RemoteMachine } from './machine.ts';
 import { REMOTE } from './remote.ts';
 
 /**
- * Thrown when the backend returned an error or did not respond. Without a response, the caller cannot know whether the
- * request was executed.
+ * Error response of the backend, or a missing response. Without a response, the caller cannot know whether the backend
+ * executed the request.
  */
 export class RemoteError extends Error {
   readonly code = 'REMOTE';

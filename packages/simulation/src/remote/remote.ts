@@ -8,8 +8,8 @@ import type { MachineDraft, RemoteMachine } from './machine.ts';
 export const REMOTE = 'https://remote.simulated';
 
 /**
- * Fault rates of the remote backend, higher than the API server's. Late requests are more frequent than other faults,
- * because they do the most harm.
+ * Fault rates of the remote backend, higher than the API server's. Late requests are the most frequent fault, because
+ * they do the most harm.
  */
 export const REMOTE_FAULTS: FaultRates = {
   ...USUAL_FAULTS,
@@ -41,10 +41,10 @@ const MACHINE = /^\/machines\/([^/?]+)$/;
 const KEY = /^\/keys\/([^/?]+)$/;
 
 /**
- * Model of a generic backend with a REST API and the difficulties of real ones:
- * `POST /machines` (with an optional idempotency key in the body) · `GET /machines/<id>` · `GET /keys/<key>` ·
- * `GET /machines`, which may return state that is some seconds old · `PATCH /machines/<id>` to change the size ·
- * `DELETE /machines/<id>`. Creating and wiping a machine take time; its key is free again once the machine is gone.
+ * Model of a generic backend with a REST API and the weaknesses of real backends: `POST /machines` (with an optional
+ * idempotency key in the body) · `GET /machines/<id>` · `GET /keys/<key>` · `GET /machines`, which may return state
+ * that is some seconds old · `PATCH /machines/<id>` to change the size · `DELETE /machines/<id>`. Creating and wiping a
+ * machine take time; its key is free again once the machine is gone.
  */
 export class Remote implements ModelServer {
   readonly #environment: RemoteEnvironment;

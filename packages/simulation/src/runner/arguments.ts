@@ -1,10 +1,10 @@
 /** Parsed arguments of `make simulate`. */
 export interface Arguments {
-  /** Name of the scenario. @default all sound scenarios */
+  /** Name of the scenario. @default all correct scenarios */
   readonly scenario?: string;
   /** Replays only this seed and prints its trace. */
   readonly seed?: number;
-  /** Shrinks the trace to the shortest one with the same violation. */
+  /** Shrinks the run to one with the same violation, few faults and a short trace. */
   readonly shrink: boolean;
   readonly from: number;
   readonly count?: number;

@@ -6,16 +6,19 @@ import type { LostWorker, Task, WorkerInput, WorkerMessage, WorkerModules } from
 /** Interval between checks for progress. */
 const LOOK_MS = 500;
 
-/** A large young generation: almost nothing outlives a run, so fewer collections are cheaper. */
+/**
+ * Heap limits with a large young generation. Garbage collections are then rare, and cheap because almost no object
+ * outlives a run.
+ */
 const resourceLimits = { maxYoungGenerationSizeMb: 64 };
 
-/** Progress of a thread and the time it has used. */
+/** Progress of a thread, and the time that the thread has used. */
 interface Progress {
   readonly seed: number;
   readonly events: number;
   /** Milliseconds of CPU time. */
   readonly busyMs: number;
-  /** Milliseconds in which its event loop was idle. */
+  /** Milliseconds in which the thread's event loop was idle. */
   readonly idleMs: number;
 }
 
@@ -29,8 +32,8 @@ export class PoolWorker implements AsyncDisposable {
   constructor(modules: WorkerModules, hangTimeoutMs: number) {
     this.#hangTimeoutMs = hangTimeoutMs;
     const input: WorkerInput = { ...modules, at: this.#at.buffer };
-    // Does not inherit the flags of this process: those of a test runner are not meant for the simulated
-    // code.
+    // The thread does not inherit the flags of this process, because a test runner's flags must not affect the
+    // simulated code.
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
       workerData: input,
       execArgv: [],
@@ -76,8 +79,8 @@ export class PoolWorker implements AsyncDisposable {
 
   /**
    * Detects a run that never ends: a loop that never yields, or a wait for something outside the simulated world. Both
-   * are visible only as missing events. Measures CPU time and idle time, because elapsed time says nothing on a busy
-   * machine.
+   * are visible only as missing events. Measures CPU time and idle time, because elapsed time also grows while other
+   * processes use the machine.
    */
   #watch(hangs: (why: string) => void): Disposable {
     let last: Progress | undefined;
@@ -89,7 +92,7 @@ export class PoolWorker implements AsyncDisposable {
       else if (now.idleMs - last.idleMs > this.#hangTimeoutMs)
         hangs(`waited ${seconds} s for something outside the simulated world`);
     };
-    // Errors are ignored: the CPU usage of an ended thread is not available, and `onExit` reports its end.
+    // Ignores errors, because the CPU usage of an ended thread is not available, and `onExit` reports its end.
     const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }

@@ -2,7 +2,7 @@ import { duration, grouped } from './numbers.ts';
 import type { Progress } from './seeds.ts';
 
 const BAR = 24;
-/** Interval between updates: on a terminal, where the line is overwritten, and in a file. */
+/** Interval between updates: on a terminal, where each update overwrites the line, and in a file. */
 const TERMINAL_MS = 100;
 const FILE_MS = 10_000;
 
@@ -11,7 +11,7 @@ interface Output {
   write(text: string): unknown;
 }
 
-/** Reports progress: in one overwritten line on a terminal, in a new line from time to time elsewhere. */
+/** Reports progress. On a terminal, one line is overwritten. Otherwise, a new line is printed from time to time. */
 export class ProgressLine {
   readonly #output: Output;
   readonly #now: () => number;

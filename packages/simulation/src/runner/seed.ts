@@ -12,11 +12,11 @@ export const ENDS = 'every run ends';
 export interface Bounds {
   /** Maximum virtual time of a run in milliseconds. */
   readonly virtualMs: number;
-  /** Maximum number of events of a run. Needed because virtual time can stand still. */
+  /** Maximum number of events of a run. This limit is needed because virtual time can stand still. */
   readonly steps: number;
 }
 
-/** A run has about 1,000 events, and rarely more than 5,000. */
+/** Default limits. A run has about 1,000 events, and rarely more than 5,000. */
 const DEFAULT_BOUNDS: Bounds = { virtualMs: 7 * 24 * 3_600_000, steps: 100_000 };
 
 export interface SeedOptions {
@@ -31,7 +31,7 @@ export interface SeedOptions {
 
 /** Result of one run. */
 export interface Outcome {
-  /** Hash of the trace: equal for the same choices and the same code. */
+  /** Hash of the trace. Two runs with the same choices and the same code have the same hash. */
   readonly hash: string;
   readonly violations: readonly Violation[];
   readonly counts: Readonly<Record<string, number>>;
@@ -92,7 +92,7 @@ async function run(
   const violations: Violation[] = [];
   const report = (error: unknown) => void violations.push(violationOf(error, schedule.now, story));
   {
-    using _ = new UncaughtErrors(report); // for errors outside `Schedule.run`, which has its own
+    using _ = new UncaughtErrors(report); // for errors outside `Schedule.run`, which handles its own errors
     try {
       violations.push(...(await scenario.run(simulation)));
       checkBounds();

@@ -44,11 +44,9 @@ export interface SeedsResult extends Tally {
 /**
  * Runs many seeds of a scenario on all cores.
  *
- * Flow: the threads receive the seeds in order, several at a time.
- * Guarantees: runs all seeds from `from` on without a gap; except for its times, the tally depends only on `from` and
- * `count`.
- * Errors: rejects if the scenario does not exist or a thread fails to start. A run that fails or hangs counts
- * as a violation instead.
+ * Flow: the threads receive the seeds in order, several at a time. Guarantees: runs all seeds from `from` on without a
+ * gap; apart from durations, the tally depends only on `from` and `count`. Errors: rejects if the scenario does not
+ * exist or a thread fails to start. A run that fails or hangs counts as a violation instead.
  */
 export async function runSeeds(scenario: string, options: SeedsOptions): Promise<SeedsResult> {
   const { from = 1, count, minutes, stopAtFirst = false, signal, onProgress } = options;

@@ -26,7 +26,7 @@ export interface Task {
 /** Message from a thread. */
 export type WorkerMessage = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
 
-/** Result of a task whose thread ended while it ran this seed. */
+/** Result of a task whose thread ended while it ran the seed `lostAt`. */
 export interface LostWorker {
   readonly lostAt: number;
   readonly why: string;

@@ -23,8 +23,8 @@ export interface WorkerPoolOptions {
 /**
  * Pool of worker threads that run seeds.
  *
- * Guarantees: if a run hangs, ends its thread or exhausts its memory, that is a violation of its seed, and
- * the remaining seeds continue in a new thread.
+ * Guarantees: a run that hangs, ends its thread or exhausts its memory counts as a violation of its seed, and the
+ * remaining seeds continue in a new thread.
  */
 export class WorkerPool implements AsyncDisposable {
   readonly size: number;

@@ -9,7 +9,7 @@ const { registry, preload, at: shared }: WorkerInput = workerData;
 const at = new Int32Array(shared);
 const send = (message: WorkerMessage) => parentPort?.postMessage(message);
 
-// Imported in order, and before the modules that they may mutate are loaded.
+// Imports these modules in order, before the modules that they may mutate are loaded.
 for (const module of preload) await import(module);
 const scenarios: unknown = await import(registry);
 

@@ -47,7 +47,7 @@ export class AdminClient {
     for (const { metadata } of this.#server.objects(kind)) {
       if (metadata.name !== name || metadata.namespace !== this.namespace) continue;
       const others = (metadata.finalizers ?? []).filter((each) => each !== FOREIGN_FINALIZER);
-      if (wanted && metadata.deletionTimestamp !== undefined) continue; // the server would reject it
+      if (wanted && metadata.deletionTimestamp !== undefined) continue; // the server would reject a new finalizer
       const finalizers = wanted ? [...others, FOREIGN_FINALIZER] : others;
       this.merge(kind, name, { metadata: { finalizers } });
     }
@@ -62,7 +62,7 @@ export class AdminClient {
   #send(method: 'POST' | 'PATCH' | 'DELETE', path: string, contentType: string, body: object): void {
     const headers = { 'content-type': contentType };
     const { status } = this.#server.receive({ method, path, headers, body: JSON.stringify(body) });
-    // The object may not exist, or exist already.
+    // 404 and 409 are fine: the object may be missing or exist already.
     const isIgnored = method === 'POST' ? status === 409 : status === 404;
     if (status >= 300 && !isIgnored) throw new Error(`${method} ${path} failed with ${status}`);
   }

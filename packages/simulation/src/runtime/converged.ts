@@ -6,7 +6,7 @@ import { numberAt, storedKey, textAt } from './fields.ts';
 import { Probe, Setting, Widget } from './kinds.ts';
 import { isInUse, madeOf, wantsChild } from './program.ts';
 
-/** Describes what has not converged; undefined if everything has. */
+/** Returns the first difference from the converged state; undefined if there is none. */
 export function unconverged(server: ApiServer, external: ExternalSystem): string | undefined {
   const children = byKey(server.objects(ConfigMap));
   const settings = byKey(server.objects(Setting));
@@ -46,7 +46,7 @@ export function unconverged(server: ApiServer, external: ExternalSystem): string
   return undefined;
 }
 
-/** Describes where the caches of a replica differ from the API server; undefined if they do not. */
+/** Returns the first difference between the caches of a replica and the API server; undefined if there is none. */
 export function staleCache(server: ApiServer, manager: Manager): string | undefined {
   const { caches } = manager;
   const all = [caches.get(Widget), caches.get(ConfigMap), caches.get(Probe), caches.get(Setting)];

@@ -36,8 +36,8 @@ export class EventChecks {
   }
 
   /**
-   * Registers an event that the program has recorded. An event that was first recorded under faults is not
-   * expected to be stored: it may be lost, and the recorder does not send it again while its series lasts.
+   * Registers an event that the program has recorded. An event that was first recorded under faults may be missing,
+   * because it may have been lost, and the recorder does not send it again while its series lasts.
    * @param calm whether no faults are active
    * @param term aborts at the end of the leader's term, when events that are not stored yet are dropped
    */

@@ -4,12 +4,12 @@ import type { Violations } from './violations.ts';
 const LATEST_TIMER_MS = 500;
 
 /**
- * Checks mutual exclusion: a process never runs two reconciles of the same object at once, and two replicas
- * never reconcile the same object (with leader election) or the same namespace (with sharding) at once.
+ * Checks mutual exclusion: a process never runs two reconciles of the same object at once, and two replicas never
+ * reconcile the same object (with leader election) or the same namespace (with sharding) at once.
  *
- * A process that was paused during a reconcile continues it when it resumes. This is not a violation, because
- * the process could not learn that it lost leadership. Sending a write in that state is a violation, which
- * the fence must prevent.
+ * A process that was paused during a reconcile continues it when it resumes. This is not a violation, because the
+ * process could not learn that it lost leadership. A write that it sends in that state is a violation, which the fence
+ * must prevent.
  */
 export class Exclusion {
   readonly #violations: Violations;
@@ -29,8 +29,8 @@ export class Exclusion {
           'one reconcile of an object at a time',
           `${replica.name} reconciles ${key} twice at once`,
         );
-    // Right after a pause the process may start a reconcile before its overdue timers fire, and a paused
-    // process still completes the current turn of its event loop. Neither is a violation.
+    // Right after a pause, the process may start a reconcile before its overdue timers fire, and a paused process still
+    // completes the current turn of its event loop. Neither is a violation.
     const disturbed = replica.runningMs < LATEST_TIMER_MS || replica.simulated.process.state !== 'running';
     const working = { key, namespace: key.split('/', 1)[0] ?? '', disturbed };
     if (!disturbed) this.#compare(replica, working, 'starts to reconcile');
@@ -38,7 +38,10 @@ export class Exclusion {
     return { [Symbol.dispose]: () => void replica.working.delete(working) };
   }
 
-  /** Reports a violation if another replica reconciles the same object or namespace. Must be called whenever a replica sends a write. */
+  /**
+   * Reports a violation if another replica reconciles the same object or namespace. Must be called whenever a replica
+   * sends a write.
+   */
   sends(replica: Replica, key: string): void {
     this.#compare(replica, { key, namespace: key.split('/', 1)[0] ?? '', disturbed: false }, 'writes');
   }

@@ -3,8 +3,8 @@ import { STOPPED } from './replicas.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Error texts with which a program may exit by itself in order to be restarted: it cannot list its objects,
- * or a reconcile did not end in time.
+ * Error texts with which a program may exit in order to be restarted, because it cannot list its objects or a reconcile
+ * did not end in time.
  */
 const REASONS = ['no complete list of', 'a reconcile has not ended within'];
 

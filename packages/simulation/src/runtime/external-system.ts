@@ -8,8 +8,8 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Maximum duration of a call. Calls cannot be cancelled, so this is shorter than the time in which a leader
- * must stop after it lost the lease, even with late timers.
+ * Maximum duration of a call. Calls cannot be cancelled, so a call must be shorter than the time in which a leader must
+ * stop after it lost the lease, even with late timers.
  */
 const LONGEST_CALL_MS = 2_500;
 
@@ -22,7 +22,7 @@ export class ExternalSystem {
   readonly #simulation: Simulation;
   readonly #violations: Violations;
   readonly #onCall: (replica: Replica, what: string) => void;
-  /** UIDs of objects that have or had our finalizer. */
+  /** UIDs of objects that have or had the finalizer of the simulated program. */
   readonly #guarded = new Set<string>();
   readonly #released = new Set<string>();
   readonly #made = new Set<string>();

@@ -15,7 +15,7 @@ export const LEADERSHIP_MOMENTS = [
 
 interface LeadParts {
   readonly renewals: Renewals;
-  /** Maximum time after sending the last renewal in which a leader may act. */
+  /** Time after its last renewal request in which a leader may act. */
   readonly renewMs: number;
   readonly server: ApiServer;
   readonly wire: Wire<Replica>;

@@ -9,9 +9,8 @@ import type { Replicas } from './replicas.ts';
 const TAMPER_INTERVAL_MS = 32_000;
 
 /**
- * Tampers with the leases of sharding as a user might. Each run uses only one kind of tampering, because
- * sharding tolerates each kind alone but not all combinations, such as deleting both the shard map and a
- * member's lease.
+ * Tampers with the leases of sharding as a user might. Each run uses at most one kind of tampering, because sharding
+ * tolerates each kind alone but not all combinations, such as deleting both the shard map and a member's lease.
  */
 export class LeaseTampering {
   readonly #simulation: Simulation;
@@ -60,7 +59,7 @@ export class LeaseTampering {
         this.#after(from, () => this.#editShardMap());
         break;
       default: {
-        // Deletes the lease repeatedly: a member that comes back must be treated as a new one each time.
+        // Deletes a member's lease repeatedly. Whenever the member comes back, the others must treat it as a new one.
         const often = choices.oneIn(2);
         const times = often ? 20 + choices.pick(60) : 1 + choices.pick(8);
         const everyMs = often ? 300 + choices.pick(500) : 500 + choices.pick(8_000);
@@ -89,7 +88,7 @@ export class LeaseTampering {
   }
 
   /**
-   * Makes all replicas reconcile around the time when an owner is considered gone, which reveals an owner that did not
+   * Makes all replicas reconcile around the time at which an owner counts as gone. This reveals an owner that did not
    * stop.
    */
   #keepBusy(from = 0): void {
@@ -110,8 +109,8 @@ export class LeaseTampering {
   }
 
   /**
-   * Pauses a replica during its work, from right before its lease deadline until another replica may have
-   * taken over. Its deadline timer then fires late, so only a check of the clock keeps it from continuing.
+   * Pauses a replica during its work, from right before its lease deadline until another replica may have taken over.
+   * The replica's deadline timer then fires late, so only a check of the clock stops the work.
    */
   #pauseAtDeadline(which: number): void {
     const { choices } = this.#simulation;

@@ -17,7 +17,8 @@ export function probe(admin: AdminClient, name: string): void {
 export function change(admin: AdminClient, choices: Choices, round: number): void {
   const name = choices.one(WIDGETS);
   const value = `v${round}`;
-  // Only two values, so that objects often return to an earlier state, which is easily mistaken for no change.
+  // Uses only two values, so that objects often return to an earlier state, which a controller could mistake for no
+  // change.
   const repeated = choices.one(['x', 'y']);
   switch (choices.pick(13)) {
     case 0:
@@ -61,8 +62,8 @@ export function change(admin: AdminClient, choices: Choices, round: number): voi
 
 /**
  * Changes a widget while the caches list their objects after a restart of the API server. The change may make
- * the controller delete a ConfigMap that the list still contains; in half of the cases it also re-creates the
- * widget's setting under the same name.
+ * the controller delete a ConfigMap that the list still contains. In half of the cases, this function also deletes
+ * the setting of the widget and creates it again.
  */
 export function changeWhileListing(admin: AdminClient, choices: Choices): void {
   const name = choices.one(WIDGETS);
@@ -77,7 +78,7 @@ export function touch(admin: AdminClient, name: string, round: number): void {
   admin.merge(Probe, name, { metadata: { annotations: { [NOTE]: `t${round}` } } });
 }
 
-/** Changes all objects. Called after the faults have stopped. */
+/** Changes all widgets, settings and probes. Called after the faults have stopped. */
 export function finale(admin: AdminClient): void {
   for (const name of WIDGETS) {
     admin.hold(Widget, name, false);

@@ -16,7 +16,7 @@ export const SHARD_MAP = 'runtime.vmwright.dev/shards';
 interface Held {
   /** Holder; empty if the lease was released or deleted. */
   readonly replica: string;
-  /** Virtual time since when the lease is in this state. */
+  /** Virtual time at which the lease entered this state. */
   readonly at: number;
 }
 
@@ -27,16 +27,15 @@ interface OwnershipParts {
   readonly simulation: Simulation;
   readonly server: ApiServer;
   readonly violations: Violations;
-  /** Lease duration: a member is considered alive for this long after its last renewal. */
+  /** Lease duration. A member counts as alive for this time after its last renewal. */
   readonly leaseMs: number;
 }
 
 /**
- * Checks that each namespace has one owner: a replica that sends a write for an object must own the object's
- * namespace at that moment, as stored in the shard map. While the shard map is missing or broken, the owner
- * is unknown and writes are not checked, because owners may continue for some time. Also checks that a shard
- * is taken only from a member that is gone, which means that its lease is empty or was not renewed for its
- * whole duration.
+ * Checks that each namespace has one owner: a replica that sends a write for an object must own the object's namespace
+ * at that moment, as stored in the shard map. While the shard map is missing or broken, the owner is unknown and writes
+ * are not checked, because owners may continue for some time. Also checks that a shard is taken only from a member that
+ * is gone: its lease is empty, or was not renewed for the whole lease duration.
  * @param shardOf expected shard of each namespace, which must be the same in every version of the runtime
  * @returns function that must be called when a replica acts
  */
@@ -88,9 +87,9 @@ export function checkOwnership(
 }
 
 /**
- * Whether a lease was empty, or not renewed for its whole duration, at some time in the last `DECIDING_MS`. A
- * decision that is written now may be based on leases of that age. A member that has come back since then has
- * to claim its shards again.
+ * Whether a lease was empty, or had not been renewed for its whole duration, at some time in the last `DECIDING_MS`. A
+ * decision that is written now may be based on a list of leases of that age. A member that came back since then must
+ * claim its shards again.
  */
 function wasGone(states: readonly Held[], now: number, leaseMs: number): boolean {
   return states.some(({ replica, at }, index) => {

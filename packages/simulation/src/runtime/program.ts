@@ -22,10 +22,7 @@ import { BACKOFF, Retries } from './retries.ts';
 import type { Violations } from './violations.ts';
 
 export const LEASE = 'program';
-/**
- * Lease times. Renewals are less frequent than by default, because they are most of the events of an idle
- * program.
- */
+/** Lease times. Renewals are less frequent than by default, because most events of an idle program are renewals. */
 export const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 5_000 };
 
 /** Duration of an operation: longer than a replica needs to lose leadership and become leader again. */
@@ -33,7 +30,7 @@ const OPERATION_MS = 33_000;
 
 const OWN_WRITES = 'a replica reads its own writes';
 
-/** Observers of the simulated program. */
+/** What the simulation gives to the simulated program: observers, and faults to inject. */
 export interface Observers {
   readonly simulation: Simulation;
   readonly violations: Violations;
@@ -231,7 +228,7 @@ async function deleteChild(
   try {
     await client.delete(ConfigMap, metadata, { uid });
   } catch (error) {
-    if (error instanceof NotFoundError) return; // another client deleted it; the watch will update the cache
+    if (error instanceof NotFoundError) return; // another client deleted the ConfigMap; the watch will update the cache
     throw error;
   }
   simulation.counts.add('a child was deleted by its controller');

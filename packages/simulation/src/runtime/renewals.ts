@@ -6,8 +6,8 @@ import type { Replica } from './replica.ts';
 import type { Sent, Wire } from './wire.ts';
 
 /**
- * Tracks when each replica last sent a lease renewal that was stored. A replica must count its lease deadline
- * from that time or from an earlier one.
+ * Tracks when each replica last sent a lease renewal that was stored. A replica must count its lease deadline from that
+ * time or an earlier time.
  */
 export class Renewals {
   readonly #simulation: Simulation;

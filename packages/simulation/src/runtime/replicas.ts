@@ -178,8 +178,8 @@ export class Replicas {
   }
 
   /**
-   * Pauses a process between a lease request and its response. When the process resumes, it considers the
-   * outdated response current.
+   * Sometimes pauses a process shortly after it has sent a lease request, usually before the response arrives. When the
+   * process resumes, it takes the outdated response for a current one.
    */
   #sends(replica: Replica, path: string): void {
     const { choices, schedule } = this.#options.simulation;

@@ -13,9 +13,8 @@ interface Failing {
 }
 
 /**
- * Model of each object's back-off, compared with the failures that the queue counts. Only failures of the
- * object itself count. If an event triggers an attempt before the back-off has ended, a failure of that
- * attempt does not count.
+ * Checks each object's back-off: the work queue counts as many failures of the object as this model does, and retries
+ * the object in time. If an event triggers an attempt during the back-off, a failure of that attempt does not count.
  */
 export class Retries {
   readonly #violations: Violations;

@@ -27,8 +27,8 @@ import { Wire } from './wire.ts';
 /** Duration of the fault phase. */
 const FAULT_MS = 60_000;
 /**
- * Maximum time until convergence: a stalled stream is noticed after 70 s, and the following requests may be
- * delayed too.
+ * Maximum time until convergence. A client notices a stalled stream after 70 s, and its next requests may be delayed,
+ * too.
  */
 const CONVERGENCE_MS = 240_000;
 /**
@@ -158,7 +158,7 @@ class History {
     await this.#rest();
   }
 
-  /** Plans changes and faults for the fault phase. */
+  /** Schedules changes and faults for the fault phase. */
   #plan(): void {
     const { choices, schedule, counts } = this.#simulation;
     const admin = this.#admin;
@@ -187,7 +187,7 @@ class History {
     this.#tickets(choices.pick(4));
   }
 
-  /** Restarts the API server: all watches break and start with a list. */
+  /** Restarts the API server. All watches break, and the clients list again. */
   #restartApiServer(): void {
     const { choices, schedule, counts, network } = this.#simulation;
     counts.add('the API server was restarted');
@@ -230,7 +230,7 @@ class History {
     await this.#converge('converged after a change', SETTLING_MS);
     for (const name of WIDGETS) changeQuietly(this.#admin, this.#simulation.choices, name);
     await this.#converge('converged after a change', SETTLING_MS);
-    if (this.#terms !== terms) return; // a new leader reconciles everything
+    if (this.#terms !== terms) return; // a new leader has reconciled everything again
     for (const [what, times] of this.#reconciles)
       if (what.includes('generation') && times > 1)
         this.violations.add('own writes do not trigger a reconcile', `${what} was reconciled ${times} times`);

@@ -26,7 +26,7 @@ const NAMESPACES = { n0: 2, n1: 1, n2: 2, n4: 0 };
 const OBJECTS = ['a', 'b'] as const;
 const FAULT_MS = 70_000;
 const CONVERGENCE_MS = 300_000;
-/** Time until requests in flight have arrived. */
+/** Maximum time until requests in flight have arrived. */
 const ARRIVING_MS = 12_000;
 /**
  * Duration of the idle phase: longer than a lease and, in one run of 8, longer than the silence timeout of a

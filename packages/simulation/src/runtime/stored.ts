@@ -21,8 +21,8 @@ export function checkStored(server: ApiServer, wire: Wire<Replica>, violations: 
 }
 
 /**
- * Counter of objects re-created under the same name. A replica that acts on its knowledge of the deleted
- * object would harm the new one.
+ * Counter of objects that were re-created under the same name. A replica that still acts on the deleted object would
+ * harm the new one.
  */
 export const RECREATED = 'an object was re-created under the same name';
 

@@ -20,7 +20,7 @@ export class Wire<S> implements ModelServer {
   readonly #server: ApiServer;
   readonly #sent = new Map<string, Sent<S>>();
   #count = 0;
-  /** The request that the server executes right now; undefined if it acts by itself. */
+  /** The request that the server is executing; undefined if the server acts without a request. */
   current: Sent<S> | undefined;
   /** Called when a write is sent. */
   onWrite: (sent: Sent<S>) => void = () => undefined;

@@ -40,7 +40,8 @@ function scenarioOf(name: string, careless: boolean): Scenario {
 export const greeter = scenarioOf('greeter', false);
 
 /**
- * The same scenario with a bug: the controller skips objects that already have a status, even if the spec has changed.
+ * The greeter scenario with a bug: the controller skips objects that already have a status, even if the spec has
+ * changed.
  */
 export const carelessGreeter = scenarioOf('careless-greeter', true);
 

@@ -9,7 +9,7 @@ export interface FaultInjectorOptions {
   readonly origins: readonly [string, ...string[]];
   /** Additional faults by the name under which they are counted. */
   readonly more?: Readonly<Record<string, () => void>>;
-  /** Maximum clock skew in milliseconds. @default one hour: longer than any lease and most time-outs */
+  /** Maximum clock skew in milliseconds. @default one hour, which is longer than any lease and most timeouts */
   readonly skewMs?: number;
 }
 
@@ -31,7 +31,7 @@ export class FaultInjector {
     this.#options = options;
   }
 
-  /** Plans faults for the given number of milliseconds. */
+  /** Schedules faults within the given number of milliseconds. */
   begin(ms: number): void {
     const { simulation, replicas } = this.#options;
     simulation.network.faulty = true;
@@ -46,7 +46,7 @@ export class FaultInjector {
     this.#lasting.clear();
   }
 
-  /** Injects a random fault into this replica or the world. Does nothing after healing. */
+  /** Injects a random fault into this replica or the world. Does nothing after the faults have stopped. */
   injectFault(name: string): void {
     const { simulation, replicas, origins, more = {}, skewMs = SKEW_MS } = this.#options;
     const { choices, network, counts } = simulation;

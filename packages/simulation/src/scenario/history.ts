@@ -15,27 +15,30 @@ export interface HistoryOptions {
   readonly isConverged: () => boolean;
   /** Called when the faults stop. */
   readonly onHealed?: () => void;
-  /** Maximum virtual time from the last fault until convergence, in milliseconds. @default 400,000 */
+  /** Maximum virtual time from the end of the faults until convergence, in milliseconds. @default 400,000 */
   readonly boundMs?: number;
 }
 
 /**
- * Time until the requests in flight at the end of the faults have arrived: a request can be late by 31 s and
- * take another 12 s, or hang without a response for 30 s before it is retried.
+ * Time after the end of the faults until all requests in flight have arrived. A request can be late by 31 s and take
+ * another 12 s, or hang without a response for 30 s before it is retried.
  */
 const SETTLING_MS = 45_000;
 
 /**
- * Worst case from the last fault until convergence: a watch that has just stalled is noticed after 70 s of
- * silence; the reflector then waits up to 45 s of back-off for a list that takes up to 24 s; an election
- * needs 15 s and up to 12 s for each request, and a process that was just killed up to 12.5 s to restart; the
- * object then waits up to 15 s of back-off, and one in twelve of its few requests takes 24 s.
+ * Default of the maximum time from the last fault until convergence. It is longer than the sum of the worst cases:
+ * - 70 s: a client notices that its watch has stalled
+ * - 45 s and 24 s: back-off of the reflector, and a slow list
+ * - 15 s, and 12 s per request: a leader election
+ * - 12.5 s: restart of a process that was killed
+ * - 15 s: back-off of the object
+ * - 24 s: a slow request of the object; one request in twelve is slow
  */
 const BOUND_MS = 400_000;
 
 /**
- * Duration of the idle phase: longer than a poll interval and, in one of 8 runs, longer than bookmark and
- * watch timeouts.
+ * Duration of the idle phase: longer than a poll interval and, in one of 8 runs, longer than the interval of
+ * bookmarks and the silence timeout of a stream.
  */
 const IDLE_MS = 30_000;
 const LONG_IDLE = { oneIn: 8, ms: 200_000 };
@@ -84,8 +87,7 @@ export async function runHistory(options: HistoryOptions): Promise<readonly Viol
   const writes = idleWrites(truth);
   const isDisturbed = () => isViolated() || writes.length > 0;
   await simulation.run({ until: schedule.now + idleMs, done: isDisturbed });
-  // A leader whose watch has stalled retries rejected writes until it notices the stall, and becomes idle
-  // only then.
+  // Waits until pending work is done: a leader with a stalled watch retries rejected writes until it notices the stall.
   const isQuiet = () => isDisturbed() || isOver();
   if (!isDisturbed()) await simulation.run({ until: schedule.now + boundMs, done: isQuiet });
   for (const write of writes) report('no writes when idle')(write);
@@ -93,13 +95,15 @@ export async function runHistory(options: HistoryOptions): Promise<readonly Viol
   return violations;
 }
 
-/** Whether all invariants that must hold after the faults hold. */
+/** Whether all invariants that must hold after convergence are satisfied. */
 export function isSettled(truth: Truth, invariants: readonly Invariant[]): boolean {
   for (const { healed } of invariants) for (const _ of healed?.(truth) ?? []) return false;
   return true;
 }
 
-/** Leases are renewed all the time, so a lease write is always in flight. */
+/**
+ * Whether a write is not to a lease. Leases are renewed all the time, so a write to a lease is nearly always in flight.
+ */
 function isNotLease({ path }: Sent): boolean {
   return !path.includes('/leases');
 }

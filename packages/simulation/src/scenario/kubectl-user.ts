@@ -40,8 +40,8 @@ export class KubectlUser<T extends KubeObject> {
   }
 
   /**
-   * Deletes an object with `--cascade=foreground` or `--cascade=orphan`. The webhook rejects `foreground` with the deletion policy
-   * Orphan; the model has no webhooks, so this user does not try it.
+   * Deletes an object with `--cascade=foreground` or `--cascade=orphan`. This user does not combine `foreground` with
+   * the deletion policy Orphan: the webhook would reject it, and the model has no webhooks.
    */
   cascade(ref: Ref, label: string, cascade: 'foreground' | 'orphan'): void {
     this.run(`deletes ${label} with --cascade=${cascade}`, async () => {
@@ -60,8 +60,8 @@ export class KubectlUser<T extends KubeObject> {
   }
 
   /**
-   * Deletes an object and keeps its machines. Sets the deletion policy first, because after the deletion it
-   * may be too late.
+   * Deletes an object and keeps its machines. Sets the deletion policy before the deletion, because the operator may
+   * delete the machines at once.
    */
   orphan(ref: Ref, label: string): void {
     this.run(`orphans the machines of ${label}`, () => this.#orphan(ref));

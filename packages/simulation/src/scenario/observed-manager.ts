@@ -22,12 +22,12 @@ export interface ManagerListeners {
 /** Name of the Lease that the operator's replicas compete for. */
 export const LEASE = 'vmwright';
 /**
- * Interval of lease renewals. Twice the default, because renewals are half of all events and other scenarios
- * test them.
+ * Interval of lease renewals. It is twice the default, because with the default, renewals would be half of all events.
+ * Other scenarios test renewals.
  */
 const RETRY_MS = 4_000;
 
-/** How the replicas divide the work. */
+/** Division of the work between the replicas. */
 export interface ManagerMode extends Pick<ManagerElection, 'observesFirst'> {
   /** Number of shards. @default one replica leads */
   readonly shards?: number | undefined;

@@ -1,6 +1,6 @@
 import type { Simulation } from '../world/simulation.ts';
 
-/** Plans between none and `most` calls of an action, at random times within `ms`. */
+/** Schedules up to `most` calls of an action, at random times within `ms` milliseconds. */
 export function atRandomTimes(
   { choices, schedule }: Simulation,
   most: number,

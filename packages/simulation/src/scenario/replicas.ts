@@ -81,7 +81,7 @@ export class Replicas {
     process.resume();
   }
 
-  /** Time that has passed on all clocks without events, in milliseconds. */
+  /** Total time by which `pass` has moved the clocks of all replicas forward, in milliseconds. */
   get passedMs(): number {
     return this.#passedMs;
   }
@@ -94,7 +94,7 @@ export class Replicas {
       if (current !== undefined) current.world.process.skewMs = skewMs + this.#passedMs;
   }
 
-  /** Sets the clock skew of a replica, which its next processes keep. */
+  /** Sets the clock skew of a replica. Its next processes keep the skew. */
   setClock(name: string, skewMs: number): void {
     const slot = this.#slots.get(name);
     if (slot === undefined) return;

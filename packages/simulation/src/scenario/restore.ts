@@ -6,9 +6,9 @@ export const RESTORED = 'etcd was restored from a backup';
 const RESTORE_ONE_IN = 6;
 
 /**
- * Plans a backup of etcd and a later restore. Objects created in between are gone without having been
- * deleted, and all watches have to list again. Objects changed or deleted in between stay as they are, and so
- * do Leases, because other scenarios test leader election.
+ * Schedules a backup of etcd and a later restore. Objects created in between vanish without a DELETED event, and all
+ * watches have to list again. For simplicity, objects changed or deleted in between keep their current state. Leases
+ * keep their state, too, because other scenarios test leader election.
  */
 export function planRestore({ simulation, server, kind }: Truth, ms: number): void {
   const { choices, schedule, network, counts } = simulation;

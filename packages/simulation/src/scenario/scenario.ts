@@ -1,11 +1,11 @@
 import type { Simulation } from '../world/simulation.ts';
 
-/** Sets up a world, injects faults, heals it and returns the violated invariants. */
+/** Sets up a world, injects faults, stops them, and returns the violated invariants. */
 export interface Scenario {
   readonly name: string;
   /**
-   * Counters (see Counts) that must all be above zero over many seeds; otherwise the scenario does not test
-   * what it should.
+   * Counters (see Counts) that must all be above zero over many seeds. Otherwise, the scenario does not cover these
+   * events.
    */
   readonly mustHappen: readonly string[];
   run(simulation: Simulation): Promise<readonly Violation[]>;

@@ -67,7 +67,10 @@ export function find(
   return undefined;
 }
 
-/** Whether a change is one of this kind. Names of kinds are not unique: two groups have a VirtualMachine. */
+/**
+ * Whether a change concerns an object of this kind. Compares the group, too, because two API groups have a kind
+ * VirtualMachine.
+ */
 export function isOf(resource: { readonly kind: Kind }, { group, plural }: Kind): boolean {
   return resource.kind.group === group && resource.kind.plural === plural;
 }

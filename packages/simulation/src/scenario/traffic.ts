@@ -6,7 +6,7 @@ import type { Simulation } from '../world/simulation.ts';
 /** Maximum time from sending until arrival of a request: the longest lateness plus the longest delay. */
 const MAX_TRANSIT_MS = 45_000;
 
-/** Headers that identify a write, and the sender of a read, when it arrives. */
+/** Headers by which an arriving request is recognized: the id of a write, and the sender of a read. */
 const SERIAL = 'x-simulated-request';
 const SENDER = 'x-simulated-sender';
 
@@ -23,7 +23,7 @@ export interface Sent {
   /** Virtual time of its execution; undefined if it has not arrived or was rejected by the network. */
   arrivedAt: number | undefined;
   /**
-   * What the sender knows:
+   * Knowledge of the sender:
    * - `pending`: nothing yet. A request of a crashed process stays pending.
    * - `answered`: it has received a response.
    * - `failed`: it has received an error instead of a response.
@@ -38,8 +38,8 @@ export interface Read {
 }
 
 /**
- * Tracks all writes of replicas with their senders, which real servers do not know but invariants need. Reads
- * are only reported when they arrive.
+ * Tracks all writes of replicas with their senders, which invariants need and real servers do not know. Reads are not
+ * tracked, only reported when they arrive.
  */
 export class Traffic {
   readonly #simulation: Simulation;
@@ -55,12 +55,12 @@ export class Traffic {
     this.#simulation = simulation;
   }
 
-  /** The write that a server executes right now; undefined if it is not from a replica. */
+  /** The write that a server is executing; undefined if no replica sent it. */
   get arriving(): Sent | undefined {
     return this.#arriving;
   }
 
-  /** Serves a server at an origin and tracks the writes that arrive. */
+  /** Registers a server at an origin and tracks the writes that arrive there. */
   serve(origin: string, server: ModelServer, faults?: FaultRates): void {
     const observed: ModelServer = {
       receive: (arrived) => {
@@ -98,7 +98,7 @@ export class Traffic {
     this.#onRead.push(listener);
   }
 
-  /** Calls the listener when the sender has received a response, or an error instead. */
+  /** Calls the listener when the sender has received a response or an error. */
   onEnd(listener: (sent: Sent) => void): void {
     this.#onEnd.push(listener);
   }

@@ -10,14 +10,14 @@ const LOGGING_IN: ReadonlySet<string> = new Set([
   'RetrievePropertiesEx',
 ]);
 
-/** An address that resolves to one vCenter and, while `isRedirected`, to another, as after a DNS mistake. */
+/** An address that leads to one vCenter or, while `isRedirected`, to another, as after a wrong DNS change. */
 export class Address implements ModelServer {
   isRedirected = false;
   readonly #home: Vcenter;
   readonly #other: Vcenter;
   /**
-   * User agents that have used a session at the home vCenter. A client without one cannot notice the redirection, so it
-   * gets an error instead.
+   * User agents that have used a session at the original vCenter. A client without such a session cannot notice the
+   * redirection, so it gets an error instead.
    */
   readonly #connected = new Set<string>();
 

@@ -11,11 +11,11 @@ const METHOD = 'WaitForUpdatesEx';
 /** Response without updates. */
 const NO_UPDATES = response(METHOD, '');
 
-/** The updates that a client with this version has received. */
+/** The updates that a client with a given version has received. */
 interface Version {
   /** Serial of the last change sent for the filters in `filters`. */
   readonly base: number;
-  /** Ids of the filters that existed. A filter added later starts with all its objects. */
+  /** Ids of the filters that existed at that version. A filter that is added later starts with all its objects. */
   readonly filters: ReadonlySet<string>;
   /** For a truncated response: the objects already sent, and the serial up to which they were sent. */
   readonly sent: ReadonlyMap<string, number> | undefined;
@@ -28,7 +28,7 @@ interface Waiting {
   readonly timer: { cancelled: boolean };
 }
 
-/** Model of a PropertyCollector: sends a client the changes since its version. */
+/** Model of a PropertyCollector, which sends a client the changes since the client's version. */
 export class Collector {
   readonly ref: Ref;
   readonly #registry: Registry;
@@ -61,7 +61,7 @@ export class Collector {
     return this.#filters.delete(id);
   }
 
-  /** Called after each change; makes it visible now or after the lag. */
+  /** Called after each change. Makes the change visible now or after the lag. */
   onChange(): void {
     const { serial } = this.#registry;
     const lagMs = this.#environment.lagMs();
@@ -152,7 +152,7 @@ export class Collector {
     const next = isTruncated
       ? { ...from, sent }
       : { base: this.#visible, sent: undefined, filters: new Set(this.#filters.keys()) };
-    // The previous version is kept for a client that does not receive this response.
+    // Drops all versions but the previous one, which a client that does not receive this response sends again.
     for (const known of this.#versions.keys()) if (known !== last) this.#versions.delete(known);
     this.#versions.set(String(this.#version), next);
     const truncated = isTruncated ? '<truncated>true</truncated>' : '';

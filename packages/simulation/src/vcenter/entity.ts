@@ -1,6 +1,6 @@
 import type { Ref } from './xml.ts';
 
-/** A managed object with its properties as XML and the serial of the last change of each. */
+/** A managed object with its properties as XML, and the serial number of each property's last change. */
 export class Entity {
   readonly ref: Ref;
   /** Serial of the change that added the object. */

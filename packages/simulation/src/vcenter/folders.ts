@@ -14,7 +14,7 @@ export interface FolderChange {
 /** Creates and removes folders, and holds the custom attributes of all objects. */
 export class Folders {
   readonly #registry: Registry;
-  /** Custom attribute values by attribute key, by object id. */
+  /** Custom attribute values of each object, by object id and attribute key. */
   readonly #values = new Map<string, Map<number, string>>();
   readonly #attributes: string[] = [];
   readonly #listeners: ((change: FolderChange) => void)[] = [];

@@ -35,7 +35,7 @@ export interface MachineChange {
 }
 
 /**
- * What caused a change:
+ * Cause of a change:
  * - `request`: an API call.
  * - `somebody`: a third party that bypasses the API.
  * - `itself`: the machine, for example at the end of a guest shutdown.

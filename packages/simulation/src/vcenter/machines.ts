@@ -54,7 +54,7 @@ export class Machines {
     const entity = this.#registry.get({ type: 'VirtualMachine', value: id });
     if (before === undefined || entity === undefined) return;
     this.#registry.batch(() => {
-      this.#registry.remove(entity); // views of the old folder report that it left
+      this.#registry.remove(entity); // views of the old folder report that the machine left
       this.#registry.add(entity.ref, before.name, folder);
       const after = { ...before, folder: folder.ref.value };
       this.#put(after);

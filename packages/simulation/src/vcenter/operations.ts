@@ -25,7 +25,10 @@ export interface Parts {
   readonly hosts: readonly [string, ...string[]];
 }
 
-/** Operations that run as tasks. A task starts immediately, takes time, and acts on the state at its end. */
+/**
+ * Operations that run as tasks. A task starts immediately, and applies its change some time later, to the state at that
+ * time.
+ */
 export class Operations {
   readonly #parts: Parts;
   #clones = 0;
@@ -92,7 +95,7 @@ export class Operations {
     });
   }
 
-  /** Destroys a folder and everything in it, whatever the power state. */
+  /** Destroys a folder and everything in it, regardless of the power state of the machines. */
   destroyFolder(folder: Entity): Ref {
     const { tasks, registry } = this.#parts;
     const task = tasks.begin('Destroy', folder.ref);
@@ -177,7 +180,7 @@ export class Operations {
     });
   }
 
-  /** Returns the fault if source, folder or name became unavailable since the clone was requested. */
+  /** Returns a fault if the source, folder or name became unavailable after the clone was requested. */
   #cloneFault({ id }: Machine, folder: Entity, name: string): VimFault | undefined {
     const { registry, machines } = this.#parts;
     if (registry.get(folder.ref) === undefined) return managedObjectNotFound(folder.ref);
@@ -190,7 +193,7 @@ export class Operations {
     const { environment, hosts, machines } = this.#parts;
     const config = spec.inner('config');
     const wanted = config.text('instanceUuid');
-    // Instance UUIDs are unique in a vCenter; a UUID that is in use is replaced by a new one.
+    // Instance UUIDs are unique in a vCenter. vCenter replaces a UUID that is in use by a new one.
     const isTaken = [...machines.all()].some(({ instanceUuid }) => instanceUuid === wanted);
     this.#clones += 1;
     return {
@@ -233,7 +236,10 @@ export class Operations {
     });
   }
 
-  /** Returns the fault of a resize that the power state forbids: a running machine can only grow, with hot-add enabled. */
+  /**
+   * Returns a fault if the power state forbids the resize. A running machine can only grow, and only with hot-add
+   * enabled.
+   */
   #resizeFault(machine: Machine, cpus = machine.cpus, memoryMb = machine.memoryMb): VimFault | undefined {
     if (machine.power === 'poweredOff') return undefined;
     const canCpus = cpus === machine.cpus || (cpus > machine.cpus && machine.canAddCpus);

@@ -1,7 +1,7 @@
 import { Entity } from './entity.ts';
 import type { Ref } from './xml.ts';
 
-/** A removed object, kept so that views can report that it left. */
+/** A removed object. It is kept so that views can report that it left. */
 interface RemovedEntity {
   readonly entity: Entity;
   readonly removedAt: number;
@@ -9,7 +9,10 @@ interface RemovedEntity {
 
 type ComputedProperties = Readonly<Record<string, () => string>>;
 
-/** All managed objects by reference. Each change has a serial number, with which collectors track what they have sent. */
+/**
+ * All managed objects by reference. Each change has a serial number, by which collectors track which changes they have
+ * sent.
+ */
 export class Registry {
   readonly removed: RemovedEntity[] = [];
   readonly #entities = new Map<string, Entity>();

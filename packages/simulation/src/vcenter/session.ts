@@ -7,7 +7,7 @@ import { Selection } from './selection.ts';
 import { ContainerView, type View } from './view.ts';
 import { type Ref, text } from './xml.ts';
 
-/** A login session with its views and collectors, which end with it. */
+/** A login session with its views and collectors, which end with the session. */
 export class Session {
   readonly key: string;
   readonly #userName: string;
@@ -24,7 +24,7 @@ export class Session {
     user: { readonly userName: string; readonly userAgent: string },
     registry: Registry,
     environment: VcenterEnvironment,
-    /** Views that every session has. */
+    /** Views that exist in every session. */
     shared: readonly View[],
   ) {
     this.key = key;

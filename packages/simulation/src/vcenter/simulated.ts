@@ -16,9 +16,12 @@ export const VCENTER_FAULTS: FaultRates = {
 const MAX_LAG_MS = 4_000;
 /** One task in 14 fails. */
 const FAILING = 14;
-/** Small, so that responses have several pages although a run has few objects. */
+/** Page size of responses. It is small, so that responses have several pages although a run has few objects. */
 const MAX_PAGE_SIZE = 3;
-/** Far fewer than vCenter's 200, so that some tasks leave the list before a client has seen them finished. */
+/**
+ * Number of finished tasks that `recentTask` keeps. It is far below vCenter's 200, so that some tasks leave the list
+ * before a client has observed their end.
+ */
 const RECENT_TASKS = 3;
 
 const FAULTS = [

@@ -64,7 +64,7 @@ export class Tasks {
     return undefined;
   }
 
-  /** Whether a running task holds the object. */
+  /** Whether a running task holds the lock of the object. */
   isLocked(id: string): boolean {
     return this.#locks.has(id);
   }

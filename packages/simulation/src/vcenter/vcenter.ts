@@ -131,8 +131,8 @@ export class Vcenter implements ModelServer {
   }
 
   /**
-   * Handles a call without a session. It fails with NotAuthenticated, except that RetrievePropertiesEx lists each property
-   * as missing.
+   * Handles a call without a session. It fails with NotAuthenticated, except that RetrievePropertiesEx on objects other
+   * than views lists each property as missing.
    */
   #withoutSession({ method, args }: Call): ModelResponse {
     if (method !== 'RetrievePropertiesEx') throw notAuthenticated();
@@ -171,7 +171,7 @@ export class Vcenter implements ModelServer {
       .wait(args.text('version') ?? '', options.number('maxWaitSeconds'), maxUpdates);
   }
 
-  /** Handles calls that change nothing but the session. @returns undefined for other methods */
+  /** Handles calls that change nothing outside the session. @returns undefined for other methods */
   #inSession({ method, self, args }: Call, session: Session): string | undefined {
     switch (method) {
       case 'CurrentTime':

@@ -6,7 +6,10 @@ import type { Ref } from './xml.ts';
 export interface View {
   readonly ref: Ref;
   members(): Iterable<Entity>;
-  /** Serial of the change with which an object entered the view; 0 if it entered when it was added to the registry. */
+  /**
+   * Serial number of the change with which an object entered the view; 0 if the object entered the view when it was
+   * added to the registry.
+   */
   enteredAt(id: string): number;
   /** Yields the objects that left the view after the change `since` and up to `until`, whether they still exist or not. */
   removedBetween(since: number, until: number): Iterable<Ref>;

@@ -25,7 +25,7 @@ export const BACKEND_FAULTS = [
 
 type BackendFault = (typeof BACKEND_FAULTS)[number];
 
-/** URLs of disk images: one that always answers, one whose imports have faults, and one that does not exist. */
+/** URLs of disk images: one that always works, one whose imports have faults, and one that does not exist. */
 export const SOURCES = {
   flaky: 'http://images.example/flaky',
   sound: 'http://images.example/sound',
@@ -72,7 +72,7 @@ export class Backends {
     return this.#components.every(({ isIdle }) => isIdle);
   }
 
-  /** Plans restarts for the given number of milliseconds. */
+  /** Schedules restarts within the given number of milliseconds. */
   plan(ms: number): void {
     const { choices, counts } = this.#simulation;
     atRandomTimes(this.#simulation, MAX_RESTARTS, ms, () => {
@@ -82,7 +82,10 @@ export class Backends {
     });
   }
 
-  /** Ends all faults: imports and snapshots that hang continue. A missing source stays missing. */
+  /**
+   * Ends all faults. Imports and snapshots that hang continue. A missing source stays missing, except for orphaned
+   * imports.
+   */
   calm(): void {
     this.#isCalm = true;
     for (const component of this.#components) component.resync();
@@ -90,7 +93,8 @@ export class Backends {
 
   #importOf(volume: StoredObject): ImportBehaviour {
     const url = textAt(volume, 'spec', 'source', 'http', 'url') ?? '';
-    // An orphaned import of a missing source would restart for ever, because no operator deletes it.
+    // Once the faults have ended, an orphaned import succeeds although its source is missing. Otherwise, it would
+    // restart forever, because no operator deletes it.
     if (url.startsWith(SOURCES.missing) && !(this.#isCalm && controllerOf(volume) === undefined)) {
       this.#simulation.counts.add('a source was missing');
       return 'missing';

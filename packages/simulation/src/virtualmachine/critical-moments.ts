@@ -17,7 +17,7 @@ import type { Sent } from '../scenario/traffic.ts';
 import { imageOf, snapshotsIn } from './objects.ts';
 import { onOperatorCreate } from './operator-writes.ts';
 
-/** Critical moments that must occur over many seeds; the second part is counted by invariants. */
+/** Critical moments that must occur over many seeds. Invariants count those of the last two lines. */
 export const CRITICAL_MOMENTS = [
   'an image became Ready during the faults',
   'a machine became Ready during the faults',
@@ -45,7 +45,7 @@ export const CRITICAL_MOMENTS = [
 type CriticalMoment = (typeof CRITICAL_MOMENTS)[number];
 type Add = (what: CriticalMoment) => void;
 
-/** Counts the moments in which bugs are likely to do harm. */
+/** Counts the moments in which a bug is most likely to violate an invariant. */
 export function countCriticalMoments(truth: Truth): void {
   const add: Add = (what) => truth.simulation.counts.add(what);
   countLeaders(truth, add);

@@ -7,9 +7,12 @@ import { isOf } from '../scenario/stored-objects.ts';
 const OWN_GROUPS = ['pelotech.ot/', 'crd.pelotech.ot/'];
 const KINDS = [Machine, Instance, Volume, Claim, Snapshot, Secret];
 
-/** Tells the operator's objects from foreign ones by their owner references, and checks that foreign ones stay as they are. */
+/**
+ * Distinguishes the operator's objects from foreign ones by their owner references, and checks that the operator does
+ * not change foreign objects.
+ */
 export class Foreign {
-  /** UIDs of objects that were the operator's when they were last stored. */
+  /** UIDs of objects that belonged to the operator when they were last stored. */
   readonly #ours = new Set<string>();
 
   constructor(server: ApiServer) {

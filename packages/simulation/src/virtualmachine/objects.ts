@@ -12,8 +12,8 @@ import { find, isOf, listAt, textAt } from '../scenario/stored-objects.ts';
 /* Accessors for VirtualMachines and VMDiskImages as stored in the API server. */
 
 /**
- * The kinds as the model serves them. Of their CEL rules, only those are repeated here that a user of the scenario can violate;
- * `packages/operator/test` tests all of them on a real API server.
+ * The kinds as the model serves them. They repeat only the CEL rules that a user of the scenario can violate;
+ * `packages/operator/test` tests all rules on a real API server.
  */
 export const SERVED_VIRTUAL_MACHINE = declaredResource(VirtualMachine, (object, before): FieldError[] => {
   if (before === undefined) return [];
@@ -41,7 +41,7 @@ export function snapshotsIn(image: StoredObject): readonly string[] {
   return listAt(image, 'status', 'snapshots').map((each) => textAt(each, 'name') ?? '');
 }
 
-/** Whether a deletion keeps the children of an object: by its deletion policy, or because of `--cascade=orphan`. */
+/** Whether the deletion of an object keeps its children, because of its deletion policy or `--cascade=orphan`. */
 export function isOrphaned({ metadata }: StoredObject): boolean {
   return (
     metadata.annotations?.[DELETION_POLICY] === 'Orphan' || metadata.finalizers?.includes(ORPHAN) === true
@@ -54,7 +54,7 @@ export function slotsIn(server: ApiServer): readonly string[] {
   return Object.keys(Object(fieldAt(slots, ['data']) ?? {}));
 }
 
-/** Whether the change is one of the ConfigMap with the sync slots. */
+/** Whether the change concerns the ConfigMap with the sync slots. */
 export function isSlots({ resource, key }: Change): boolean {
   return isOf(resource, ConfigMap) && key === `${SLOTS.namespace}/${SLOTS.name}`;
 }

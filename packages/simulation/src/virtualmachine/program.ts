@@ -7,7 +7,7 @@ export const MACHINE_FINALIZER = 'vmwright.dev/virtualmachine';
 
 const DAY_MS = 86_400_000;
 
-/** Limits of imports. Far shorter than the operator's defaults, so that each is reached within a short run. */
+/** Limits of imports. They are far shorter than the operator's defaults, so that short runs reach each of them. */
 export const SYNCS = {
   maxBackoffMs: 5_000,
   maxTotalMs: 120_000,

@@ -14,10 +14,10 @@ export function machinesNaming(server: ApiServer, image: string): StoredObject[]
     .toArray();
 }
 
-/** Counts the references of images by a look at all objects. */
+/** Counts the references to images in all stored objects. */
 export class References {
   readonly #server: ApiServer;
-  /** UID of the image that each snapshot was taken of, by the key of the snapshot, also of those that are gone. */
+  /** UID of the image of each snapshot, by the key of the snapshot. Deleted snapshots are kept. */
   readonly #images = new Map<string, string>();
 
   constructor(server: ApiServer) {

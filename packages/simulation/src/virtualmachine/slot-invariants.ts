@@ -26,8 +26,9 @@ export function limitsSyncs(limit: number): Invariant {
 }
 
 /**
- * An image is in the phase Syncing only while it holds a slot, and no image without a slot starts an import. An image that is
- * deleted with the policy Orphan gives up its slot, and its disk no longer belongs to the operator.
+ * An image is in the phase Syncing only while it holds a slot, and no image without a slot starts an import. An image
+ * that is deleted with the policy Orphan is an exception: it releases its slot, because its disk no longer belongs to
+ * the operator.
  */
 export const syncsHoldSlots: Invariant = {
   name: 'an image that syncs holds a slot',
@@ -59,8 +60,9 @@ export const syncsHoldSlots: Invariant = {
 };
 
 /**
- * The operator starts no import of an image while another one runs, whichever replicas act. A request that arrives late, after the
- * operator has given it up and started another attempt, is no violation: the operator deletes what it creates.
+ * The operator does not start an import of an image while another import of the image runs, no matter which replicas
+ * act. A late create request, which arrives after the operator gave up on it and started another attempt, is not a
+ * violation: the operator deletes the DataVolume of that request.
  */
 export const oneImport: Invariant = {
   name: 'at most one import per image',

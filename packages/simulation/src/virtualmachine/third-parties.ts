@@ -24,7 +24,7 @@ import type { Foreign } from './foreign.ts';
 const CHILDREN = [Machine, Instance, Volume, Claim, Snapshot, Secret] as const;
 type Child = (typeof CHILDREN)[number];
 
-/** Counters of actions of third parties. */
+/** Actions of third parties that are counted. */
 export const THIRD_PARTY_ACTIONS = [
   ...CHILDREN.map(deletionOf),
   'a child was changed by hand',
@@ -33,7 +33,7 @@ export const THIRD_PARTY_ACTIONS = [
   'a name was taken by a foreign object',
 ] as const;
 
-/** Maximum number of actions of a run. */
+/** Maximum number of actions per run. */
 const MAX_ACTIONS = 10;
 const FOREIGN_NAME_ONE_IN = 5;
 
@@ -56,7 +56,7 @@ export class ThirdParties {
     this.#client = new Client({ world, access: accessTo(), fieldManager: 'kubectl' });
   }
 
-  /** Creates what existed before the operator. */
+  /** Creates the foreign objects that existed before the operator. */
   setUp(): void {
     const { choices, counts } = this.#simulation;
     const isDefault = { 'storageclass.kubernetes.io/is-default-class': 'true' };
@@ -98,7 +98,7 @@ export class ThirdParties {
     );
   }
 
-  /** Whether Kubernetes keeps a claim although its deletion is requested, because a running machine uses it. */
+  /** Whether a running machine uses a claim, so that Kubernetes would not delete it. */
   #isProtected({ kind, metadata }: StoredObject): boolean {
     return (
       kind === Claim.kind &&
@@ -112,7 +112,10 @@ export class ThirdParties {
     );
   }
 
-  /** Deletes the root disks that the status of a machine asks to delete: their clones have failed, or their claims are gone. */
+  /**
+   * Deletes the root disks that a machine's status asks the user to delete, because the clone failed or the claim is
+   * gone.
+   */
   deleteBrokenDisks(): void {
     for (const machine of this.#server.objects(VirtualMachine)) {
       const { namespace = '' } = machine.metadata;

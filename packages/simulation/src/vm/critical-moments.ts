@@ -46,7 +46,7 @@ export const CRITICAL_MOMENTS = [
 
 type CriticalMoment = (typeof CRITICAL_MOMENTS)[number];
 
-/** Counts the moments in which bugs are likely to do harm. */
+/** Counts the moments in which a bug is most likely to violate an invariant. */
 export function countCriticalMoments(truth: Truth, cloud: Cloud): void {
   const add = (what: CriticalMoment) => truth.simulation.counts.add(what);
   countCreates(truth, cloud, add);

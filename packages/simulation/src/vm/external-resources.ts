@@ -4,7 +4,7 @@ import type { CloudServer } from '../cloud/server.ts';
 import type { ExternalResource, ExternalResources } from '../invariants/external-resources.ts';
 import { CLUSTER } from './program.ts';
 
-/** Ownership labels. Not imported from the operator, so that a change there cannot change the check too. */
+/** Ownership labels. Not imported from the operator, so that a change there does not also change the check. */
 const CLUSTER_LABEL = 'vmwright.dev/cluster';
 const OWNER_LABEL = 'vmwright.dev/uid';
 
@@ -13,7 +13,7 @@ export function ownerIn(labels: Labels): string | undefined {
   return labels[CLUSTER_LABEL] === CLUSTER ? labels[OWNER_LABEL] : undefined;
 }
 
-/** Whether the owner label has this UID, whatever the cluster label. */
+/** Whether the owner label has this UID, regardless of the cluster label. */
 export function isLabelledFor(labels: Labels, uid: string | undefined): boolean {
   return labels[OWNER_LABEL] === uid;
 }
@@ -35,8 +35,8 @@ export function serversOf(cloud: Cloud, uid: string): readonly CloudServer[] {
 }
 
 /**
- * Presents the cloud to the invariants. Includes only changes made by API requests: what machines do by
- * themselves, and what third parties do, is not caused by the controller.
+ * Cloud model as the invariants see it. Reports only changes by API requests. Other changes come from the machines
+ * themselves or from third parties, not from the controller.
  */
 export function externalResourcesOf(cloud: Cloud): ExternalResources {
   return {

@@ -10,8 +10,9 @@ import { conditionsOf, isCloudAvailable, onVmChange } from './objects.ts';
 import { UNKNOWN_AFTER_MS } from './program.ts';
 
 /*
- * Faults that the operator must react to within a time limit. They are injected after healing, because a
- * limit can be checked only while nothing else fails. The run must converge after them as after any fault.
+ * Faults that the operator must react to within a time limit. They are injected after the other faults have stopped,
+ * because a time limit can be checked only while nothing else fails. The run must converge after them as after any
+ * fault.
  */
 
 /** Counters of the injected faults. */
@@ -26,20 +27,24 @@ export const LATE_FAULTS = [
  */
 const SLACK_MS = 75_000;
 /**
- * Duration of the cloud's silence: longer than the time until the operator must report it, plus the slack.
+ * Duration of the cloud's silence. It is longer than the time until the operator must report the outage, plus the
+ * tolerance.
  */
 const SILENCE_MS = UNKNOWN_AFTER_MS + SLACK_MS + 30_000;
-/** Time limit for restoring a status: from the third party to the API server, to the operator, and back. */
+/**
+ * Maximum time until an emptied status is restored. It includes the request of the third party, the watch event and the
+ * operator's write.
+ */
 const RESTORED_MS = 75_000;
-/** Probability: one run in 4 has such a fault. */
+/** Probability of a late fault: one run in 4. */
 const RARITY = 4;
 
 export class LateFaults {
   readonly #truth: Truth;
   readonly #replicas: Replicas;
-  /** Virtual time since when the cloud is silent; undefined while it responds. */
+  /** Virtual time at which the cloud stopped responding; undefined while it responds. */
   #silentAt: number | undefined;
-  /** Virtual time since when a status is empty, by key. */
+  /** Virtual time at which a status was emptied, by key of the VM. */
   readonly #emptied = new Map<string, number>();
   readonly #checks: (() => void)[] = [];
   #endsAt = 0;
@@ -54,7 +59,7 @@ export class LateFaults {
   }
 
   /**
-   * Injects at most one fault after healing.
+   * Injects at most one fault after the other faults have stopped.
    * @param settledMs time until a leader is elected and user requests have arrived
    */
   begin(client: Client, settledMs: number): void {
@@ -104,7 +109,7 @@ export class LateFaults {
 
   /**
    * Without other faults, no VM has Ready=True once the cloud has been silent for `UNKNOWN_AFTER_MS` plus the
-   * slack.
+   * tolerance.
    */
   readonly unknownWithoutAnswer: Invariant = {
     name: 'Ready is not True while the cloud is silent',

@@ -15,8 +15,8 @@ const REFRESH_MS = 15_000;
  */
 const GC_INTERVAL_MS = 12_000;
 /**
- * Grace period of garbage collection. Zero, because a longer one would hide bugs in which a machine looks like an
- * orphan only for a moment.
+ * Grace period of garbage collection. It is zero, because a longer period would hide bugs in which a machine is taken
+ * for an orphan only for a moment.
  */
 const GRACE_MS = 0;
 /**

@@ -8,7 +8,7 @@ import type { Simulation } from '../world/simulation.ts';
 import { ELSEWHERE, foreignLabels, ownerIn, UNOWNED } from './external-resources.ts';
 import { NAMES, SHARED, TAKEN } from './user.ts';
 
-/** Counters of third-party actions on the cloud. */
+/** Actions of third parties on the cloud that are counted. */
 export const THIRD_PARTY_ACTIONS = [
   'a machine vanished',
   'a machine was deleted by a third party',
@@ -128,7 +128,7 @@ export class ThirdParties {
     this.#cloud.add({ name, labels: foreignLabels('x') });
   }
 
-  /** Partitions all replicas from the cloud, mostly for longer than a client retries. */
+  /** Partitions all replicas from the cloud, usually for longer than a client retries. */
   #outage(): void {
     this.#note('the cloud was down', 'for all replicas');
     partition(this.#simulation, this.#replicas.names, CLOUD, OUTAGE_MS);

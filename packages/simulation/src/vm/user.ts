@@ -6,14 +6,14 @@ import type { Simulation } from '../world/simulation.ts';
 import { isLabelledFor } from './external-resources.ts';
 import { EDITED, PAUSED, RECREATE } from './objects.ts';
 
-/** Names of the user's VMs. Each requests a server named `vm-<name>`, unless two VMs want the same name. */
+/** Names of the user's VMs. Each requests a server named `vm-<name>` or, rarely, `SHARED` or `TAKEN`. */
 export const NAMES = ['ant', 'bee', 'cat'] as const;
 
-/** A server name that two VMs may request, and one that a foreign server has. */
+/** A server name that two VMs may request, and the name of a foreign server. */
 export const SHARED = 'vm-shared';
 export const TAKEN = 'vm-foreign';
 
-/** Counters of status edits by third parties. */
+/** Status edits by third parties that are counted. */
 export const STATUS_EDITS = [
   'a vmId was changed by a third party',
   'a status was emptied by a third party',
@@ -21,10 +21,10 @@ export const STATUS_EDITS = [
 
 const UPDATED = { metadata: { annotations: { touched: 'yes' } } };
 
-/** Names of all VMs that the user ever creates. */
+/** Names of all VMs that the user creates before the faults have stopped. */
 export const ALL: readonly string[] = NAMES.flatMap((name) => [name, successorOf(name)]);
 
-/** Name of another VM that requests a server of the same name. */
+/** Name of a second VM, which requests the same server name as the VM with this name. */
 function successorOf(name: string): string {
   return `${name}-next`;
 }
@@ -45,7 +45,7 @@ export class User {
     return this.#kubectl.client;
   }
 
-  /** Plans the user's actions for the given number of milliseconds. */
+  /** Schedules the user's actions within the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const name of NAMES) {
@@ -64,7 +64,7 @@ export class User {
       if (choices.oneIn(6)) this.#kubectl.at(later(), () => this.#editStatus(name));
       if (!choices.oneIn(2)) continue;
       this.#kubectl.at(later(), () => (choices.oneIn(4) ? this.orphan(name) : this.delete(name)));
-      if (choices.oneIn(3)) this.#kubectl.at(later(), () => this.create(successorOf(name), `vm-${name}`)); // requests the same server name
+      if (choices.oneIn(3)) this.#kubectl.at(later(), () => this.create(successorOf(name), `vm-${name}`)); // same server name
       if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.create(name, vmname())); // a new VM with the same name
     }
   }
@@ -87,10 +87,10 @@ export class User {
     this.#kubectl.orphan(refOf(name), name);
   }
 
-  /** Edits the status: points the VM at another server or at none, or empties it. */
+  /** Edits the status: points the VM at another server or at none, or empties the status. */
   #editStatus(name: string): void {
     const { choices, counts } = this.#simulation;
-    // Excludes servers without an ownership label: such a server cannot be distinguished from the VM's own
+    // Excludes servers without an ownership label, because such a server cannot be distinguished from the VM's own
     // server that has lost its labels.
     const servers = [...this.#cloud.servers.all()].filter(({ labels }) => !isLabelledFor(labels, undefined));
     const isGone = servers.length === 0 || choices.oneIn(3);

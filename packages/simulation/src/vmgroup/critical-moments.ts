@@ -52,7 +52,7 @@ export const REPORTED = {
 type CriticalMoment = (typeof CRITICAL_MOMENTS)[number] | (typeof REPORTED)[keyof typeof REPORTED];
 type Add = (what: CriticalMoment) => void;
 
-/** Counts the moments in which bugs are likely to do harm. */
+/** Counts the moments in which a bug is most likely to violate an invariant. */
 export function countCriticalMoments(truth: Truth, vcenter: Vcenter): void {
   const add: Add = (what) => truth.simulation.counts.add(what);
   const clones = new RunningClones(truth, vcenter);

@@ -6,8 +6,8 @@ import type { Vcenter } from '../vcenter/vcenter.ts';
 import { CLUSTER } from './program.ts';
 
 /*
- * Ownership of machines and folders in vCenter. Not imported from the operator, so that a change there cannot
- * change the check too.
+ * Ownership of machines and folders in vCenter. Not imported from the operator, so that a change there does not also
+ * change the check.
  */
 
 export const ROOT = 'vm-operator';
@@ -69,8 +69,8 @@ export function foldersIn(vcenter: Vcenter): readonly Entity[] {
 }
 
 /**
- * Presents vCenter to the invariants. Includes only changes made by requests: what machines do by themselves,
- * and what third parties do, is not caused by the controller.
+ * vCenter model as the invariants see it. Reports only changes by requests. Other changes come from the machines
+ * themselves or from third parties, not from the controller.
  */
 export function externalResourcesOf(vcenter: Vcenter): ExternalResources {
   return {
@@ -100,7 +100,7 @@ function resourceOf(machine: Machine): ExternalResource {
   return { id: machine.id, owner: ownerOf(machine)?.uid, deleting: false };
 }
 
-/** Cache of UUIDs by group and slot; there are few, and every check of a machine needs one. */
+/** Cache of instance UUIDs, by UID of the group and slot. Every check of a machine needs one. */
 const UUIDS = new Map<string, string>();
 const MAX_UUIDS = 10_000;
 

@@ -19,7 +19,7 @@ export const SERVED_VMGROUP = declaredResource(VmGroup, (object) => {
   return [{ field: 'spec.update.maxUnavailable', reason: 'FieldValueInvalid', message }];
 });
 
-/** A replica of a group as in its status. */
+/** A replica of a group as the status of the group describes it. */
 export interface Slot {
   readonly slot: number;
   readonly name: string;

@@ -21,8 +21,8 @@ const OUTAGE_MS = 60_000;
 /** Time within which a new group has a status, even if vCenter is unreachable. */
 const REPORTED_MS = 2_000;
 /**
- * Time within which groups continue after an outage: retry interval, health check and the following requests, which create, label
- * and rename the folder of a new group one after the other.
+ * Maximum time until groups continue after an outage. It includes the retry interval, the health check, and the
+ * requests that create, label and rename the folder of a new group.
  */
 const BACK_MS = 10_000;
 
@@ -59,7 +59,7 @@ test('watches of unused folders are closed with their views and filters', async 
       const count = async () => {
         const [session] = vcenter.sessions;
         filters.push(Math.max(...[...(session?.collectors.values() ?? [])].map(({ size }) => size)));
-        // Garbage collection has a view of its own while it runs.
+        // Counts twice and takes the lower number, because garbage collection has its own view while it runs.
         const first = containerViews();
         await wait(5_000);
         views.push(Math.min(first, containerViews()));

@@ -53,7 +53,7 @@ import { FRESH, User } from './user.ts';
 
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 
-/** Time after healing until all user requests have arrived, including those that pause a group. */
+/** Time after the faults have stopped until all user requests have arrived, including those that pause a group. */
 const USER_SETTLED_MS = 46_000;
 /** Maximum transit time of a user request without faults. */
 const MAX_TRANSIT_MS = 13_000;
@@ -130,7 +130,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   user.plan(faultMs);
   thirdParties.plan(faultMs);
   planRestore(truth, faultMs);
-  // Starts most runs without faults: a leader that has not connected to vCenter yet has no state to lose.
+  // Starts most runs without network faults. Faults reveal few bugs before the leader has connected to vCenter.
   if (!choices.oneIn(4)) calmAtFirst(simulation, CALM_MS.least, CALM_MS.most);
   const hasFresh = () => [...server.objects(VmGroup)].some(({ metadata }) => metadata.name === FRESH.name);
   const heal = () => {

@@ -31,11 +31,17 @@ const LATE_FOLDER_ONE_IN = 3;
 const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'UnregisterAndDestroy_Task']);
 /** Minimum duration of a slow clone: longer than a fail-over. */
 const SLOW_MS = 30_000;
-/** Duration of a partition of the standby: longer than most requests take, so that it misses the new group. */
+/**
+ * Duration of a partition of the standby. A group is usually created within this time. Its watch event is lost, and the
+ * standby's watch stays stalled after the partition.
+ */
 const PARTITION_MS = 2_000;
 /** Time until a new group has machines. */
 const CREATED_MS = 20_000;
-/** Time before the longest lateness of a request at which a new leader has usually removed a deleted group. */
+/**
+ * A delayed request to create a folder is late by the maximum lateness, or by up to this time less. Before it arrives,
+ * a new leader has usually removed the deleted group.
+ */
 const EARLIER_MS = 8_000;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
@@ -73,7 +79,7 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
     if (!isWrite) return;
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN)) within(SOON_MS, () => faultInjector.injectFault(name));
-    // Pauses the sender while the response is in flight: when it resumes and takes the next step, another
+    // Pauses the sender while the response is in flight. When the sender resumes and takes the next step, another
     // replica may lead.
     if (choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
     if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(FOREIGN_MACHINE_ONE_IN))
@@ -91,8 +97,8 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
       ])();
       if (choices.oneIn(3)) faultInjector.pause(name);
     }
-    // Makes the clone an orphan: a foreign machine keeps the folder when the group is deleted, and the
-    // replica that waits for the response is paused.
+    // Makes the clone an orphan. A foreign machine keeps the folder when the group is deleted, and the replica that
+    // waits for the response is paused.
     if (group !== undefined && choices.oneIn(ORPHAN_CLONE_ONE_IN)) {
       thirdParties.addForeignMachineTo(`${group.namespace}-${group.name}`);
       pace.nextCloneMs = SLOW_MS + choices.pick(SLOW_MS);
@@ -119,8 +125,8 @@ function hideOrphanedMachine(truth: Truth, { thirdParties, vcenter }: TargetedFa
 }
 
 /**
- * Executes a request to create a group's folder late, and deletes the group at once: another replica may remove the
- * group's finalizer before the folder appears.
+ * Delays a request to create a group's folder, and deletes the group at once. Another replica may remove the group's
+ * finalizer before the folder appears.
  */
 function delayFolders({ simulation, server, kind, traffic }: Truth, parts: TargetedFaultParts): void {
   const { choices, network, schedule } = simulation;
@@ -153,8 +159,8 @@ function makeTemplatesAtScaleIn(truth: Truth, { thirdParties, vcenter }: Targete
 }
 
 /**
- * Partitions the standby while a group is created, and crashes the leader when the group has machines: the
- * new leader does not know the group and considers its machines orphans.
+ * Partitions the standby while a group is created, and crashes the leader when the group has machines. The new leader
+ * does not know the group yet, and could take its machines for orphans.
  */
 function partitionStandby(truth: Truth, { user, replicas }: TargetedFaultParts): void {
   const { choices, schedule, network } = truth.simulation;

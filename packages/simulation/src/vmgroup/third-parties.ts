@@ -12,7 +12,7 @@ import type { Simulation } from '../world/simulation.ts';
 import { foldersIn, ownerOf, ROOT, rootIn } from './external-resources.ts';
 import { TEMPLATES } from './user.ts';
 
-/** Counters of third-party actions on vCenter. */
+/** Actions of third parties on vCenter that are counted. */
 export const THIRD_PARTY_ACTIONS = [
   'a machine was deleted by a third party',
   'a machine was powered off by a third party',
@@ -52,7 +52,7 @@ export class ThirdParties {
   readonly #vcenter: Vcenter;
   readonly #replicas: Replicas;
   readonly #address: Address;
-  /** Original folders of machines that were moved away. */
+  /** Ids of the original folders of machines that were moved away, by id of the machine. */
   readonly #moved = new Map<string, string>();
   #serial = 0;
 
@@ -151,8 +151,8 @@ export class ThirdParties {
   }
 
   /**
-   * Moves a machine back into its folder, as the status message requests. If that is impossible, deletes a
-   * managed machine and moves a foreign one to the root folder.
+   * Moves a machine back into its folder, as the status message requests. If the folder is gone, or the name is taken
+   * there, deletes a managed machine, and moves a foreign machine to the root folder.
    */
   #moveBack(id: string): void {
     const machine = this.#vcenter.machines.get(id);
@@ -261,7 +261,7 @@ export class ThirdParties {
     );
   }
 
-  /** Partitions all replicas from vCenter, mostly for longer than a client retries. */
+  /** Partitions all replicas from vCenter, usually for longer than a client retries. */
   #outage(): void {
     this.#note('vCenter was down', 'for all replicas');
     partition(this.#simulation, this.#replicas.names, VCENTER, OUTAGE_MS);

@@ -30,7 +30,7 @@ export class User {
     this.#kubectl = new KubectlUser(simulation, VmGroup);
   }
 
-  /** Plans the user's actions for the given number of milliseconds. */
+  /** Schedules the user's actions within the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const group of GROUPS) {
@@ -49,7 +49,7 @@ export class User {
       }
       if (!choices.oneIn(3)) continue;
       this.#kubectl.at(later(), () => (choices.oneIn(4) ? this.orphan(group) : this.delete(group)));
-      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.create(group, this.#anything())); // a new group with the same name
+      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.create(group, this.#anything())); // new group, same name
     }
   }
 

@@ -21,7 +21,7 @@ export class Choices {
     return new Choices(sfc32(seed), keep);
   }
 
-  /** Draws from a tape. A number too large for its choice wraps around. */
+  /** Draws from a tape. A number that is too large for its choice wraps around. */
   static replayed(tape: readonly number[], keep = false): Choices {
     let at = 0;
     return new Choices(() => (at < tape.length ? -1 - (tape[at++] ?? 0) : -1), keep);
@@ -41,7 +41,7 @@ export class Choices {
   pick(n: number): number {
     this.#taken += 1;
     const drawn = this.#next();
-    // A tape yields -1 - choice, a seeded generator yields 32 random bits.
+    // A tape yields a negative number, -1 minus the choice; a seeded generator yields 32 random bits.
     const choice = drawn < 0 ? (-1 - drawn) % n : Math.floor((drawn / 2 ** 32) * n);
     this.#kept?.push(choice);
     return choice;
@@ -62,8 +62,8 @@ export class Choices {
   }
 
   /**
-   * Returns a duration in milliseconds: usually short, and with probability 1/12 up to `longestMs`. Short uniform delays
-   * would hide bugs that need one operation to take longer than five others together.
+   * Returns a duration in milliseconds: usually short, and with probability 1/12 up to `longestMs`. Short uniform
+   * delays would hide bugs that occur only if one operation takes longer than five others together.
    */
   delay(usualMs = 50, longestMs = 12_000): number {
     return 1 + (this.oneIn(12) ? this.pick(longestMs) : this.pick(usualMs));

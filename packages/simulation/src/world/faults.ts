@@ -6,8 +6,8 @@ export const REQUEST_FAULTS = [
   'half-open', // never arrives; the client gets neither a response nor an error
   'refused', // arrives; the server returns 500 without acting
   'throttled', // arrives; the server returns 429 with Retry-After without acting
-  'reset', // executed; the connection breaks before the response
-  'answer lost', // executed; the client gets neither a response nor an error
+  'reset', // arrives and is executed; the connection breaks before the response
+  'answer lost', // arrives and is executed; the client gets neither a response nor an error
   'late', // arrives seconds later, possibly after the client timed out
 ] as const;
 

@@ -12,8 +12,9 @@ import type { Trace } from './trace.ts';
 import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
 
 /**
- * Delay bounds while no faults are injected. With the 12 s maximum of the fault phase, leaders would keep losing their
- * leases, and each new leader would reconcile everything and so hide changes that the previous one missed.
+ * Usual and maximum delay while no faults are injected. The maximum is lower than the 12 s of the fault phase, which would
+ * make leaders lose their leases again and again. Each new leader reconciles everything, which hides changes that the
+ * previous leader missed.
  */
 const USUAL_MS = 50;
 const MAX_CALM_MS = 2_000;
@@ -48,7 +49,7 @@ export class Network {
   /** Whether faults are injected. Without faults, delays remain but are shorter. */
   faulty = false;
 
-  /** Lateness of the next request, if it is to be late. */
+  /** Lateness of the next request in milliseconds; undefined if it is not late. */
   #nextLateMs: number | undefined;
 
   constructor(parts: NetworkParts) {
@@ -97,11 +98,11 @@ export class Network {
   ): Promise<TransportResponse> {
     const { signal } = request;
     if (signal?.aborted) return Promise.reject(signal.reason);
-    if (process.gone) return new Promise(() => undefined); // it crashed earlier in this turn of the event loop
+    if (process.gone) return new Promise(() => undefined); // the process crashed earlier in this turn of the event loop
     const served = this.#servers.get(origin);
     if (served === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${origin}`));
     const { schedule, choices } = this.#parts;
-    // vCenter's reads are POSTs too; only a change has `beforeSend`, the fence check.
+    // Reads of vCenter are POSTs, too. Only changes have `beforeSend`, the fence check.
     const isChange = request.method !== 'GET' && request.beforeSend !== undefined;
     if (isChange && isInEndedTerm())
       schedule.fail(new InvariantError(ENDED_TERM, `${process.name} sends ${nameOf(request)}`));
@@ -233,7 +234,7 @@ class Exchange {
     this.response = this.#settle.promise;
     request.signal?.addEventListener('abort', this.#onAbort, { once: true });
     this.#unregister = process.onCrash(() => {
-      this.onFail?.(new Error('the process crashed')); // its socket closes, and the server stops sending
+      this.onFail?.(new Error('the process crashed')); // the client's socket closes, and the server stops sending
       this.#end();
     });
     open.add(this);
@@ -243,7 +244,7 @@ class Exchange {
     return this.#isSettled;
   }
 
-  /** @param lasting whether the body is streamed and has not arrived yet */
+  /** @param lasting whether the body is a stream, which arrives later */
   resolve(response: TransportResponse, lasting = false): void {
     this.process.enter(() => {
       if (this.#isSettled) return;

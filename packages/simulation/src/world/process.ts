@@ -11,7 +11,7 @@ import type { Schedule } from './schedule.ts';
 export class SimulatedProcess implements Owner {
   readonly name: string;
   readonly startedAt: number;
-  /** Offset of the wall clock in milliseconds. Changing it makes the wall clock jump, never the monotonic clock. */
+  /** Offset of the wall clock in milliseconds. A change makes the wall clock jump, but not the monotonic clock. */
   skewMs = 0;
   readonly #schedule: Schedule;
   readonly #crashListeners = new Set<() => void>();

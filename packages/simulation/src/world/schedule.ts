@@ -2,7 +2,10 @@ import type { Choices } from './choices.ts';
 import { EventHeap, type Owner, type ScheduledEvent } from './event-heap.ts';
 import { UncaughtErrors } from './uncaught-errors.ts';
 
-/** Steps queued on the event loop at a time. Starts small because steps queued beyond the end of a run are wasted. */
+/**
+ * Number of steps queued on the event loop at a time. It starts small, because steps that are queued beyond the end of
+ * a run are wasted.
+ */
 const FIRST_BATCH = 8;
 const LARGEST_BATCH = 128;
 

@@ -39,7 +39,7 @@ export class Simulation {
   }
 
   /**
-   * Returns a unique id in the form of a version 4 UUID. It is counted and not drawn from the choices, because an
+   * Returns a unique id in the form of a version 4 UUID. It comes from a counter and not from the choices, because an
    * exhausted tape would return the same id every time.
    */
   uuid(): string {

@@ -18,8 +18,8 @@ interface InTransit {
 }
 
 /**
- * A stream of lines from a server to a process. Lines arrive in the order they were sent, whatever their delays. Arrived
- * lines wait in a buffer, like a socket's, until the process reads them.
+ * A stream of lines from a server to a process. Lines arrive in the order in which they were sent, regardless of their
+ * delays. Arrived lines wait in a buffer, like a socket's, until the process reads them.
  */
 export class Stream implements ServerStream {
   readonly #schedule: Schedule;
@@ -41,7 +41,7 @@ export class Stream implements ServerStream {
     this.#delivery = travel;
   }
 
-  /** Callback for when the stream no longer sends: it ended, broke, or the reader closed it. */
+  /** Called when the stream stops sending, because it ended or broke, or because the reader closed it. */
   set onClose(closed: () => void) {
     if (this.#sending) this.#closed = closed;
     else closed();
@@ -60,20 +60,20 @@ export class Stream implements ServerStream {
     this.#stopSending();
   }
 
-  /** Breaks the stream at the server: the reader gets a connection error after the lines already sent. */
+  /** Breaks the stream at the server. The reader gets a connection error after the lines already sent. */
   break(): void {
     if (!this.#sending) return;
     this.#put(new Error('read ECONNRESET'));
     this.#stopSending();
   }
 
-  /** Closes the stream at the reader: lines in transit are dropped and the reader gets `error`. */
+  /** Closes the stream at the reader. Lines in transit are dropped, and the reader gets `error`. */
   fail(error: Error): void {
     this.#stopSending();
     if (this.#arrival !== undefined) this.#arrival.cancelled = true;
     this.#inTransit = [];
     this.#error ??= error;
-    this.#process.enter(() => this.#wakeReader()); // ignored by a crashed process
+    this.#process.enter(() => this.#wakeReader()); // has no effect if the process crashed
   }
 
   async *lines(): AsyncGenerator<string, void, undefined> {

@@ -1,7 +1,7 @@
 /**
- * Redirects uncaught exceptions and unhandled rejections to the running simulation until disposed. They come from the
- * simulated code; the process's own listeners (for example the test runner's) would treat them as their own failures.
- * Only one simulation may run at a time.
+ * Redirects uncaught exceptions and unhandled rejections to the running simulation until disposed. These errors come
+ * from the simulated code. The process's own listeners, for example the test runner's, would treat them as failures of
+ * the process. Only one simulation may run at a time.
  */
 export class UncaughtErrors implements Disposable {
   readonly #report: (error: unknown) => void;

@@ -15,7 +15,7 @@ export const ENDED_TERM = 'no change is sent by work of an ended term';
 const BOUNDED_RECONCILES = 'reconciles of an object are bounded';
 
 /**
- * Limit on the reconciles of one object by one process within the window. In 150 runs of each scenario no object had
+ * Limit on the reconciles of one object by one process within `WINDOW_MS`. In 150 runs of each scenario no object had
  * more than 40; an object that is requeued every millisecond has 10,000.
  */
 const WINDOW_MS = 10_000;
@@ -27,7 +27,10 @@ interface Term {
   isOver: boolean;
 }
 
-/** The term in which the running code was started, including work that a reconcile left running in the background. */
+/**
+ * The term in which the calling code was started. It also applies to work that a reconcile left running in the
+ * background.
+ */
 const current = new AsyncLocalStorage<Term>();
 
 /**
@@ -60,8 +63,8 @@ export class WorkTracker {
     const tracked =
       (work: Reconcile<T>): Reconcile<T> =>
       (object, context) => {
-        // A reconcile beyond the limit never starts: an endless loop of requeues at one instant would keep the run from
-        // ending.
+        // A reconcile beyond the limit never starts. Otherwise, an endless loop of requeues at one instant would
+        // prevent the run from ending.
         if (!this.#mayBegin(`${kind.kind} ${context.key}`)) return new Promise(() => undefined);
         return this.#runInTerm(() => work(object, context));
       };
@@ -85,7 +88,7 @@ export class WorkTracker {
     if (this.#term !== undefined) this.#term.isOver = true;
     const term: Term = { signal, isOver: false };
     this.#term = term;
-    // After a normal stop, running work may finish; only lost leadership or lost shards end the term.
+    // After a normal stop, running work may finish. Only the loss of leadership or shards ends the term.
     signal.addEventListener('abort', () => {
       const { reason } = signal;
       term.isOver ||= reason instanceof LeadershipLostError || reason instanceof ShardsLostError;

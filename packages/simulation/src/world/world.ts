@@ -45,7 +45,7 @@ export class SimulatedWorld implements World {
     let cancelled = false;
     const planned = schedule.after(
       Math.max(ms, 0) + late,
-      // While the process is paused the callback is held back, and an earlier callback may then cancel it.
+      // While the process is paused, the callback waits for the resume. Until then, an earlier callback may cancel it.
       () => this.process.enter(() => cancelled || callback()),
       this.process,
     );

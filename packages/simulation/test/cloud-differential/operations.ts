@@ -23,7 +23,7 @@ export type Operation =
     }
   | { readonly do: 'wrongKey' };
 
-/** A name that gets the prefix of the sequence, or a fixed one that no server can have. */
+/** A name that gets the prefix of the sequence, or a fixed name that no server can have. */
 export type Name = { readonly own: string } | { readonly fixed: string };
 
 /** Lines of the cloud's file of prohibited names: a name and an optional reason. */
@@ -107,7 +107,7 @@ function drawn(choices: Choices): Operation {
   return choices.one<() => Operation>([
     create,
     create,
-    // Often identical to an earlier create, like the retry of a client that got no response.
+    // The create is often identical to an earlier one, like the retry of a client that got no response.
     () => ({ do: 'create', name: { own: 'a' }, labels: { tier: 'gold' }, key: 'k1' }),
     () => ({ do: 'create', name: { own: 'b' }, labels: {}, key: choices.one(['k2', undefined] as const) }),
     () => ({ do: 'check', name: choices.one(NAMES) }),

@@ -112,7 +112,10 @@ export class Side implements AsyncDisposable {
     return server;
   }
 
-  /** Replaces values that differ between two clouds: ids by their order of appearance, times, and CPU utilization. */
+  /**
+   * Replaces values that differ between two clouds: ids by their order of appearance, and times and CPU utilization by
+   * constants.
+   */
   #normalized(value: unknown): unknown {
     if (value === undefined) return undefined;
     const text = JSON.stringify(value, function (this: object, name, part) {

@@ -18,7 +18,7 @@ interface Difference {
   readonly model: unknown;
 }
 
-/** Outcomes that must occur: each call succeeds, and fails for each of its reasons. */
+/** Outcomes that must occur: the success of every call, and each of its possible errors. */
 const EXPECTED = [
   'acquire succeeds',
   'acquire fails: session',

@@ -7,8 +7,8 @@ import { rejects } from './operations.ts';
 import type { OtherClients } from './side.ts';
 
 /**
- * Clock that runs a thousand times as fast, so that a take-over of the fence does not take seconds. Timers of less than
- * a second fire after 1 ms; longer ones, which are timeouts, take their full time.
+ * Clock and timers that shorten waits, so that a takeover of the fence does not take seconds: the clock runs a thousand
+ * times as fast, and timers of less than a second fire after 1 ms. Longer timers are timeouts and take their real time.
  */
 export const FAST_CLOCK: Pick<World, 'monotonic' | 'after'> = {
   monotonic: () => nodeWorld.monotonic() * 1_000,

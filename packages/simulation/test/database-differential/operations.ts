@@ -26,11 +26,11 @@ const SHARDS: readonly (readonly number[])[] = [[0], [1], [0, 1]];
 
 /** UUID of the vApp of all rows. */
 export const VAPP = '11111111-1111-4111-8111-111111111111';
-/** Time at which all rows were created, and the future time at which some rows were updated. */
+/** Creation time of all rows, and the `updated_at` of some rows, which is in the future. */
 export const CREATED_MS = Date.UTC(2026, 0, 1);
 export const FUTURE_MS = Date.UTC(2100, 0, 1);
 
-/** Whether the constraint of both databases rejects a status of a row. */
+/** Whether the constraint, which both databases have, rejects this status in this row. */
 export function rejects({ name }: Pick<TableRow, 'name'>, status: string): boolean {
   return name === 'rejected' && status === 'BAD';
 }

@@ -27,7 +27,7 @@ export function realDatabase(
   });
 }
 
-/** Other clients of PostgreSQL. @param locker has one connection, which keeps its transaction between calls */
+/** Other clients of PostgreSQL. @param locker client with one connection, whose transaction stays open between calls */
 export function realClients(ssvirt: Ssvirt, locker: Ssvirt): OtherClients {
   return {
     insert: async ({ id, name, vappId, vmName, namespace, status, createdAt, updatedAt }) => {

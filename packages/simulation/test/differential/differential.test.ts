@@ -6,7 +6,7 @@ import { compareAll } from '../compare-all.ts';
 import { compare } from './compare.ts';
 import { DECLARED } from './kinds.ts';
 
-/** Number of concurrent sequences; more do not increase the throughput of an API server on two cores. */
+/** Number of concurrent sequences. More would not increase the throughput of an API server on two cores. */
 const CONCURRENCY = 24;
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
@@ -41,7 +41,7 @@ test('the model and the real API server give the same responses to a thousand ra
   });
 });
 
-/** Outcomes that must occur: every operation succeeds, and fails for each of its reasons. */
+/** Outcomes that must occur: the success of every operation, and each of its possible errors. */
 const EXPECTED = [
   'create succeeds',
   'create gets ALREADY_EXISTS',

@@ -16,7 +16,7 @@ export class Names {
     this.#exact = exact;
   }
 
-  /** Returns a copy that the caller can restore to undo the aliases of a discarded observation. */
+  /** Returns a copy of the aliases, which the caller can restore to undo the aliases of a discarded observation. */
   copy(): Names {
     const copy = new Names(this.#prefix, this.#exact);
     copy.#uids = new Map(this.#uids);

@@ -88,9 +88,9 @@ const KEYS = ['x', 'y', 'z'] as const;
 
 export interface Sequence {
   /**
-   * Whether the sequence changes scales. On the real server, it is then not deterministic which manager owns the
-   * replicas (of two managers with the same name, the server keeps one), nor whether a scale to the same number is a
-   * write. Such a sequence applies nothing, and its versions and owners are not compared.
+   * Whether the sequence writes the scale subresource. The results on the real server are then random in two points: of
+   * two managers with the same name, it keeps either one as the owner of the replicas, and a scale to the same number
+   * may or may not be a write. Such a sequence contains no apply, and its versions and owners are not compared.
    */
   readonly scaling: boolean;
   readonly operations: readonly Operation[];
@@ -144,8 +144,8 @@ function drawn(choices: Choices): readonly Operation[] {
     return { ...first, ref: { kind: main, name }, content: whole(choices, main) };
   });
   const all = [...created, ...rest];
-  // The real garbage collector deletes a non-blocking dependent before or after its owner at random, which is visible if
-  // a finalizer keeps the owner.
+  // The real garbage collector deletes a non-blocking dependent either before or after its owner. The order is visible
+  // if a finalizer keeps the owner, so such a sequence has no finalizers.
   const hasNonBlocking = all.some((each) => each.do === 'own' && !each.blocks);
   return hasNonBlocking ? all.map(withoutFinalizers) : all;
 }
@@ -165,7 +165,7 @@ function operation(choices: Choices, kind: KindName, owning: boolean, blocking: 
     return choices.oneIn(2)
       ? {
           do: 'own',
-          // No cycles: how the garbage collector breaks them is not modelled.
+          // Creates no cycles of owners, because the model does not break them as the garbage collector does.
           ref: { kind, name: choices.one(['b', 'c']) },
           owner: { kind, name: 'a' },
           blocks: blocking,
@@ -410,7 +410,7 @@ function spec(choices: Choices, applied: boolean): object {
       ]),
     }),
     ...(choices.oneIn(4) && { replicas: choices.pick(3) - (choices.oneIn(10) ? 3 : 0) }),
-    // Apply rejects unknown fields; other writes drop them.
+    // An apply gets no unknown field, because it would be rejected. Other writes drop the field.
     ...(!applied && choices.oneIn(6) && { unknown: 'dropped' }),
   };
 }

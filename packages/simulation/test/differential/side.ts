@@ -52,7 +52,7 @@ export class Side {
     }
   }
 
-  /** Polls until the objects equal `wanted` or the timeout expires, and returns the last ones. */
+  /** Polls until the objects equal `wanted` or the timeout expires, and returns the objects of the last poll. */
   async waitForObjects(
     kind: KindName,
     wanted: unknown,
@@ -110,8 +110,8 @@ export class Side {
   }
 
   /**
-   * Creates a marker object. Returns the events of a watch from a version up to the marker, and those of a streamed
-   * list.
+   * Creates a marker object. Returns the events of a watch from a version up to the marker, and the events of a
+   * streamed list.
    */
   async events(
     kind: KindName,

@@ -20,7 +20,8 @@ export class Lossy {
               return transport.request({ ...request, headers });
             }
             const response = await transport.request(request);
-            // Never the initial response: on a second call from the start, vcsim sends nothing and vCenter everything.
+            // Does not lose the initial response, because vcsim sends nothing when the initial call is repeated,
+            // whereas vCenter sends everything again.
             if (isWait && this.#losesUpdates && !request.body?.includes('<version></version>')) {
               await response.text();
               this.#losesUpdates = false;

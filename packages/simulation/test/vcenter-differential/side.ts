@@ -32,7 +32,7 @@ const MACHINE = [
 ];
 const FOLDER = ['name', 'parent'] as const;
 const ATTRIBUTE = 'vmwright.dev/owner';
-/** Prefix of the extraConfig keys that are compared; vcsim adds others of its own. */
+/** Prefix of the extraConfig keys that are compared. vcsim adds its own keys without this prefix. */
 const COMPARED_KEYS = 'vmwright.';
 const UNKNOWN_UUID = '00000000-0000-4000-8000-00000000dead';
 
@@ -89,7 +89,7 @@ export class Side implements AsyncDisposable {
     const [container] = this.#folders;
     const inventory = this.#inventory;
     if (container === undefined || inventory === undefined) throw new Error('call begin() first');
-    // Notifications arrive in order: once this folder is reported, all earlier changes are.
+    // Notifications arrive in order, so all earlier changes were reported once this folder is.
     const last = await this.#vcenter.machines.createFolder(container, 'last');
     const isReported = () => inventory.get(last) !== undefined;
     if (!isReported())
@@ -175,8 +175,8 @@ export class Side implements AsyncDisposable {
       }
       case 'setAttribute': {
         const folder = this.#folder(operation.which);
-        // vcsim never answers a SetField on a missing object and then blocks all attribute calls. This read fails
-        // first.
+        // This read fails if the object is missing. Without it, vcsim would never answer the SetField, and would then
+        // block all attribute calls.
         await this.#vcenter.read(folder, ['name']);
         const key = await attributes.ensureKey(ATTRIBUTE);
         await attributes.set(folder, key, operation.value);
@@ -212,7 +212,8 @@ export class Side implements AsyncDisposable {
         ...{ name, template, folder: this.#folder(operation.in), powerOn },
         ...(pool && { resourcePool: await lookup.resourcePool(datacenter) }),
         ...config,
-        // vcsim does not copy the extraConfig of a cloned machine, vCenter does.
+        // Overwrites the compared keys, because vcsim, unlike vCenter, does not copy the extraConfig of a cloned
+        // machine.
         ...(from === 'machine' && { extraConfig: COPIED }),
         ...(uuid !== undefined && {
           instanceUuid: `5f0c2c1e-7f4e-4a8e-9d0e-${String(uuid).padStart(12, '0')}`,
@@ -223,7 +224,10 @@ export class Side implements AsyncDisposable {
     return clone;
   }
 
-  /** Destroys an empty folder. vcsim orphans the contents of a folder, where vCenter destroys them. */
+  /**
+   * Destroys an empty folder. Only empty folders are compared, because vcsim orphans the contents of a folder, and
+   * vCenter destroys them.
+   */
   async #destroyFolder(folder: Ref<'Folder'>): Promise<unknown> {
     if (folder === this.#folders[0]) return 'the folder of the sequence';
     const { childEntity } = await this.#vcenter.read(folder, ['childEntity']);
@@ -231,7 +235,10 @@ export class Side implements AsyncDisposable {
     return this.#follow(this.#vcenter.machines.destroy(folder));
   }
 
-  /** Renames a folder. If the name is taken, vcsim fails with InvalidArgument, vCenter with DuplicateName. */
+  /**
+   * Renames a folder to a free name. If the name is taken, vcsim fails with InvalidArgument, and vCenter with
+   * DuplicateName.
+   */
   async #renameFolder(folder: Ref<'Folder'>, name: string): Promise<unknown> {
     if (folder === this.#folders[0]) return 'the folder of the sequence';
     const { parent } = await this.#vcenter.read(folder, ['parent']);
@@ -284,7 +291,7 @@ export class Side implements AsyncDisposable {
 
 const COPIED: NonNullable<Config['extraConfig']> = { 'vmwright.uid': 'copied', 'vmwright.slot': '9' };
 
-/** Strips the suffix of faults that are named after their XML element. */
+/** Strips the suffix `Fault`, which a fault has if it is named after its XML element. */
 function bare(type: string): string {
   return type.replace(/Fault$/, '');
 }

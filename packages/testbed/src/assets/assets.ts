@@ -7,7 +7,7 @@ import { AssetCache, defaultCacheRoot } from './cache.ts';
 import { type Bundle, bundleOf, type Platform, type Program } from './catalog.ts';
 import { download, isReleased } from './release.ts';
 
-/** Environment variables that name a folder with programs. The second is the one of controller-runtime's envtest. */
+/** Environment variables that name a folder with programs. The second is also used by controller-runtime's envtest. */
 const FOLDER_VARIABLES = ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS'] as const;
 
 export interface AssetsOptions {
@@ -58,7 +58,7 @@ export class Assets {
 
   async #fillCache(bundle: Bundle, program: Program, reasons: string[]): Promise<void> {
     reasons.push(`cache: not in ${this.#cache.root}`);
-    // Printed first, because it can take a while until a download shows progress.
+    // Printed at once, because it can take a while until a download shows progress.
     process.stderr.write(
       `${bundle.name} ${bundle.version} is not in ${this.#cache.root}; downloading or building it\n`,
     );

@@ -21,7 +21,7 @@ export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessE
   const output = only === undefined ? `${folder}/` : join(folder, only);
   const dir = await RunSupervisor.shared.folder('go-build');
   const log = join(dir, 'log');
-  // Run by the supervisor, like the parts, so that the compiler's processes do not outlive a killed run.
+  // The supervisor runs the compiler, so that no process of the compiler outlives a killed run.
   const compiler = await RunSupervisor.shared.start({
     command: 'go',
     args: [
@@ -59,7 +59,7 @@ function progressOf(log: string): string {
   return log === '' ? '' : 'downloading modules';
 }
 
-/** Returns the last lines that are error messages: package names contain no space. */
+/** Returns the last lines that are error messages. Lines without a space are package names. */
 function errorIn(log: string): string {
   const lines = log.trimEnd().split('\n');
   return lines

@@ -149,7 +149,7 @@ export const bundles: readonly Bundle[] = [
     version: PROMETHEUS,
     programs: new Map([['promtool', 'github.com/prometheus/prometheus/cmd/promtool']]),
     ldflags: `-s -w -X github.com/prometheus/common/version.Version=${PROMETHEUS}`,
-    tags: 'remove_all_sd', // service discovery links the SDKs of a dozen clouds, which checking rules does not need
+    tags: 'remove_all_sd', // leaves out service discovery, which links the SDKs of a dozen clouds
     release: (program, { os, arch }) => {
       const version = PROMETHEUS.replace(/^0\.30?/, '3.');
       const base = `https://github.com/prometheus/prometheus/releases/download/v${version}`;
@@ -165,7 +165,7 @@ export const bundles: readonly Bundle[] = [
     name: 'helm',
     version: HELM,
     programs: new Map([['helm', 'helm.sh/helm/v3/cmd/helm']]),
-    // Helm renders charts for this version of Kubernetes if it has no cluster to ask.
+    // Version of Kubernetes for which Helm renders charts without a cluster.
     ldflags: [
       '-s -w',
       `helm.sh/helm/v3/internal/version.version=v${HELM}`,

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '@vmwright/core';
 
 /**
- * Acquires a lock file and holds it until disposed. Uses SQLite's file lock, which the operating system releases when the
- * holder dies. Pid files would need detection of stale locks, which is prone to races.
+ * Acquires a lock file and holds it until disposed. Uses SQLite's file lock, which the operating system releases when
+ * the holder dies. Pid files would require detecting stale locks, which is prone to races.
  *
  * @param onWait called once if the lock is held by another process
  */

@@ -3,8 +3,8 @@ import type { Writable } from 'node:stream';
 const LOG_INTERVAL_MS = 15_000;
 
 /**
- * Progress line with the elapsed time of a task. It is rewritten in place on a terminal and repeated every 15 s in a log, so
- * that a long build does not look like a hang.
+ * Progress line with the elapsed time of a task. On a terminal, it is rewritten in place. In a log, it is repeated
+ * every 15 s, so that a long build does not look like a hang.
  */
 export class ProgressLine implements Disposable {
   readonly #out: Writable;

@@ -57,7 +57,7 @@ export class Cloud implements AsyncDisposable {
   /** Sends a request to the cloud's REST API without using our client. */
   async fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const json = init.body === undefined ? {} : { 'content-type': 'application/json' };
-    // No keep-alive: a test may have killed the server since the last request.
+    // Keep-alive is off, because a test may have killed the server since the last request.
     const headers = { authorization: `Bearer ${this.apiKey}`, connection: 'close', ...json };
     return fetch(`${this.url}${path}`, { ...init, headers });
   }

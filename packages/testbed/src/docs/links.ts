@@ -1,4 +1,4 @@
-/** A link of a Markdown page to another page of the repository, or to a heading of the same page. */
+/** A link of a Markdown page to another file of the repository, or to a heading of the same page. */
 export interface RelativeLink {
   /** Path relative to the page; empty for the page itself. */
   readonly path: string;

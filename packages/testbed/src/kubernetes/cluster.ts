@@ -56,8 +56,10 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Writes a kubeconfig for a service account, so that programs run under the RBAC that they ship. Returns its path.
-   * @param server URL of the API server, for example through a proxy. @default the API server's own
+   * Writes a kubeconfig for a service account, so that programs run with the RBAC rules that they ship. Returns the
+   * path of the kubeconfig.
+   * @param server URL of the API server, for example through a proxy.
+   * @default the API server's own
    */
   async kubeconfigFor({ namespace, name }: ServiceAccount, server = this.access.server): Promise<string> {
     const token = await this.api.token(namespace, name);
@@ -76,7 +78,7 @@ export class Cluster implements AsyncDisposable {
     await this.waitFor(`${path}/serviceaccounts/default`, () => true);
     return {
       name: metadata.name,
-      // Does not wait until the namespace is gone: its name is never reused.
+      // Does not wait until the namespace is gone, because its name is never reused.
       [Symbol.asyncDispose]: () => this.api.delete(path),
     };
   }
@@ -158,7 +160,10 @@ function watchPath(path: string): string {
   return `${path.slice(0, cut)}?fieldSelector=metadata.name%3D${path.slice(cut + 1)}`;
 }
 
-/** Returns whether retrying is useless: the server rejects the request, or the error is neither a response nor a network error. */
+/**
+ * Returns whether a retry would be useless, because the server rejects the request, or because the error is neither a
+ * response nor a network error.
+ */
 function isFinal(error: unknown): boolean {
   if (error instanceof ApiError) return [400, 401, 403].includes(error.status);
   return !/^(UND_ERR_|ECONN|EPIPE)/.test(systemCode(error) ?? '');

@@ -125,7 +125,7 @@ test('a private control plane keeps its objects when etcd and the API server are
   const { cluster, etcd, apiserver } = controlPlane;
   const configMaps = '/api/v1/namespaces/default/configmaps';
   const { metadata } = await cluster.api.create(configMaps, configMap('kept'));
-  const waiting = cluster.waitFor(`${configMaps}/later`, () => true); // its watch breaks before the object is created
+  const waiting = cluster.waitFor(`${configMaps}/later`, () => true); // the watch breaks before the object is created
   await etcd.kill();
   await apiserver.kill();
   await etcd.start();

@@ -1,7 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api, KubeObject } from './api.ts';
 
-/** Simple informer for the stand-ins: a cache of all objects of a kind. Calls `onChange` for each added or changed object. */
+/**
+ * Simple informer for the stand-ins, with a cache of all objects of a kind. Calls `onChange` for each added or changed
+ * object.
+ */
 export class Mirror implements Disposable {
   readonly #api: Api;
   readonly #path: string;
@@ -59,7 +62,7 @@ export class Mirror implements Disposable {
           this.#notify();
         }
       } catch {
-        await sleep(200); // a test restarts the API server, or the mirror is disposed
+        await sleep(200); // a test restarted the API server, or the mirror was disposed of
       }
     }
   }

@@ -28,7 +28,7 @@ export interface KubeVirtOptions {
 
 const NODES = ['kubevirt-1', 'kubevirt-2'];
 
-/** Labels and resources that virt-controller and the scheduler require of a node that runs virtual machines. */
+/** Labels and resources that a node needs so that virt-controller and the scheduler place virtual machines on it. */
 const NODE_OPTIONS = {
   labels: {
     'kubevirt.io/schedulable': 'true',
@@ -57,7 +57,7 @@ export async function startKubeVirt(
     throw new TestbedError('PART_NOT_READY', 'KubeVirt needs startControlPlane({ scheduler: true })');
   await using stack = new AsyncDisposableStack();
   const programs = await kubeVirtPrograms();
-  // All CRDs must be established before virt-controller starts: it exits if a CRD that it watches is missing.
+  // All CRDs must be established before virt-controller starts, because it exits if a CRD that it watches is missing.
   const crds = ['kubevirt-crds', 'cdi-crds', 'volumesnapshot-crds', 'multus-crds'];
   await cluster.apply(crds.map(manifestPath));
   const files = crds.flatMap((name) => ['-f', manifestPath(name)]);
@@ -128,7 +128,7 @@ function setup(): object[] {
       metadata: { name: 'kubevirt', namespace: 'kubevirt' },
       spec: { configuration: { developerConfiguration: { featureGates: ['Snapshot'] } } },
     },
-    // kwok patches instances in place of virt-handler, which updates them and therefore has no right to patch.
+    // Lets virt-handler's service account, which kwok uses, patch instances. virt-handler itself only updates them.
     {
       apiVersion: `${rbac}/v1`,
       kind: 'ClusterRole',

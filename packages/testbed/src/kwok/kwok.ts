@@ -8,14 +8,18 @@ import { Part } from '../process/part.ts';
 import { freePort } from '../process/ports.ts';
 import { RunSupervisor } from '../process/run-supervisor.ts';
 
-/** Names of the stage files in `packages/testbed/stages`, which define what kwok simulates besides Nodes and Pods. */
+/**
+ * Names of the stage files in `packages/testbed/stages`, which define the kinds that kwok simulates in addition to
+ * Nodes and Pods.
+ */
 export type Stages = 'virt-handler' | 'kubevirt-imitation';
 
 const NODE_ANNOTATION = { 'kwok.x-k8s.io/node': 'fake' };
 
 /**
- * Starts kwok, which simulates the kubelets of Nodes with its annotation, the Pods on them, and the objects of the stages. The
- * stages are passed in its configuration file, because kwok missed stages in the cluster in about one start out of five.
+ * Starts kwok, which simulates the kubelets of Nodes that have its annotation, the Pods on these Nodes, and the objects
+ * of the stages. The stages are passed in its configuration file, because kwok missed stages in the cluster in about
+ * one start out of five.
  */
 export async function startKwok(cluster: Cluster, stages: readonly Stages[] = []): Promise<Part> {
   const port = await freePort();

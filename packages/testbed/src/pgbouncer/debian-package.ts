@@ -5,7 +5,7 @@ import { run } from '../process/run.ts';
 const MAGIC = '!<arch>\n';
 const HEADER_BYTES = 60;
 
-/** Extracts the files of a Debian package into a folder. Needs `tar` with xz, and neither dpkg nor root. */
+/** Extracts the files of a Debian package into a folder. Needs `tar` with xz support, but neither dpkg nor root. */
 export async function extractDebianPackage(archive: Buffer, folder: string): Promise<void> {
   const data = [...members(archive)].find(({ name }) => name.startsWith('data.tar'));
   if (data === undefined) throw new Error('the file is not a Debian package: it has no data.tar');

@@ -14,14 +14,17 @@ export interface PgBouncerOptions {
   readonly poolMode: 'session' | 'transaction';
 }
 
-/** A running PgBouncer in front of a PostgreSQL server. Serves the superuser of the server, and all its databases. */
+/** A running PgBouncer in front of a PostgreSQL server. Accepts the superuser of the server, for all databases. */
 export interface PgBouncer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly part: Part;
 }
 
-/** Server connections per database. Transactions use them in turn, so that two successive ones never share one. */
+/**
+ * Server connections per database. Transactions use them in turn, so that two successive transactions never share a
+ * connection.
+ */
 const SERVER_CONNECTIONS = 3;
 
 /** @throws TestbedError `ASSET_UNAVAILABLE`, see `pgBouncerFolder` */
@@ -30,9 +33,9 @@ export async function startPgBouncer({ postgres, poolMode }: PgBouncerOptions): 
   await using stack = new AsyncDisposableStack();
   const dir = await RunSupervisor.shared.folder('pgbouncer');
   stack.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
-  const user = await serverUser(); // PgBouncer refuses root, too
+  const user = await serverUser(); // like PostgreSQL, PgBouncer refuses to run as root
   await giveTo(user, dir, 0o700);
-  await cp(programs, join(dir, 'programs'), { recursive: true }); // the cache may be inaccessible to the user
+  await cp(programs, join(dir, 'programs'), { recursive: true }); // copied, because this user may have no access to the cache
   const [host, port] = ['127.0.0.1', await freePort()];
   const userList = join(dir, 'users.txt');
   const config = join(dir, 'pgbouncer.ini');

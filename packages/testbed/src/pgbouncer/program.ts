@@ -9,8 +9,8 @@ import { requireWritableFolder } from '../process/writable-folder.ts';
 import { extractDebianPackage } from './debian-package.ts';
 
 /**
- * Version of PgBouncer. Newer ones track prepared statements in transaction mode; this one does not, so it also shows that
- * the client does not depend on that.
+ * Version of PgBouncer. Newer versions track prepared statements in transaction mode. This version does not, so the
+ * tests show that the client does not depend on this feature.
  */
 const VERSION = '1.18.0-1+deb12u1';
 const DEBIAN = 'http://deb.debian.org/debian/pool/main';
@@ -24,8 +24,8 @@ interface Package {
 }
 
 /**
- * PgBouncer publishes no binaries, and no package registry has them, so that they come from Debian. Other libraries
- * (libevent, OpenSSL) are those of the system.
+ * Debian packages with PgBouncer, because neither PgBouncer nor a package registry publishes its binaries. Other
+ * libraries (libevent, OpenSSL) come from the system.
  */
 const PACKAGES: Readonly<Record<string, readonly Package[]>> = {
   x64: packages('amd64', 'x86_64', [
@@ -52,7 +52,7 @@ function packages(arch: string, triplet: string, [program, library]: readonly [s
 }
 
 /**
- * Returns a folder with PgBouncer and the library that most systems lack. Downloads them once, about 300 KB.
+ * Returns a folder with PgBouncer and a library that most systems lack. Downloads both once, about 300 KB.
  * @throws TestbedError `ASSET_UNAVAILABLE` if Debian's server is not reachable, or has no package for this platform
  */
 export async function pgBouncerFolder(): Promise<string> {
@@ -70,7 +70,7 @@ export async function pgBouncerFolder(): Promise<string> {
   try {
     for (const each of wanted) await downloadInto(partial, each);
     await rename(partial, folder).catch(async (error: unknown) => {
-      if (!(await exists(folder))) throw error; // another run has created it in between
+      if (!(await exists(folder))) throw error; // another run has created the folder in the meantime
     });
     return folder;
   } catch (error) {

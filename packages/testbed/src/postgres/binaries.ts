@@ -39,8 +39,9 @@ export function installedNative(): string {
 }
 
 /**
- * Returns programs that the user can run: those in `native` or, if the user has no access there (a checkout in a private home
- * folder), a copy. A copy of the whole folder works, because PostgreSQL finds its files relative to its programs.
+ * Returns programs that the user can run: those in `native`, or a copy if the user has no access to that folder, for
+ * example in a private home folder. A copy of the whole folder works, because PostgreSQL finds its files relative to
+ * its programs.
  */
 export async function usableBinaries({ native, user, dir }: BinariesOptions): Promise<Binaries> {
   const installed = binariesIn(native);
@@ -70,14 +71,15 @@ function binariesIn(native: string): Binaries {
 async function copyFor(user: ServerUser | undefined, native: string, copy: string): Promise<void> {
   await cp(native, copy, {
     recursive: true,
-    verbatimSymlinks: true, // otherwise they would point into the inaccessible folder
+    verbatimSymlinks: true, // otherwise, the links would point into the inaccessible folder
     mode: constants.COPYFILE_FICLONE,
   });
   const entries = await readdir(copy, { recursive: true, withFileTypes: true });
   const folders = entries
     .filter((entry) => entry.isDirectory())
     .map((entry) => join(entry.parentPath, entry.name));
-  // The original may be read-only, but the copy must be writable for new links and removable.
+  // The original may be read-only, but the copy must be writable, so that links can be added and the copy can be
+  // removed.
   for (const folder of [copy, ...folders]) await chmod(folder, 0o755);
   await hydrateSymlinks(copy);
   for (const program of Object.values(binariesIn(copy))) await chmod(program, 0o755);

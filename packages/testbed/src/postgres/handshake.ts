@@ -11,9 +11,9 @@ const PROTOCOL_3_0 = 0x0003_0000;
 const TIMEOUT_MS = 5_000;
 
 /**
- * Returns true if the server accepts clients; rejects with the server's error while it does not. Works like `pg_isready`: during
- * startup and recovery the port is open, but the server responds to a startup message with an error instead of a password
- * request.
+ * Returns true if the server accepts clients; otherwise, rejects with the server's error. Works like `pg_isready`:
+ * during startup and recovery, the port is open, but the server responds to a startup message with an error instead of
+ * a password request.
  */
 export function acceptsClients({ host, port, user, database }: Address): Promise<boolean> {
   return new Promise((resolve, reject) => {

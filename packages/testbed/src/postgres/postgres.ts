@@ -20,7 +20,7 @@ export interface PostgresOptions {
   readonly native?: string;
   /** Certificate and private key in PEM; the server then offers TLS. @default no TLS */
   readonly tls?: Tls;
-  /** Server parameters, which override the testbed's, such as `{ fsync: 'on' }`. */
+  /** Server parameters, such as `{ fsync: 'on' }`. They override the testbed's own. */
   readonly settings?: Readonly<Record<string, string | number>>;
 }
 
@@ -36,9 +36,9 @@ interface Credentials extends Address {
 /**
  * A PostgreSQL server with an empty database; `user` is the superuser.
  *
- * Caveats: `part.pause()` stops new connections only, because each open connection has its own server process; use a toxiproxy
- * to block those. `part.kill()` kills all server processes without a checkpoint. Committed data is available again after
- * `part.start()`, but since `fsync` is off it would not survive a crash of the machine.
+ * Caveats: `part.pause()` stops new connections only, because each open connection has its own server process; use a
+ * toxiproxy to block open connections. `part.kill()` kills all server processes without a checkpoint. Committed data is
+ * available again after `part.start()`, but since `fsync` is off it would not survive a crash of the machine.
  */
 export class Postgres implements AsyncDisposable {
   readonly host: string;
@@ -105,10 +105,10 @@ function parameters({ host, port }: Credentials, { tls, settings }: PostgresOpti
   const values = {
     listen_addresses: host,
     port,
-    unix_socket_directories: '', // the path of a socket is limited to 107 bytes, which TMPDIR may exceed
+    unix_socket_directories: '', // no Unix socket: its path is limited to 107 bytes, which TMPDIR may exceed
     fsync: 'off',
-    dynamic_shared_memory_type: 'mmap', // in the data folder, which is always removed, instead of /dev/shm
-    ...(tls && { ssl: 'on' }), // with server.crt and server.key in the data folder
+    dynamic_shared_memory_type: 'mmap', // shared memory in the data folder, which is always removed, instead of /dev/shm
+    ...(tls && { ssl: 'on' }), // uses server.crt and server.key in the data folder
     ...settings,
   };
   return Object.entries(values).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

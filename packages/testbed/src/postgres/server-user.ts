@@ -6,7 +6,10 @@ export interface ServerUser {
   readonly gid: number;
 }
 
-/** Returns the user to run PostgreSQL as: the user `nobody` for root, because PostgreSQL refuses root; otherwise undefined. */
+/**
+ * Returns the user that runs PostgreSQL. For root it is the user `nobody`, because PostgreSQL refuses to run as root;
+ * otherwise undefined, for the current user.
+ */
 export async function serverUser(): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const [uid, gid] = await Promise.all([run('id', ['-u', 'nobody']), run('id', ['-g', 'nobody'])]);

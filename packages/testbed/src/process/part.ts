@@ -25,13 +25,19 @@ export interface PartOptions {
   readonly stopGraceMs?: number;
   /** Signal for an immediate stop. @default 'SIGKILL' */
   readonly killSignal?: NodeJS.Signals;
-  /** Whether it is a program of this repository, so that neither its log nor its arguments may contain a credential. @default false */
+  /**
+   * Whether the part is a program of this repository. Neither its log nor its arguments may then contain a credential.
+   * @default false
+   */
   readonly isOurs?: boolean;
-  /** Folder for its files; the caller removes it. @default a new folder that is removed with the part */
+  /** Folder for the files of the part; the caller removes it. @default a new folder that is removed with the part */
   readonly dir?: string;
 }
 
-/** A program that the testbed runs. Tests can kill, pause and restart it to see how its clients react. */
+/**
+ * A program that the testbed runs, such as an API server. Tests can kill, pause and restart it to see how its clients
+ * react.
+ */
 export class Part implements AsyncDisposable {
   readonly name: string;
   readonly dir: string;
@@ -163,7 +169,10 @@ export class Part implements AsyncDisposable {
     await this.start();
   }
 
-  /** Waits until the process exits, for whatever reason, and returns how. Undefined if it was never started. */
+  /**
+   * Waits until the process exits for any reason.
+   * @returns its exit code or signal; undefined if it was never started
+   */
   async exited(): Promise<Exit | undefined> {
     return this.#process === undefined ? this.#lastExit : this.#process.waitForExit();
   }
@@ -174,7 +183,7 @@ export class Part implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.kill(); // its state is discarded, so a graceful stop would only take time
+    await this.kill(); // the state of the part is discarded, so a graceful stop would only take time
     this.#searches?.file(`the log of ${this.name}`, this.log);
     if (this.#options.dir === undefined) await rm(this.dir, { recursive: true, force: true, maxRetries: 5 });
   }

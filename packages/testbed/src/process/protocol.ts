@@ -20,11 +20,14 @@ export interface Command {
   readonly log: string;
   /** User to run as, for programs that refuse to run as root. */
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** Signal that the supervisor sends during cleanup. Not SIGKILL for PostgreSQL, which would leak shared memory. */
+  /**
+   * Signal that the supervisor sends during cleanup. PostgreSQL needs another signal than SIGKILL, which would leak
+   * shared memory.
+   */
   readonly killSignal: NodeJS.Signals;
 }
 
-/** How a process ended. */
+/** Exit code or signal of a process. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;

@@ -8,7 +8,7 @@ const FILE = 'processes.json';
 
 interface Entry {
   readonly pid: number;
-  /** Distinguishes the process from a later one with the same pid. */
+  /** Identity that distinguishes the process from a later process with the same pid. */
   readonly identity: string;
 }
 
@@ -52,7 +52,7 @@ export class RunRecord {
       writeFileSync(`${file}.new`, JSON.stringify(run));
       renameSync(`${file}.new`, file);
     } catch {
-      // The disk is full or the folder was removed. Starting and stopping parts must still work.
+      // Ignored, for example because the disk is full or the folder was removed: parts must still start and stop.
     }
   }
 }

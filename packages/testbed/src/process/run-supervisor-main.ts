@@ -41,7 +41,7 @@ function start(request: Extract<Request, { type: 'start' }>): void {
       cwd: request.cwd,
       env: request.env,
       stdio: ['ignore', log, log],
-      detached: true, // its own process group, so that its children can be killed with it
+      detached: true, // its own process group, so that its children can be killed, too
       ...request.user,
     });
     closeSync(log);
@@ -77,7 +77,7 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // The group is empty.
+    // Ignored: the process group is empty.
   }
 }
 

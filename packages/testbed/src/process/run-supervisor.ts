@@ -29,9 +29,9 @@ interface Pending {
 }
 
 /**
- * Client of the run supervisor process (`run-supervisor-main.ts`). Starts processes and creates folders that are cleaned up
- * when the program ends, however it ends. Each program has one instance, started on first use. It is never disposed, because
- * the end of the program is what triggers the cleanup.
+ * Client of the run supervisor process (`run-supervisor-main.ts`). Starts processes and creates folders that are
+ * cleaned up when the program ends, even if it is killed. Each program has one instance, which starts on first use. It
+ * is never disposed of, because the end of the program triggers the cleanup.
  */
 export class RunSupervisor {
   static #shared: RunSupervisor | undefined;
@@ -62,14 +62,16 @@ export class RunSupervisor {
     );
     this.#process.on('message', (report: Report) => this.#handle(report));
     this.#process.once('exit', () => this.#onLost());
-    // Neither the process nor its channel may keep the program alive: the supervisor waits for the program to end.
+    // Neither the supervisor process nor its channel may keep the program alive, because the supervisor waits for the
+    // program to end.
     this.#process.unref();
     this.#process.channel?.unref();
   }
 
   /** Creates an empty folder that is removed when the program ends. */
   async folder(name: string): Promise<string> {
-    // Other users may traverse the folder but not list it: PostgreSQL runs as another user and has its data inside.
+    // Other users may traverse the folder but not list it, because PostgreSQL runs as another user and has its data
+    // inside.
     await chmod(this.#dir, 0o711);
     this.#lastFolder += 1;
     const path = join(this.#dir, `${name}-${this.#lastFolder}`);
@@ -135,14 +137,16 @@ export class RunSupervisor {
     }
   }
 
-  /** Handles the loss of the supervisor process: the state of its children is unknown, so every pending wait ends. */
+  /**
+   * Handles the loss of the supervisor process. The state of its children is then unknown, so every pending wait ends.
+   */
   #onLost(): void {
     for (const { started, exited } of this.#pending.values()) {
       started.reject(new TestbedError('PART_DIED', 'the run supervisor process was killed'));
       exited.resolve({ code: null, signal: 'SIGKILL' });
     }
     this.#pending.clear();
-    // The next use starts a new supervisor, which cleans up what this one left behind.
+    // The next use starts a new supervisor, which removes the processes and folders of this one.
     if (RunSupervisor.#shared === this) RunSupervisor.#shared = undefined;
   }
 }

@@ -6,8 +6,8 @@ import { TestbedError } from '../errors.ts';
 const NEEDED_MB = 512;
 
 /**
- * Throws `DISK_FULL` if the disk of `folder` has too little free space. On a full disk etcd, PostgreSQL and compilers fail with
- * messages that do not name the cause. `VMWRIGHT_MIN_FREE_MB` overrides the limit.
+ * Throws `DISK_FULL` if the disk of `folder` has too little free space. On a full disk, etcd, PostgreSQL and compilers
+ * fail with messages that do not name the cause. `VMWRIGHT_MIN_FREE_MB` overrides the limit.
  */
 export async function requireSpace(
   folder: string,

@@ -13,8 +13,9 @@ export interface UntilOptions {
 }
 
 /**
- * Polls `check` until it returns something other than `undefined` or `false`. An exception counts as "not yet"; the last one is
- * included in the timeout error. For conditions without an event to wait on, such as the startup of a server.
+ * Polls `check` until it returns something other than `undefined` or `false`. An exception counts as "not yet"; the
+ * last one is included in the timeout error. Use it only for conditions without an event to wait on, such as the
+ * startup of a server.
  */
 export async function until<T>(
   check: () => Promise<T | undefined | false>,

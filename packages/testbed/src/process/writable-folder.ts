@@ -5,7 +5,7 @@ import { TestbedError } from '../errors.ts';
 
 /** Purpose of a folder and the environment variable that overrides it, for error messages. */
 export interface FolderUse {
-  /** Such as "the cache folder". */
+  /** Purpose of the folder, such as "the cache folder". */
   readonly purpose: string;
   readonly variable: string;
 }

@@ -5,7 +5,7 @@ import type { Postgres } from '../postgres/postgres.ts';
 
 const SCHEMA = fileURLToPath(new URL('../../ssvirt/schema.sql', import.meta.url));
 
-/** vApp of all rows that `insertVm` creates by default. */
+/** vApp of the rows that `insertVm` inserts, unless the caller names another. */
 const VAPP = '11111111-1111-4111-8111-111111111111';
 
 /** A row of the table `vms`. */
@@ -21,9 +21,9 @@ export interface VmRow {
 export interface NewVm {
   readonly namespace: string | null;
   readonly name: string;
-  /** @default a UUID derived from the name and a counter */
+  /** Id of the row. @default a URN with a random UUID */
   readonly id?: string;
-  /** UUID of its vApp, which is created if it does not exist. @default one vApp for all rows */
+  /** UUID of the row's vApp, which is created if it does not exist. @default one vApp for all rows */
   readonly vapp?: string;
   /** @default INSTANTIATING */
   readonly status?: string | null;
@@ -52,7 +52,7 @@ export class Ssvirt implements AsyncDisposable {
   /** Connects to a database that has the schema. */
   static async connect({ url }: Pick<Postgres, 'url'>): Promise<Ssvirt> {
     const pool = new pg.Pool({ connectionString: url, max: 4 });
-    pool.on('error', () => undefined); // idle connections end when a test restarts the server
+    pool.on('error', () => undefined); // ignores that idle connections end when a test restarts the server
     return new Ssvirt(pool);
   }
 
@@ -64,7 +64,7 @@ export class Ssvirt implements AsyncDisposable {
     return Array.isArray(result) ? [] : result.rows;
   }
 
-  /** Inserts a row as SSVirt's API server does. @returns its id */
+  /** Inserts a row as SSVirt's API server does. @returns the id of the row */
   async insertVm({
     namespace,
     name,
@@ -86,7 +86,7 @@ export class Ssvirt implements AsyncDisposable {
     return String(rows[0]?.id);
   }
 
-  /** Returns the rows of a namespace, by VM name. */
+  /** Returns the rows of a namespace, sorted by VM name and creation time. */
   async rows(namespace: string): Promise<readonly VmRow[]> {
     const { rows } = await this.#pool.query<VmRow>(
       'SELECT id, namespace, vm_name, status, updated_at, deleted_at FROM vms WHERE namespace = $1 ORDER BY vm_name, created_at',

@@ -48,7 +48,7 @@ export class Api {
   ): Promise<ApiResponse> {
     const response = await request(this.#url + path, {
       method,
-      reset: true, // no keep-alive: tests kill the server, and a stale connection would fail the next request
+      reset: true, // keep-alive is off, because tests kill the server, and a stale connection would fail the next request
       ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
     });
     const status = response.statusCode;

@@ -3,7 +3,7 @@ import type { Api } from './api.ts';
 /** Direction: `upstream` is from client to server, `downstream` from server to client. */
 export type Stream = 'upstream' | 'downstream';
 
-/** Duration that no test reaches, within the range of Go's durations. */
+/** Duration in milliseconds that no test reaches, within the range of Go's `time.Duration`. */
 const FOREVER_MS = 365 * 24 * 60 * 60 * 1_000;
 
 /** A fault on a proxy's connections. It is removed when disposed. */
@@ -22,11 +22,11 @@ export class Toxic implements AsyncDisposable {
 }
 
 /**
- * A TCP proxy that injects faults (toxics). A toxic acts on one direction of all connections, including open ones unless noted
- * otherwise; several toxics act in sequence.
+ * A TCP proxy that injects faults (toxics). A toxic acts on one direction of all connections, including open ones
+ * unless noted otherwise; several toxics act in sequence.
  *
- * Caveats: while its server is down, the proxy still accepts connections, and closes them. `halfOpen` and `hold` do not affect
- * the end of a stream, so the client still notices when the server process exits.
+ * Caveats: while the server is down, the proxy still accepts connections, and then closes them. `halfOpen` and `hold`
+ * do not affect the end of a stream, so the client still notices when the server process exits.
  */
 export class ToxicProxy {
   readonly name: string;
@@ -71,10 +71,11 @@ export class ToxicProxy {
   }
 
   /**
-   * Resets connections (TCP RST) `afterMs` after the first data in this direction, which is lost. Upstream, the server never
-   * receives the request; downstream, it has handled the request but the response is lost.
+   * Resets connections (TCP RST) `afterMs` after the first data in this direction; that data is lost. With `upstream`,
+   * the server never receives the request; with `downstream`, the server handles the request, but the response is lost.
    *
-   * Connections that are already open are closed instead of reset, because toxiproxy sets up the reset when a connection opens.
+   * Connections that are already open are closed instead of reset, because toxiproxy sets up the reset when a
+   * connection opens.
    */
   reset(afterMs = 0, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('reset_peer', stream, { timeout: afterMs });

@@ -7,7 +7,7 @@ import { ToxicProxy } from './toxic-proxy.ts';
 export interface ProxyOptions {
   /** Name in toxiproxy's log; must be unique. */
   readonly name: string;
-  /** The server behind it, `host:port`. */
+  /** Address of the server behind the proxy, `host:port`. */
   readonly upstream: string;
 }
 

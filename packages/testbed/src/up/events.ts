@@ -40,7 +40,7 @@ const OWN_KINDS: readonly OwnKind[] = [
 type Print = (line: string) => void;
 
 /**
- * Prints what happens in the cluster until the signal aborts: all Warning events, other events of machines, and each status
+ * Prints changes in the cluster until the signal aborts: all Warning events, other events of machines, and each status
  * change of our own kinds.
  */
 export async function watchCluster(cluster: Cluster, signal: AbortSignal, print: Print): Promise<void> {
@@ -77,7 +77,7 @@ async function watchForever(
     try {
       for await (const event of cluster.api.watch(path, signal)) onEvent(event);
     } catch {
-      // The API server is down. The supervisor reports that.
+      // The API server is down, which the supervisor reports.
     }
     await sleep(1_000, undefined, { signal }).catch(() => undefined);
   }

@@ -6,7 +6,7 @@ import { processIdentity } from '../process/process-identity.ts';
 import { RunSupervisor } from '../process/run-supervisor.ts';
 import { requireWritableFolder } from '../process/writable-folder.ts';
 
-/** Files that `make up` publishes in its folder. */
+/** Contents of the folder of `make up`. */
 export interface UpContents {
   readonly kubeconfig: string;
   /** Environment variables that `env` exports. */
@@ -18,9 +18,9 @@ export interface UpContents {
 }
 
 /**
- * The folder `.vmwright/`, in which other programs find what `make up` runs: `kubeconfig`, `env` (shell exports), `bin`
- * (programs), `logs` and, while everything is running, `ready`. All of these are removed when `make up` ends; other files in
- * the folder are kept.
+ * The folder `.vmwright/`, through which other programs use the parts of `make up`: `kubeconfig`, `env` (shell
+ * exports), `bin` (programs), `logs` and, while everything is running, `ready`. All of these are removed when `make up`
+ * ends; other files in the folder are kept.
  */
 export class UpFolder implements AsyncDisposable {
   readonly path: string;
@@ -73,12 +73,12 @@ export class UpFolder implements AsyncDisposable {
     const lines = Object.entries(variables).map(([name, value]) => `export ${name}=${quoted(value)}\n`);
     const path = `export PATH=${quoted(this.bin)}:"$PATH"\n`;
     await writeFile(this.env, [...lines, path].join(''), { mode: 0o600 });
-    await writeFile(this.ready, `${process.pid}\n`); // last: its existence means that the other files are complete
+    await writeFile(this.ready, `${process.pid}\n`); // written last, because its existence means that the other files are complete
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const path of this.#contents) await rm(path, { recursive: true, force: true });
-    await rmdir(this.path).catch(() => undefined); // not empty: it contains other files
+    await rmdir(this.path).catch(() => undefined); // fails, and the folder stays, if it contains other files
   }
 
   get #contents(): readonly string[] {

@@ -8,9 +8,9 @@ export const VERBS = ['restart', 'stop'] as const;
 export type Verb = (typeof VERBS)[number];
 
 /**
- * Requests from other shells to a running `make up`. A request is a file `<verb>.<part>` that `make up` removes when it has
- * handled the request; on failure it writes the error to `<verb>.<part>.failed`. Files are used because the path of a Unix
- * socket is limited to 107 bytes.
+ * Requests from other shells to a running `make up`. A request is a file `<verb>.<part>` that `make up` removes when it
+ * has handled the request; on failure, it writes the error to `<verb>.<part>.failed`. Files are used because the path
+ * of a Unix socket is limited to 107 bytes.
  */
 export class Requests {
   readonly #folder: string;
@@ -40,7 +40,7 @@ export class Requests {
     }
   }
 
-  /** Sends a request and waits until `make up` has handled it. Throws `PART_DIED` with its error if it failed. */
+  /** Sends a request and waits until `make up` has handled it. Throws `PART_DIED` with the error if the request failed. */
   async send(verb: Verb, part: string, timeoutMs = 120_000): Promise<void> {
     const name = `${verb}.${part}`;
     const failed = join(this.#folder, `${name}.failed`);

@@ -15,15 +15,15 @@ export interface SupervisorOptions {
 }
 
 const MAX_BACKOFF_MS = 30_000;
-/** The back-off of a part that ran for this long is reset. */
+/** Running time after which the back-off of a part is reset. */
 const RECOVERED_MS = 60_000;
 
 const LOG_LINES = 5;
 const LOG_COLUMNS = 160;
 
 /**
- * Restarts parts of `make up` that exit, with back-off, as the kubelet restarts containers. virt-controller, for example, exits
- * when the API server is unreachable for some seconds and relies on being restarted.
+ * Restarts parts of `make up` that exit, with back-off, as the kubelet restarts containers. For example,
+ * virt-controller exits when the API server is unreachable for some seconds, and relies on a restart.
  */
 export class Supervisor {
   readonly #options: SupervisorOptions;
@@ -87,7 +87,7 @@ export class Supervisor {
       print(`${state.part.name} is running again`);
     } catch (error) {
       state.settle(error);
-      const [summary = ''] = messageOf(error).split('\n'); // the rest is its log, which is printed when the exit is handled
+      const [summary = ''] = messageOf(error).split('\n'); // the other lines are the log, which is printed when the part exits
       if (!signal.aborted) print(summary);
     }
   }

@@ -32,7 +32,7 @@ export interface Testbed extends AsyncDisposable {
 const NAMESPACE = 'vmwright-system';
 
 /**
- * Options of the cloud: slow enough for state changes to be visible, with the prohibited names and faults of
+ * Options of the cloud. It is slow enough for state changes to be visible, and has the prohibited names and faults of
  * docs/tour.md.
  */
 const CLOUD = {
@@ -43,8 +43,8 @@ const CLOUD = {
 };
 
 /**
- * Options of vcsim: a single vSphere cluster, so that a VmGroup need not name one, and the template that the samples
- * use.
+ * Options of vcsim. It has a single vSphere cluster, so that a VmGroup need not name the cluster, and the template that
+ * the samples use.
  */
 const VCSIM = {
   password: 'vmwright',

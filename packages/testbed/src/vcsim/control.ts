@@ -37,7 +37,7 @@ export interface FaultState {
 }
 
 export interface Delays {
-  /** Delay of the response in ms, by method (`CloneVM_Task`). The call is executed even if the client disconnects. */
+  /** Delay before a call is executed, in ms, by method (`CloneVM_Task`). It is executed even if the client disconnects. */
   readonly methods?: Readonly<Record<string, number>>;
   /** Additional time in state `running` in ms, by task (`CloneVm`, `PowerOn`, `PowerOff`, `ReconfigVm`, `Destroy`). */
   readonly tasks?: Readonly<Record<string, number>>;
@@ -47,21 +47,24 @@ export interface HostState {
   readonly gpus?: number;
   /** @default 'NVIDIA A100' */
   readonly gpuModel?: string;
-  /** How the host offers its GPUs to VMs. @default 'passthrough' */
+  /** Way in which the host offers its GPUs to VMs. @default 'passthrough' */
   readonly gpuMode?: 'passthrough' | 'vgpu' | 'graphics';
   readonly maintenance?: boolean;
   readonly connection?: 'connected' | 'disconnected' | 'notResponding';
   readonly cpuUsageMhz?: number;
   readonly memoryUsageMb?: number;
-  /** Custom attributes by name; an empty value removes one. Attributes that do not exist are defined. */
+  /** Custom attributes by name. An empty value removes an attribute. Attributes that do not exist are defined. */
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
-/** A PCI device of the host, by its id (`0000:af:00.0` is the first GPU), or a vGPU, by its profile. */
+/** A PCI device of a VM: a device of the host by its id (`0000:af:00.0` is the first GPU), or a vGPU by its profile. */
 type VmPciDevice =
   | {
       readonly id: string;
-      /** Whether vCenter selected the device at power-on. @default false, the configuration names the device */
+      /**
+       * Whether vCenter selected the device at power-on. By default, the configuration names the device.
+       * @default false
+       */
       readonly dynamic?: boolean;
     }
   | { readonly vgpu: string };
@@ -88,7 +91,7 @@ export interface ScheduledTaskState {
   readonly entity: string;
   /** vim25 method, such as `EnterMaintenanceMode_Task`. */
   readonly method: string;
-  /** Next time at which the task runs. @default it will not run again */
+  /** Next time at which the task runs. @default the task does not run again */
   readonly at?: Date;
   /** @default true */
   readonly enabled?: boolean;
@@ -138,8 +141,8 @@ export class VcsimControl {
   }
 
   /**
-   * Replaces the delays of methods, of tasks, or both. A change also applies to calls and tasks that are being delayed, so a test
-   * can set an hour to observe a running task and then clear the delay.
+   * Replaces the delays of methods, of tasks, or both. A change also applies to calls and tasks that are already
+   * delayed. A test can delay a task by an hour to observe it, and then clear the delay.
    */
   async delay(delays: Delays): Promise<void> {
     await this.#request('PUT', '/delays', delays);
@@ -149,7 +152,7 @@ export class VcsimControl {
     await this.#request('DELETE', '/delays');
   }
 
-  /** Sets the idle timeout of sessions that begin from now on. An idle session ends after one to two timeouts. */
+  /** Sets the idle timeout of new sessions. An idle session ends after one to two timeouts. */
   async sessionTimeout(ms: number): Promise<void> {
     await this.#request('PUT', '/session-timeout', { ms });
   }
@@ -206,7 +209,7 @@ export class VcsimControl {
     let status: number;
     let result: unknown;
     try {
-      // No keep-alive: tests restart the simulator, and a stale connection would fail the next request.
+      // Keep-alive is off, because tests restart the simulator, and a stale connection would fail the next request.
       const response = await request(`${this.url}${path}`, {
         method,
         reset: true,

@@ -8,7 +8,10 @@ import { Part } from '../process/part.ts';
 import { portFor } from '../process/ports.ts';
 import { VcsimControl } from './control.ts';
 
-/** Initial inventory of the simulator. Each VM adds 40 ms to the startup, so functional tests should use fewer than fifty. */
+/**
+ * Initial inventory of the simulator. Each VM adds 40 ms to the startup, so functional tests should use fewer than 50
+ * VMs.
+ */
 interface VcsimInventory {
   /** @default 1 */
   readonly datacenters?: number;

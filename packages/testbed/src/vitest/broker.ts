@@ -9,8 +9,8 @@ import { startKubeVirt } from '../kubevirt/kubevirt.ts';
 export type SharedPart = 'control-plane' | 'kubevirt';
 
 /**
- * HTTP server in vitest's main process that starts shared parts when the first test file requests them and stops them after the
- * last test file.
+ * HTTP server in vitest's main process for the parts that test files share. It starts a part when the first test file
+ * requests it, and stops all parts after the last test file.
  */
 export class Broker implements AsyncDisposable {
   readonly url: string;

@@ -12,7 +12,10 @@ declare module 'vitest' {
 
 const SEARCHES = fileURLToPath(new URL('../../../../.vitest/canaries', import.meta.url));
 
-/** Starts the broker of shared parts. At the end, stops the parts and fails the run if a credential appeared where none may be. */
+/**
+ * Starts the broker of shared parts. At the end of the run, stops the parts, and fails the run if a credential appeared
+ * where no credential may be.
+ */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const searches = CanarySearches.begin(SEARCHES);
   const broker = await Broker.start();

@@ -23,7 +23,7 @@ function walk(shape: Shape, before: unknown, after: unknown, path: string[], fou
     hasType(after) &&
     known(shape, undefined, before).is !== known(shape, undefined, after).is
   ) {
-    // The type changed: the field counts as modified, and the fields within as removed or added.
+    // If the type changed, the field counts as modified, and the fields within as removed or added.
     found.modified.add(path);
     if (isJson(before)) inside(shape, before, {}, path, found);
     if (isJson(after)) inside(shape, {}, after, path, found);
@@ -60,12 +60,15 @@ function inside(shape: Shape, before: Json, after: Json, path: readonly string[]
       walk(fieldShape(is, name), undefined, after[name], [...path, `f:${name}`], found);
 }
 
-/** Whether the value has a type; null is compatible with any type. */
+/** Whether the value determines a type. Null does not, because it is compatible with every type. */
 function hasType(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** Whether the value is owned as a whole. Two empty values count as leaves, because nothing within can differ. */
+/**
+ * Whether the value is compared and owned as a whole. This is also the case for a map or list that is empty before and
+ * after the change, because nothing within it can differ.
+ */
 function isLeaf(is: KnownShape, before: unknown, after: unknown): boolean {
   switch (is.is) {
     case 'scalar':
@@ -114,7 +117,8 @@ function collect(shape: Shape, value: unknown, path: string[], set: FieldSet): v
       const part = value[name];
       const at = [...path, `f:${name}`];
       collect(fieldShape(is, name), part, at, set);
-      // The applier owns each map key in addition to its contents, but a declared field itself only if it is empty.
+      // The applier owns each map key in addition to the key's contents. It owns a declared field itself only if the
+      // field is empty.
       if (part === null || (isJson(part) && isEmpty(part)) || !Object.hasOwn(is.fields, name)) set.add(at);
     }
   }

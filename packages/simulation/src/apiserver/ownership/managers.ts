@@ -33,7 +33,10 @@ export interface Change {
   readonly manager: Manager;
   /** Milliseconds since 1970. */
   readonly timeMs: number;
-  /** Top-level field that this endpoint cannot change, so that its manager cannot own it. */
+  /**
+   * Top-level field that the endpoint of the write cannot change: `spec` for `status`, and `status` for the main
+   * resource. The writer cannot own it.
+   */
   readonly ignored: string | undefined;
 }
 
@@ -86,8 +89,8 @@ export type Applied =
   | { readonly ok: false; readonly conflicts: readonly OwnerConflict[] };
 
 /**
- * Returns the object and its owners after an apply: the applier owns the applied fields. Removes fields that the
- * applier applied before and now omits, unless another manager owns them.
+ * Returns the object and its owners after an apply. The applier owns the applied fields. Fields that it applied before
+ * and now omits are removed, unless another manager owns them.
  */
 export function afterApply(
   rules: OwnershipRules,
@@ -137,7 +140,8 @@ function pruned(shape: MapShape, together: Json, owners: Owners, last: FieldSet)
   const kept = named(fieldsOf(shape, without ?? {})).union(named(managed));
   const addedBack = removed(shape, together, allFields.difference(kept));
   const left = named(fieldsOf(shape, addedBack ?? {}));
-  // Fields without an owner must not be removed together with the fields around them.
+  // Removes only fields that the applier owned. Fields without an owner stay, even if the fields around them are
+  // removed.
   return objectIn(removed(shape, together, allFields.difference(left).intersection(named(last))));
 }
 

@@ -23,8 +23,8 @@ function mergedMaps(is: MapShape, live: Json, applied: Json): unknown {
 }
 
 /**
- * Merges the items of two lists. Applied items keep their applied order; an item that only the live list has keeps its
- * place before the next item that both lists have.
+ * Merges the items of two lists. Applied items keep their applied order. An item that is only in the live list stays
+ * before the next item that is in both lists.
  */
 function mergedLists(is: ListShape, live: readonly unknown[], applied: readonly unknown[]): unknown {
   const ours = itemsByStep(is, applied);
@@ -51,7 +51,7 @@ function mergedLists(is: ListShape, live: readonly unknown[], applied: readonly 
         continue;
       }
       if (ours.has(step) && shared[0] !== undefined && shared[0] !== step) {
-        at += 1; // in both lists, but another shared item comes first in the applied order
+        at += 1; // both lists have the item, but another shared item comes before it in the applied order
         continue;
       }
     }

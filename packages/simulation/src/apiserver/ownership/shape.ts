@@ -1,7 +1,7 @@
 import type { schema } from '@vmwright/runtime';
 import { isJson } from '../json.ts';
 
-/** Structure of a value for server-side apply: determines which parts have owners of their own. */
+/** Structure of a value for server-side apply. It determines which parts have their own owners. */
 export type Shape =
   | { readonly is: 'scalar' }
   | {
@@ -13,7 +13,7 @@ export type Shape =
       readonly rest: Shape | undefined;
     }
   | { readonly is: 'list'; readonly keyedBy: 'nothing' | 'value' | readonly string[]; readonly items: Shape }
-  /** Undeclared; deduced from the value: maps are owned by key, lists as a whole. */
+  /** Undeclared. The shape is deduced from the value: maps are owned by key, lists as a whole. */
   | { readonly is: 'deduced' };
 
 export type MapShape = Extract<Shape, { is: 'map' }>;
@@ -110,7 +110,7 @@ export function stepOfItem({ keyedBy }: ListShape, item: unknown): string {
   return `k:${JSON.stringify(keys)}`;
 }
 
-/** Returns the path of the first undeclared field in a value, which an apply would reject. */
+/** Returns the path of the first undeclared field in a value. An apply of such a field is rejected. */
 export function undeclared(shape: Shape, value: unknown, path = ''): string | undefined {
   if (shape.is === 'map' && isJson(value)) {
     for (const name in value) {

@@ -7,7 +7,10 @@ import { LEASE } from './controller.ts';
 import { isCreate, ownerIn } from './requests.ts';
 import { Machine } from './resource.ts';
 
-/** Critical moments that are counted here and must occur over many seeds with every variant. */
+/**
+ * Moments in which a bug is most likely to violate an invariant. In a run of many seeds, each must occur at least once,
+ * whichever variant of the sample controller runs.
+ */
 export const CRITICAL_MOMENTS = [
   'a create arrived after its object was gone',
   'a create arrived for an object being deleted',
@@ -29,7 +32,7 @@ type CriticalMoment = (typeof CRITICAL_MOMENTS)[number] | typeof COLLECTED;
 /** Counted only for variants with a garbage collector. */
 export const COLLECTED = 'an orphaned machine was deleted';
 
-/** Counts the moments in which bugs are likely to do harm. */
+/** Counts the critical moments of a run. */
 export function countCriticalMoments(truth: Truth, remote: Remote): void {
   const { simulation, server, traffic } = truth;
   const add = (what: CriticalMoment) => simulation.counts.add(what);

@@ -44,8 +44,8 @@ export function plan(variant: Variant, { metadata, spec, status = {} }: Machine,
     return { do: 'report', status: { ...reported, phase: 'Creating' }, requeueAfterMs: CREATING_MS };
   if (machine.size === spec.size)
     return { do: 'report', status: { ...reported, phase: 'Ready', observedGeneration: generation } };
-  // Stores an intent before a resize too: a new leader with a stalled watch has an outdated spec and would
-  // otherwise resize the machine back.
+  // Also stores an intent before a resize. Otherwise, a new leader with a stalled watch, and therefore an outdated
+  // spec, would resize the machine back.
   if (variant.intent && !observed.intended) return intend(reported);
   return { do: 'resize', id: machine.id, size: spec.size };
 }
@@ -58,7 +58,7 @@ function intend(status: MachineStatus): Step {
   return { do: 'intend', status: { ...status, attempts: (status.attempts ?? 0) + 1 } };
 }
 
-/** Returns objects that may differ from their machines. An outdated list is good enough to enqueue them. */
+/** Returns the objects that may differ from their machines. They are only enqueued, so an outdated list suffices. */
 export function drifted(objects: Iterable<Machine>, machines: readonly RemoteMachine[]): readonly Machine[] {
   const byId = new Map(machines.map((machine) => [machine.id, machine]));
   return [...objects].filter(({ spec, status }) => {
@@ -71,7 +71,10 @@ export function drifted(objects: Iterable<Machine>, machines: readonly RemoteMac
 /** Minimum age of an orphan in milliseconds, by the backend's clock. */
 const GRACE_MS = 2_000;
 
-/** Returns the machines of this manager whose owner is not among the UIDs. */
+/**
+ * Returns the machines of this manager whose owner is not among the UIDs. Leaves out machines that are being deleted or
+ * are younger than `GRACE_MS`.
+ */
 export function orphans(
   { now, items }: { readonly now: number; readonly items: readonly RemoteMachine[] },
   uids: ReadonlySet<string>,

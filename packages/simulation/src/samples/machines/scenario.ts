@@ -115,7 +115,7 @@ const INVARIANTS: readonly Invariant[] = [
   })),
 ];
 
-/** Describes what is wrong with an object after convergence. */
+/** Returns why an object has not converged; undefined if it has. */
 function problemOf(object: StoredObject, { external }: Truth): string | undefined {
   const { spec, status, metadata } = object;
   const mine = [...external.all()].filter(({ owner }) => owner === metadata.uid);
@@ -132,7 +132,7 @@ function problemOf(object: StoredObject, { external }: Truth): string | undefine
     : `its status is ${JSON.stringify(status)}`;
 }
 
-/** Presents the backend to the invariants. */
+/** Backend model as the invariants see it. */
 function externalResourcesOf(remote: Remote): ExternalResources {
   return {
     *all() {

@@ -14,7 +14,7 @@ export class User {
     this.#kubectl = new KubectlUser(simulation, Machine);
   }
 
-  /** Plans the user's actions for the given number of milliseconds. */
+  /** Schedules the user's actions within the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     for (const name of NAMES) {

@@ -1,12 +1,13 @@
 /** Safeguards of a controller against duplicate and leaked machines. */
 export interface Variant {
   readonly name: string;
-  /** Looks up a machine by its ownership label before it creates one. */
+  /** Whether the controller looks up a machine by its ownership label before it creates one. */
   readonly looksUp: boolean;
-  /** Creates with an idempotency key that is derived from the object's UID. */
+  /** Whether create requests have an idempotency key that is derived from the object's UID. */
   readonly token: boolean;
   /**
-   * Stores the intent to create or change a machine, with a resourceVersion precondition, before it does so.
+   * Whether the controller stores its intent, with a resourceVersion precondition, before it creates or changes a
+   * machine.
    */
   readonly intent: boolean;
   /**
@@ -28,7 +29,7 @@ const NAIVE: Variant = {
   garbageCollection: 'never',
 };
 
-/** Variants from naive to sound. */
+/** Variants from naive to correct. */
 export const VARIANTS: readonly Variant[] = [
   NAIVE,
   { ...NAIVE, name: 'look-up-first', looksUp: true },
@@ -37,7 +38,7 @@ export const VARIANTS: readonly Variant[] = [
   { ...NAIVE, name: 'sound', token: true, intent: true, garbageCollection: 'machines first' },
 ];
 
-/** Looks sound but is not: its garbage collector makes its two lists in the wrong order. */
+/** Looks correct, but its garbage collector makes its two lists in the wrong order. */
 export const WRONG_ORDER: Variant = {
   ...NAIVE,
   name: 'gc-objects-first',

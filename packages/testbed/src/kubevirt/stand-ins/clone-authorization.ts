@@ -1,7 +1,7 @@
 const NAME = 'testbed-clone-authorization';
 
 /**
- * Returns the imitation of the admission webhook with which CDI authorizes clones across namespaces: the user that creates the
+ * Returns a policy that imitates the admission webhook of CDI for clones across namespaces. The user that creates the
  * DataVolume needs the permission to create `datavolumes/source` in the namespace of the source.
  */
 export function cloneAuthorization(): object[] {

@@ -28,8 +28,8 @@ export function cloneSourceOf(volume: KubeObject, caches: CdiCaches): CloneSourc
 }
 
 /**
- * Stand-in for CDI's clones. As in CDI, a clone without source never fails: it waits until the source exists, and the condition
- * Running and an event name the cause.
+ * Stand-in for CDI's clones. As in CDI, a clone without a source never fails. It waits until the source exists, and the
+ * condition Running and an event name the missing source.
  */
 export async function cloneData(volume: PopulatedVolume, source: CloneSource): Promise<void> {
   const phase = source.kind === 'snapshot' ? 'CloneFromSnapshotSourceInProgress' : 'CSICloneInProgress';

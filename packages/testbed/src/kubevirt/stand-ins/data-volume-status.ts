@@ -1,13 +1,13 @@
 import { field, type KubeObject } from '../../kubernetes/api.ts';
 
-/** What the stand-in for CDI reports about a DataVolume. */
+/** Status of a DataVolume that the stand-in for CDI reports. */
 export interface VolumeReport {
   readonly phase: string;
   readonly progress?: string;
   /** Restarts of the importer. */
   readonly restartCount?: number;
   readonly running?: ConditionReport;
-  /** Replaces the condition that follows from the claim. */
+  /** Condition Bound. @default derived from the claim */
   readonly bound?: ConditionReport;
 }
 
@@ -20,7 +20,7 @@ export interface ConditionReport {
 /** Condition Running while the importer's container runs. */
 export const POD_RUNNING: ConditionReport = { status: 'True', reason: 'Pod is running', message: '' };
 
-/** Returns the condition Running of something that is not running. */
+/** Returns the condition Running with the status False. */
 export function notRunning(reason: string, message: string): ConditionReport {
   return { status: 'False', reason, message };
 }
@@ -55,7 +55,7 @@ function boundOf(claim: KubeObject | undefined): ConditionReport {
   return { status: bound ? 'True' : 'False', reason, message: `PVC ${claim.metadata.name} ${reason}` };
 }
 
-/** Adds the times. The transition time changes only with the status of the condition. */
+/** Adds the times to the conditions. The transition time of a condition changes only with its status. */
 function withTimes(
   volume: KubeObject | undefined,
   type: string,

@@ -5,19 +5,19 @@ const ANNOTATION = 'testbed.vmwright.dev/import';
 
 /** Behaviour of an import. Without any field, it succeeds in about a second. */
 export interface ImportBehaviour {
-  /** Every step takes ten times as long. */
+  /** Whether every step takes ten times as long. */
   readonly slow?: boolean;
-  /** The import stays in progress until the behaviour changes. */
+  /** Whether the import stays in progress until the behaviour changes. */
   readonly hangs?: boolean;
-  /** The claim is never bound. */
+  /** Whether the claim is never bound. */
   readonly unbound?: boolean;
-  /** The DataVolume ends in phase Failed: always, or only the first one with this URL. */
+  /** Which DataVolumes end in the phase Failed: all (`always`), or only the first one with this URL (`first`). */
   readonly fails?: 'always' | 'first';
   /** Number of times that the importer exits with an error before it succeeds. */
   readonly crashes?: number;
-  /** Whether the importer exits after the download instead of when it connects to the source. */
+  /** Whether the importer exits after the download. By default, it exits when it connects to the source. */
   readonly crashesLate?: boolean;
-  /** Termination message of the importer. @default that the connection ended */
+  /** Termination message of the importer. @default a message that the connection ended */
   readonly message?: (source: ImportSource) => string;
 }
 
@@ -29,15 +29,15 @@ export interface ImportSource {
 const httpError = (status: string) => () =>
   `Unable to connect to http data source: expected status code 200, got ${status.slice(0, 3)}. Status: ${status}`;
 
-/** Bucket and key of the object, as CDI prints them. */
+/** Returns a function for CDI's message about an S3 error, which names the bucket and the key of the object. */
 const s3Error = (cause: string) => (source: ImportSource) =>
   `Unable to connect to s3 data source: could not get s3 object: "${pathOf(source.url)}": ${cause}`;
 
 const REQUEST = '4442587FB7D0A2F9';
 
 /*
- * CDI never ends an import as Failed because of the source: the importer's pod restarts for ever, and its termination message is
- * all that tells a missing source from a flaky network. The messages are worded as CDI words them.
+ * CDI never ends an import as Failed because of the source. The importer's pod restarts forever, and only its
+ * termination message distinguishes a missing source from a flaky network. The messages are the same as in CDI.
  */
 const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
   slow: { slow: true },
@@ -54,7 +54,7 @@ const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
   missing: { crashes: Number.POSITIVE_INFINITY, message: httpError('404 Not Found') },
   forbidden: { crashes: Number.POSITIVE_INFINITY, message: httpError('403 Forbidden') },
   unauthorized: { crashes: Number.POSITIVE_INFINITY, message: httpError('401 Unauthorized') },
-  // Two wordings: CDI used version 1 of the AWS SDK for a long time and uses version 2 now.
+  // The next two messages have different formats: older versions of CDI use version 1 of the AWS SDK, newer ones version 2.
   's3-missing': {
     crashes: Number.POSITIVE_INFINITY,
     message: s3Error(
@@ -81,8 +81,9 @@ const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
 };
 
 /**
- * Returns the behaviour that a DataVolume selects, by its annotation or by a segment of its URL: `/behaviour/<name>/` on any
- * host, or `/<name>/` first on a host in the domain `example`. A VMDiskImage cannot annotate its DataVolume, but sets the URL.
+ * Returns the behaviour that a DataVolume selects by its annotation or by its URL. The URL contains
+ * `/behaviour/<name>/` on any host, or begins with the path `/<name>/` on a host in the domain `example`. VMDiskImages
+ * select by the URL, because they cannot annotate their DataVolumes.
  */
 export function behaviourOf(volume: KubeObject | undefined): ImportBehaviour {
   const { annotations } = volume?.metadata ?? {};
@@ -90,7 +91,7 @@ export function behaviourOf(volume: KubeObject | undefined): ImportBehaviour {
   return BEHAVIOURS[name ?? ''] ?? {};
 }
 
-/** Returns what the importer of a DataVolume reads. */
+/** Returns the source that the importer of a DataVolume reads. */
 export function sourceOf(volume: KubeObject | undefined): ImportSource {
   const source = field(volume, 'spec', 'source');
   const urls = ['http', 's3', 'registry'].map((type) => field(source, type, 'url'));

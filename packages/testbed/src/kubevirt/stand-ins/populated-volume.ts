@@ -15,7 +15,10 @@ export interface CdiCaches {
   readonly classes: Mirror;
 }
 
-/** A DataVolume while the stand-in for CDI populates it. Its methods throw once it is deleted, which ends the population. */
+/**
+ * A DataVolume while the stand-in for CDI populates it. Its methods throw once the DataVolume is deleted, which ends
+ * the population.
+ */
 export class PopulatedVolume {
   readonly #api: Api;
   readonly #caches: CdiCaches;
@@ -31,7 +34,7 @@ export class PopulatedVolume {
     return behaviourOf(this.#current);
   }
 
-  /** Restarts of the importer that the status reports. */
+  /** Number of importer restarts that the status reports. */
   get restartCount(): number {
     return Number(field(this.#current, 'status', 'restartCount') ?? 0);
   }
@@ -47,7 +50,7 @@ export class PopulatedVolume {
     await this.#api.merge(
       `/apis/cdi.kubevirt.io/v1beta1/namespaces/${namespace}/datavolumes/${name}/status`,
       {
-        metadata: { uid }, // never writes to a DataVolume that was created again under the same name
+        metadata: { uid }, // never writes to a DataVolume that was re-created under the same name
         status: statusOf(this.#current, this.claim, report, new Date()),
       },
     );

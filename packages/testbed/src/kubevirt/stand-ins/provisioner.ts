@@ -4,12 +4,12 @@ import { Mirror } from '../../kubernetes/mirror.ts';
 import { retry } from './retry.ts';
 import { DRIVER } from './storage-classes.ts';
 
-/** Annotation of a claim that the provisioner ignores, so that it stays Pending. */
+/** Annotation that makes the provisioner ignore a claim, which then stays Pending. */
 export const UNPROVISIONED = { 'testbed.vmwright.dev/unprovisioned': 'true' };
 
 /**
- * Stand-in for the CSI provisioner: creates a volume for each claim of its storage classes and deletes it once it is released.
- * Binding is done by the real kube-controller-manager, node selection by the real scheduler.
+ * Stand-in for the CSI provisioner. Creates a volume for each claim of its storage classes, and deletes the volume once
+ * it is released. The real kube-controller-manager binds claims, and the real scheduler selects nodes.
  */
 export function startProvisioner({ api }: Cluster): Disposable {
   const stack = new DisposableStack();

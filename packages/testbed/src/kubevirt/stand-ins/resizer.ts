@@ -3,8 +3,8 @@ import type { Cluster } from '../../kubernetes/cluster.ts';
 import { startWorker } from './worker.ts';
 
 /**
- * Stand-in for the CSI resizer: grows the volume of a bound claim to the requested size. The API server itself rejects the
- * expansion of claims whose StorageClass does not allow it.
+ * Stand-in for the CSI resizer, which grows the volume of a bound claim to the requested size. The API server itself
+ * rejects the expansion of claims whose StorageClass does not allow it.
  */
 export function startResizer({ api }: Cluster): Disposable {
   return startWorker(api, '/api/v1/persistentvolumeclaims', async (claim) => {

@@ -5,19 +5,21 @@ import { Mirror } from '../../kubernetes/mirror.ts';
 import { DEFAULT_SNAPSHOT_CLASS } from './storage-classes.ts';
 import { startWorker } from './worker.ts';
 
-/** Annotation on a VolumeSnapshot that selects its behaviour: `fail` or `hang`. Replaces that of its class. */
+/**
+ * Annotation on a VolumeSnapshot that selects its behaviour: `fail` or `hang`. It overrides the behaviour of the class.
+ */
 const BEHAVIOUR = 'testbed.vmwright.dev/snapshot';
 /** Annotation on a VolumeSnapshot: duration of the snapshot, such as `5s`. */
 const DURATION = 'testbed.vmwright.dev/snapshot-time';
 
 const DURATION_MS = 300;
-/** Time in which the caches of claims and classes catch up with the snapshot, before a problem is reported. */
+/** Time to let the caches of claims and classes catch up with the snapshot before a problem is reported. */
 const CACHE_LAG_MS = 500;
 
 /**
- * Stand-in for the CSI snapshot controller and snapshotter. A snapshot becomes ready if its class exists and its claim is bound;
- * otherwise its status has the error, and it continues when the cause is gone. It creates no VolumeSnapshotContents, and its
- * snapshots have no finalizers.
+ * Stand-in for the CSI snapshot controller and snapshotter. A snapshot becomes ready if its class exists and its claim
+ * is bound. Otherwise, its status reports the error until the cause is gone. The stand-in creates no
+ * VolumeSnapshotContents, and its snapshots have no finalizers.
  */
 export function startSnapshotter({ api }: Cluster): Disposable {
   const stack = new DisposableStack();

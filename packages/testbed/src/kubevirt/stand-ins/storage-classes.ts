@@ -5,8 +5,8 @@ export const DRIVER = 'csi.testbed.vmwright.dev';
 type SnapshotBehaviour = 'hang' | 'fail';
 
 /**
- * Returns the StorageClasses and VolumeSnapshotClasses of the testbed. `gp3` and `ebs-snapshot` are named as in the sample of
- * VirtualMachine. Only `gp3` allows the expansion of volumes.
+ * Returns the StorageClasses and VolumeSnapshotClasses of the testbed. The names `gp3` and `ebs-snapshot` come from the
+ * sample VirtualMachine. Only `gp3` allows the expansion of volumes.
  */
 export function storageManifests(): object[] {
   return [
@@ -41,7 +41,7 @@ function storageClass(
   };
 }
 
-/** Annotation of the VolumeSnapshotClass that is used if a VolumeSnapshot of the driver names none. */
+/** Annotation of the default VolumeSnapshotClass, for VolumeSnapshots that name no class. */
 export const DEFAULT_SNAPSHOT_CLASS = 'snapshot.storage.kubernetes.io/is-default-class';
 
 interface SnapshotClassOptions {
