@@ -1,4 +1,7 @@
-/** One measurement of `make bench`, with the comparator's value and the bar if there are any. */
+/**
+ * One measurement of `make bench`, with the comparator's value, if there is one, and the limit (bar) that the measurement must
+ * meet, if it has one.
+ */
 export interface Row {
   /** Name of the measurement, with its unit in parentheses at the end. */
   readonly name: string;
@@ -8,10 +11,12 @@ export interface Row {
   readonly bar?: Bar;
 }
 
-/** Limit for the ratio `ours / theirs`; for `ours` itself if there is no comparator or `of` is `ours`. */
+/**
+ * Limit for the ratio `ours / theirs`. Without a comparator, or if `of` is `ours`, the limit applies to `ours` itself.
+ */
 export type Bar = ({ readonly atMost: number } | { readonly atLeast: number }) & { readonly of?: 'ours' };
 
-/** A row with the result of the comparison with its bar. */
+/** A row, and whether it meets its bar. */
 export interface Judged {
   readonly name: string;
   readonly ours: number;

@@ -6,7 +6,9 @@ const BAR = 9;
 const STEP = 30;
 const COLOURS = { ours: '#3178c6', theirs: '#8fa3ad', missed: '#c0392b' };
 
-/** Draws two bars per row, ours and theirs, scaled per row, and the ratio, in red if it misses its bar. */
+/**
+ * Draws two bars per row, ours and theirs, scaled per row, and their ratio. The ratio is red if it misses its limit.
+ */
 export function plot(title: string, rows: readonly Judged[]): string {
   const compared = rows.filter(({ theirs }) => theirs !== null);
   const height = 60 + STEP * compared.length;

@@ -19,8 +19,8 @@ interface Dated extends Judged {
 }
 
 /**
- * Writes the results as JSON, as a table and as a plot. New rows replace earlier rows with the same name and the others are kept,
- * each with its date, so that a part of a benchmark can be rerun on its own.
+ * Writes the results as JSON, as a table and as a plot. New rows replace earlier rows with the same name. Other rows
+ * are kept with their date, so that a part of a benchmark can be rerun on its own.
  */
 export function writeResults(name: string, rows: readonly Judged[]): void {
   const date = new Date().toISOString().slice(0, 16);

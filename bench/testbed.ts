@@ -3,7 +3,10 @@ import type { Row } from './bar.ts';
 
 const ROUNDS = 3;
 
-/** Startup time of a private control plane (etcd, kube-apiserver, kube-controller-manager) with cached programs. */
+/**
+ * Measures the startup time of a private control plane (etcd, kube-apiserver, kube-controller-manager) with cached
+ * programs.
+ */
 export async function* testbed(): AsyncGenerator<Row> {
   const seconds: number[] = [];
   for (let i = 0; i < ROUNDS; i++) {

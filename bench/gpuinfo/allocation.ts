@@ -9,11 +9,14 @@ import { hasGpus, NODES, nodeName, PENDING, pendingSpecOf, REQUESTS, specOf } fr
 
 const NOW = Date.parse('2026-01-05T08:00:00Z');
 const HORIZON_MS = 8_760 * 3_600_000;
-/** Number of changes before the measurement, until the code is compiled. */
+/** Number of changes before the measurement, so that V8 has compiled the code. */
 const WARM_UP = 100;
 const CHANGES = 500;
 
-/** CPU time of the allocation of all requests after a change of one node, and of the statuses if no request is answered. */
+/**
+ * Measures the CPU time to allocate all requests again after one node changed, and to compute the statuses when every
+ * request is pending.
+ */
 export async function* allocation(): AsyncGenerator<Row> {
   yield {
     name: `${NODES} nodes × ${REQUESTS} requests, allocation: CPU per change (ms)`,
@@ -68,7 +71,7 @@ const CANDIDATES = Array.from({ length: NODES }, (_, index): Candidate => {
   };
 });
 
-/** Returns the facts while one node is cordoned. */
+/** Returns the state of the cluster (`Facts`) in which the node with this index is cordoned. */
 function factsWithout(index: number): Facts {
   const name = nodeName(index);
   const blocker = { reason: 'Unschedulable', message: 'cordoned' } as const;

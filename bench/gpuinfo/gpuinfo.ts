@@ -2,7 +2,10 @@ import type { Row } from '../bar.ts';
 import { allocation } from './allocation.ts';
 import { changes } from './changes.ts';
 
-/** Cost of a change of a node in a large cluster: the allocation alone, and the operator as a process with a real API server. */
+/**
+ * Measures the cost of a node change in a large cluster, for the allocation alone, and for the operator as a process
+ * with a real API server.
+ */
 export async function* gpuinfo(part?: string): AsyncGenerator<Row> {
   for (const measure of [allocation, changes])
     if (part === undefined || part === measure.name) yield* measure();

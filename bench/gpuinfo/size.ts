@@ -1,7 +1,7 @@
-/** Size of the cluster, as the bar demands. */
+/** Size of the cluster for which the limits of this benchmark are set. */
 export const NODES = 500;
 export const REQUESTS = 200;
-/** Number of requests of a cluster in which no request can be answered. */
+/** Number of requests in the measurement in which all requests stay pending. */
 export const PENDING = 3_000;
 
 /** Returns the name of a node. Nodes with an even number have GPUs. */
@@ -14,8 +14,8 @@ export function hasGpus(index: number): boolean {
 }
 
 /**
- * Returns the spec of a request: most need one GPU for a different time, some need a node without GPUs, and one in ten asks for more
- * GPUs than any node has, so that the reasons of all nodes are evaluated for it on every change.
+ * Returns the spec of a request. Most requests need one GPU, each for another duration; some need a node without GPUs.
+ * One in ten asks for more GPUs than any node has, so that every change evaluates it against all nodes.
  */
 export function specOf(index: number): {
   readonly desAccTime: number;
@@ -26,7 +26,7 @@ export function specOf(index: number): {
   return { desAccTime: 100 + index, gpuRequired: index % 5 !== 0 };
 }
 
-/** Returns the spec of a request that no node meets. There are 20 different ones. */
+/** Returns the spec of a request that no node can meet: one of 20 different specs. */
 export function pendingSpecOf(index: number): ReturnType<typeof specOf> {
   return { desAccTime: 100 + (index % 20), gpuRequired: true, gpuCount: 8 };
 }

@@ -6,7 +6,7 @@ import type { Program } from '../runtime/program.ts';
 import { Table } from './database.ts';
 import { createVms, installKubeVirt, type VmSize } from './machines.ts';
 
-/** Status of the VMs in the cluster, and the status of their rows. */
+/** `status.printableStatus` of a VM, and the status that the mirror writes to its row. */
 export const RUNNING = { printableStatus: 'Running', row: 'POWERED_ON' };
 export const PAUSED = { printableStatus: 'Paused', row: 'SUSPENDED' };
 /** Status of the rows before the controller starts. */
@@ -38,11 +38,14 @@ export async function startEnvironment(vms: number, size: VmSize): Promise<Envir
   return { cluster, client, table, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }
 
-/** Interval at which the table is read while a controller works. Times come from commit timestamps and do not depend on it. */
+/**
+ * Interval at which the table is read while a controller works. The measured times do not depend on it: they come from
+ * commit timestamps.
+ */
 const POLL_MS = 200;
 const TIMEOUT_MS = 600_000;
 
-/** Waits until a controller has given all rows the status. */
+/** Waits until a controller has set the status of all rows. Throws after ten minutes. */
 export async function untilAll(program: Program, table: Table, rows: number, status: string): Promise<void> {
   const deadline = performance.now() + TIMEOUT_MS;
   for (let right = 0; right < rows; right = await table.count(status)) {

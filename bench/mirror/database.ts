@@ -15,7 +15,7 @@ export interface Commit {
 
 const COMMITTED_AT = '(extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000)::float8';
 
-/** The table `vms` in a PostgreSQL server that writes to the disk as in production. */
+/** The table `vms` in a PostgreSQL server with production settings for writes to the disk. */
 export class Table implements AsyncDisposable {
   readonly url: string;
   readonly client: pg.Client;
@@ -29,7 +29,7 @@ export class Table implements AsyncDisposable {
 
   static async start(): Promise<Table> {
     await using resources = new AsyncDisposableStack();
-    // The lag is measured by the commit timestamps of the rows.
+    // `track_commit_timestamp` is on, because the lag is computed from the commit timestamps of the rows.
     const settings = { fsync: 'on', track_commit_timestamp: 'on' };
     const postgres = resources.use(await startPostgres({ settings }));
     await using _ = await Ssvirt.install(postgres);
@@ -54,7 +54,7 @@ export class Table implements AsyncDisposable {
     await this.client.query('VACUUM ANALYZE vms');
   }
 
-  /** Sets all rows back and removes dead tuples, so that all runs start from the same state. */
+  /** Resets the status of all rows and removes dead tuples, so that all runs start from the same state. */
   async reset(status: string): Promise<void> {
     await this.client.query(`UPDATE vms SET status = $1, updated_at = now() - interval '1 day'`, [status]);
     await this.client.query('VACUUM ANALYZE vms');
@@ -80,7 +80,7 @@ export class Table implements AsyncDisposable {
     return row;
   }
 
-  /** Returns the last commit of each row that was written in the last seconds. */
+  /** Returns the last commit of each row that was written in the last five seconds. */
   async recentCommits(): Promise<readonly Commit[]> {
     const { rows } = await this.client.query<Commit>(
       `SELECT substr(vm_name, 4)::int AS vm, status, ${COMMITTED_AT} AS at FROM vms

@@ -11,10 +11,11 @@ const RATE_BAR = { atLeast: 10 };
 const LIST_BAR = { atMost: 2 };
 
 /**
- * Time from the start of the program until the rows of all VMs are right, when all of them are stale, and the CPU time and memory
- * of the program. The time includes its start, the leader election and the list of the VMs. Both sides have the same VMs, the same
- * table and a released Lease. A bare list by a running process is the limit: no controller writes the last row before it has the
- * last VM.
+ * Measures the time from the start of a controller until the rows of all VMs are correct, when all rows are stale at
+ * the start, and the CPU time and memory of the controller. The time includes the start of the process, the leader
+ * election and the list of the VMs. Both sides get the same VMs, the same table and a released Lease. The lower limit
+ * is the time in which a running process lists the VMs, because no controller can write the last row before it has read
+ * the last VM.
  */
 export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
   for (const vms of COUNTS) {
@@ -31,7 +32,7 @@ export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
       theirs: median(results.theirs.map((each) => each[of])),
     });
     const list = median(lists);
-    // A start that is bounded by the list itself is measured against the list.
+    // If a bare list takes more than a tenth of the comparator's time, no controller could meet RATE_BAR. Then LIST_BAR applies.
     const isListTheLimit = compare('last').theirs / list < RATE_BAR.atLeast;
     yield {
       name: `${vms} VMs, start to last row: rate (rows/s)`,

@@ -8,22 +8,24 @@ import type { Commit, Table } from './database.ts';
 import { setPrintableStatus } from './machines.ts';
 import type { Programs } from './programs.ts';
 
-/** More than `IN_FLIGHT`, so that a VM is changed again only after its previous change was accepted. */
+/**
+ * Number of VMs. Larger than `IN_FLIGHT`, so that a VM is changed again only after its previous change was accepted.
+ */
 const VMS = Number(process.env.LAG_VMS ?? 2_000);
 const RATE = Number(process.env.LAG_RATE ?? 200);
-/** Maximum number of requests in flight. Reached only if the API server cannot keep up with the rate. */
+/** Maximum number of requests in flight. It is reached only if the API server cannot keep up with the rate. */
 const IN_FLIGHT = 64;
 const SECONDS = Number(process.env.LAG_SECONDS ?? 30);
-/** Duration of the changes that precede the measurement. */
+/** Duration of the warm-up before the measurement. */
 const WARM_UP_SECONDS = Math.min(5, SECONDS / 2);
 const POLL_MS = 500;
-/** Time after the last change until its row must be committed. */
+/** Maximum time from the last change to the commit of its row. */
 const TIMEOUT_MS = 60_000;
 
 /**
- * Time from a change of a VM to the commit of its row, at a steady rate of changes: from the moment at which the API server has
- * accepted the change, as its client sees it, to the commit timestamp that PostgreSQL keeps for the row. The lag from the moment
- * at which the change was sent includes the API server's share; it is the upper limit.
+ * Measures the time from a change of a VM to the commit of its row, at a steady rate of changes. The lag begins when
+ * the client receives the API server's response to the change, and ends at the row's commit timestamp in PostgreSQL. A
+ * second lag begins when the change is sent. It includes the API server's share, so the true lag is between both.
  */
 export async function* lag(programs: Programs): AsyncGenerator<Row> {
   await using environment = await startEnvironment(VMS, 'small');
@@ -45,7 +47,10 @@ export async function* lag(programs: Programs): AsyncGenerator<Row> {
   yield { name: `${what}: sent to committed, p99 (ms)`, ...at('sent', 0.99) };
 }
 
-/** Milliseconds until a row is committed, since the change was sent and since the API server accepted it. */
+/**
+ * Time to the commit of a row in ms: from the moment at which the change was sent, and from the moment at which the API
+ * server accepted it.
+ */
 interface Lag {
   readonly sent: number;
   readonly accepted: number;
@@ -59,7 +64,7 @@ interface Change {
 }
 
 interface Measured {
-  /** Changes that the API server accepted per second. Less than the intended rate if the machine is too busy. */
+  /** Changes that the API server accepted per second. Lower than the intended rate if the machine is too busy. */
   readonly rate: number;
   readonly lags: readonly Lag[];
 }
@@ -98,9 +103,9 @@ function quantileOf(lags: readonly Lag[], from: keyof Lag, share: number): numbe
   );
 }
 
-/** Changes the VMs in turn at the rate, whether or not earlier requests have been answered. */
+/** Changes the VMs in turn at a fixed rate, with at most `IN_FLIGHT` requests in flight. */
 async function changeStatuses({ client }: Environment): Promise<readonly Change[]> {
-  // Every VM ends with the status that it had, so that both sides start from the same state.
+  // An even number of rounds: every VM ends with its initial status, so that both sides start from the same state.
   const rounds = 2 * Math.ceil((SECONDS * RATE) / VMS / 2);
   const started = performance.now();
   const changes: Promise<Change>[] = [];
@@ -119,7 +124,7 @@ async function change(client: Client, vm: number, to: typeof RUNNING): Promise<C
   return { vm, status: to.row, sentAt, acceptedAt: Date.now() };
 }
 
-/** Collects the commits of all rows. A row changes every few seconds, and the table is read more often than that. */
+/** Collects the commits of all rows. The table is read more often than any row changes, so no commit is missed. */
 class CommitLog implements AsyncDisposable {
   readonly #table: Table;
   readonly #commits = new Map<number, Commit[]>();
@@ -131,7 +136,7 @@ class CommitLog implements AsyncDisposable {
     this.#reading = this.#read();
   }
 
-  /** Returns the time at which a change was committed. */
+  /** Returns the time at which a change was committed; undefined if no commit of it is known. */
   of({ vm, status, sentAt }: Change): number | undefined {
     return this.#commits.get(vm)?.find((commit) => commit.status === status && commit.at >= sentAt)?.at;
   }

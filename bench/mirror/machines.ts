@@ -41,15 +41,15 @@ export async function installKubeVirt(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Size of a VM. The API server takes milliseconds of CPU to decode or patch a `usual` one, of 4 KB with its status and managed fields.
- * Where the API server is not measured, VMs are `small`: with the required fields, and without managed fields, which it then does not
- * update either.
+ * Size of a VM. A `usual` VM has 4 KB with its status and managed fields; the API server needs milliseconds of CPU to
+ * decode or patch it. A `small` VM has only the required fields and no managed fields, for measurements that exclude
+ * the API server.
  */
 export type VmSize = 'usual' | 'small';
 
 /**
- * Creates the VMs 0 to `count - 1` with a status. The first one is created by the API server, the others are copies of it in etcd:
- * two requests for each of 100,000 VMs would take the API server a quarter of an hour.
+ * Creates the VMs 0 to `count - 1` with a status. The API server creates the first VM, and the others are copies of it
+ * in etcd, because two requests for each of 100,000 VMs would take a quarter of an hour.
  */
 export async function createVms(
   client: Client,
@@ -80,7 +80,10 @@ export async function createVms(
   await untilServed(client);
 }
 
-/** Waits until the API server's watch cache has caught up with etcd. Before that, it rejects watches with the initial objects. */
+/**
+ * Waits until the API server's watch cache has caught up with etcd. Until then, the API server rejects watches with
+ * `sendInitialEvents`.
+ */
 async function untilServed(client: Client): Promise<void> {
   const first = { namespace: namespaceOf(0), fieldSelector: `metadata.name=${vmName(0)}` };
   for (;;) {
@@ -131,7 +134,7 @@ function statusOf(printableStatus: string): object {
   };
 }
 
-/** It has no vApp label, so that both sides find its row by name. */
+/** Returns the manifest of a VM. It has no vApp label, so that both controllers find its row by name. */
 function machine(i: number, size: VmSize): Draft<VirtualMachine> {
   const name = vmName(i);
   if (size === 'small')

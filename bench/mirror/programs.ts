@@ -11,7 +11,7 @@ import type { Table } from './database.ts';
 const NAMESPACE = 'default';
 const LEASE = 'ssvirt-vm-controller';
 
-/** Prepares the controller of one side and returns the function that starts it. Both sides take the same environment variables. */
+/** Prepares the controller of one side and returns a function that starts it. Both sides take the same environment variables. */
 export type Controllers = (
   side: Side,
   cluster: Cluster,
@@ -22,7 +22,7 @@ export type Controllers = (
 /** The built programs. */
 export interface Programs {
   readonly controllers: Controllers;
-  /** Starts the program that writes batches of single-row updates. */
+  /** Starts the comparator of the batch statement: a Go program that writes batches of single-row updates with pgx. */
   readonly batch: (table: Table, ...args: readonly string[]) => Program;
 }
 
@@ -48,13 +48,13 @@ export async function build(): Promise<Programs> {
         ...ENVIRONMENT,
         ...environment,
       };
-      return () => new Program(command, args, variables, 'stderr'); // both log to it
+      return () => new Program(command, args, variables, 'stderr'); // both sides log to stderr
     },
     batch: (table, ...args) => new Program(join(folder, 'batch'), args, { DATABASE_URL: databaseUrl(table) }),
   };
 }
 
-/** Leaves the Lease as a predecessor that was stopped regularly does. The comparator does not release it. */
+/** Replaces the Lease with a released one, because the comparator does not release its Lease when it stops. */
 async function releaseLease(cluster: Cluster): Promise<void> {
   await cluster.kubectl(['delete', 'lease', LEASE, `--namespace=${NAMESPACE}`, '--ignore-not-found']);
   const metadata = { namespace: NAMESPACE, name: LEASE };

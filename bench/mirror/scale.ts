@@ -7,7 +7,10 @@ const VMS = Number(process.env.SCALE ?? 100_000);
 const SETTLE_MS = 10_000;
 const RESYNC = '30s';
 
-/** Memory, start and resync with very many VMs. They are small, because the cache keeps the same part of VMs of any size. */
+/**
+ * Measures memory, start and resync with very many VMs. Small VMs suffice, because the cache keeps the same few fields
+ * of VMs of any size.
+ */
 export async function* scale({ controllers }: Programs): AsyncGenerator<Row> {
   await using environment = await startEnvironment(VMS, 'small');
   const { cluster, table } = environment;
@@ -22,7 +25,7 @@ export async function* scale({ controllers }: Programs): AsyncGenerator<Row> {
   yield { name: `${VMS} VMs, start to last row: CPU (s)`, ours: cpu };
   const lines = await program.waitForLines((all) => all.some(isResync));
   yield { name: `${VMS} VMs, resync (s)`, ours: durationOf(lines.find(isResync) ?? '') / 1000 };
-  await sleep(SETTLE_MS); // until the garbage of the resync is collected
+  await sleep(SETTLE_MS); // time to collect the garbage of the resync
   const { rss, peak } = program.usage();
   yield { name: `${VMS} VMs: memory (MB)`, ours: rss, bar: { atMost: 400 } };
   yield { name: `${VMS} VMs: largest memory (MB)`, ours: peak };

@@ -10,7 +10,7 @@ import type { Programs } from './programs.ts';
 
 const ROWS = Number(process.env.ROWS ?? 50_000);
 const BATCH = 2_500;
-/** Number of rows for the way that writes one row at a time, which is too slow for the whole table. */
+/** Number of rows for the method that writes one row at a time, which would take too long for the whole table. */
 const SAMPLE = Math.min(500, ROWS);
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const SHARD = 0;
@@ -24,8 +24,9 @@ interface Way {
 }
 
 /**
- * Throughput of the mirror's batch statement, compared with batches of as many single-row updates in one round trip and one
- * transaction (by pgx, as ACM's search-indexer sends them, and by pg as one text), and with a lookup and an update per row.
+ * Measures the throughput of the mirror's batch statement. It is compared with batches of the same number of single-row
+ * updates in one round trip and one transaction (sent by pgx, as in ACM's search-indexer, and by pg as one text), and
+ * with one lookup and one update per row.
  */
 export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   await using table = await Table.start();
@@ -63,7 +64,7 @@ export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   yield { name: 'writer, a row at a time (rows/s)', ours, theirs: rates('rowAtATime') };
 }
 
-/** Measures all ways alternately. @returns the median rate of a way, in rows per second */
+/** Measures the ways to write rows alternately. @returns the median rate of each way, in rows per second */
 async function measureAll<K extends string>(table: Table, ways: Readonly<Record<K, Way>>) {
   const ids = await table.ids();
   const rates = new Map<string, number[]>();
@@ -105,7 +106,7 @@ function literalUpdate(id: string, status: string): string {
   return `UPDATE vms SET status = '${status}', updated_at = now() WHERE id = '${id}'`;
 }
 
-/** Finds each row by its namespace and name, which has no index, and updates it. */
+/** Finds each row by namespace and name, which have no index, and updates the row. */
 async function findAndUpdate(client: pg.Client, ids: readonly string[], status: string): Promise<number> {
   const { rows } = await client.query('SELECT namespace, vm_name FROM vms WHERE id = ANY ($1)', [ids]);
   const started = performance.now();

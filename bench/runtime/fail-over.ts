@@ -5,7 +5,10 @@ import { type Bench, SIDES, type Side } from './programs.ts';
 
 const ROUNDS = 3;
 
-/** Time from the end of the leader until the standby leads, with the default lease times of 15, 10 and 2 s. */
+/**
+ * Measures the time from the end of the leader until the standby leads, with the defaults: lease duration 15 s, renew
+ * deadline 10 s, retry period 2 s.
+ */
 export async function* failOver({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
@@ -15,7 +18,7 @@ export async function* failOver({ cluster, programs }: Bench): AsyncGenerator<Ro
     await leader.waitForLine('leads');
     await using standby = programs(side, cluster, { job: 'lead' });
     await standby.waitForLine('synced');
-    await sleep(2_000 + round * 700); // the standby has read the lease; varies the phase of its retry period
+    await sleep(2_000 + round * 700); // each round ends the leader at another time within the standby's retry period
     const started = performance.now();
     await leader.end(signal);
     await standby.waitForLine('leads');

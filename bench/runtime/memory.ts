@@ -7,7 +7,7 @@ import type { Bench, Side } from './programs.ts';
 const CACHED = Number(process.env.CACHED ?? 50_000);
 const SETTLE_MS = 10_000;
 
-/** Resident memory with many objects of 2.5 KB in the cache. */
+/** Measures the resident memory with many objects of 2.5 KB in the cache. */
 export async function* memory({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   const data = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`key-${i}`, 'v'.repeat(100)]));
@@ -18,7 +18,7 @@ export async function* memory({ cluster, programs }: Bench): AsyncGenerator<Row>
   const hold = async (side: Side, job: string) => {
     await using program = programs(side, cluster, { job });
     await program.waitForLine('synced');
-    await sleep(SETTLE_MS); // until both sides have collected the garbage of the startup
+    await sleep(SETTLE_MS); // time to collect the garbage of the startup
     return program.usage().rss;
   };
   const ours = await hold('ours', 'hold');

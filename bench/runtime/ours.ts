@@ -38,7 +38,7 @@ const manager = new Manager({
   status: { port: 0, host: '127.0.0.1' },
   ...((job === 'lead' || job === 'rest') && { election: { name: 'bench' } }),
 });
-/** Source that prints `leads`, because sources start only on the leader. */
+/** Source that prints `leads` when this process becomes the leader, because only then sources start. */
 const printLeads: Source = async () => console.log('leads');
 const doNothing = async () => undefined;
 

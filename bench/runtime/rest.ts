@@ -4,10 +4,10 @@ import type { Row } from '../bar.ts';
 import { connect, createSamples, declareSample } from './objects.ts';
 import type { Bench } from './programs.ts';
 
-const SETTLE_MS = 35_000; // idle connections are closed after 30 s
+const SETTLE_MS = 35_000; // longer than the 30 s after which idle connections are closed
 const OBSERVE_MS = 30_000;
 
-/** Writes, connections and memory of an idle leader with ten kinds in its caches. */
+/** Measures the writes, connections and memory of an idle leader with ten kinds in its caches. */
 export async function* rest({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);
@@ -26,7 +26,9 @@ export async function* rest({ cluster, programs }: Bench): AsyncGenerator<Row> {
   yield { name: name('memory without the executable (MB)'), ours: own };
 }
 
-/** Returns the API server's count of write requests, without leases. There are no other clients. */
+/**
+ * Returns the API server's count of write requests, without those for Leases. The measured program is the only client.
+ */
 async function writes(client: Client): Promise<number> {
   const metrics = await client.raw('/metrics');
   let sum = 0;

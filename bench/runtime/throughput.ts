@@ -6,7 +6,10 @@ import { Sample } from './sample.ts';
 
 const COUNTS = (process.env.OBJECTS ?? '3000,10000').split(',').map(Number);
 const WORKERS = [1, 16, 64];
-/** Number of measurements per side, alternating. The medians are compared, because other processes share the machine. */
+/**
+ * Number of measurements per side. The sides alternate, and their medians are compared, because other processes share
+ * the machine.
+ */
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 
 /**
@@ -50,7 +53,7 @@ export async function* throughput({ cluster, programs }: Bench): AsyncGenerator<
         theirs: median(results.theirs.map((each) => each[of])),
       });
       const what = `${objects} objects, ${workers} ${workers === 1 ? 'worker' : 'workers'}`;
-      // With several workers the API server is the limit, which no client exceeds, so the bar is the ratio to it.
+      // With several workers, the API server limits the rate. The bar is the ratio to the rate of bare requests.
       const isAtLimit = workers > 1;
       const { ours } = compare('rate');
       yield {

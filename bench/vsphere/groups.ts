@@ -8,8 +8,8 @@ import { clear, race } from './race.ts';
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 
 /**
- * Time from the creation of a VmGroup until it reports RUNNING, compared with the minimum time of its clones, and the number of
- * vCenter calls in that time as counted by vCenter, including the property collector's.
+ * Measures the time from the creation of a VmGroup until it reports RUNNING, compared with the minimum time of its
+ * clones, and the number of calls that vCenter counts in that time, including those of the property collector.
  */
 export async function* replicas(bench: WithVcenter): AsyncGenerator<Row> {
   for (const wanted of [30, 50]) {
@@ -33,9 +33,10 @@ export async function* replicas(bench: WithVcenter): AsyncGenerator<Row> {
 const MANY = { groups: 20, replicas: 3 };
 
 /**
- * Many groups at once: total time and fairness. With a fair limiter every group gets its first machine before any group gets a
- * second, so all groups have a machine after as many clones as there are groups. If groups were served one after the other, the
- * last group would get its first machine only after the clones of the 19 others.
+ * Measures the total time and the fairness of many groups at once. With a fair limiter, every group gets its first
+ * machine before any group gets a second, so all groups have a machine after as many clones as there are groups. If
+ * groups were served one after the other, the last group would get its first machine only after the clones of the 19
+ * others.
  */
 export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
   const { groups, replicas } = MANY;
@@ -62,8 +63,9 @@ export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
 const [SMALL, BIG] = [2, 200];
 
 /**
- * A small group that is created while a big one uses all permits. With a fair limiter it waits for the clones in flight and then
- * gets the next two permits: at most the time of two clones, instead of the half minute of the big group.
+ * Measures a small group that is created while a big group uses all permits. With a fair limiter, the small group waits
+ * for the clones in flight and then gets the next two permits. This takes at most the time of two clones, instead of
+ * the half minute of the big group.
  */
 export async function* beside(bench: WithVcenter): AsyncGenerator<Row> {
   const seconds: number[] = [];

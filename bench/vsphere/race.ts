@@ -3,7 +3,7 @@ import { GROUPS, type WithVcenter } from '../../packages/operator/test/with-vcen
 
 const TIMEOUT_MS = 120_000;
 
-/** Times in seconds since the creation of the groups was started. */
+/** Times in seconds, counted from the first create request. */
 interface Times {
   /** First machine is ready. */
   first?: number;
@@ -26,7 +26,7 @@ export async function race(bench: WithVcenter, wanted: Readonly<Record<string, n
   const created = Promise.all(
     Object.entries(wanted).map(([name, replicas]) => bench.group(name, { replicas })),
   );
-  created.catch(() => undefined); // awaited below; must not be an unhandled rejection before that
+  created.catch(() => undefined); // awaited below; prevents an unhandled rejection before then
   try {
     for await (const { object } of api.watch(GROUPS, signal)) {
       const { name } = object.metadata;

@@ -16,7 +16,7 @@ export async function* vsphere(part?: string): AsyncGenerator<Row> {
     if (part !== undefined && part !== measure.name) continue;
     await using bench = await install({ args: [`--vsphere-concurrency=${LIMIT}`] });
     await bench.vcsim.control.delay({ tasks: { CloneVm: CLONE_MS } });
-    // Warm-up: afterwards the operator leads and is connected to vCenter.
+    // Warm-up: makes sure that the operator leads and is connected to vCenter.
     await race(bench, { first: 1 });
     await clear(bench, ['first']);
     yield* measure(bench);

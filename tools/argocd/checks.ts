@@ -22,7 +22,10 @@ export function checkedKinds(): readonly CheckedKind[] {
   }));
 }
 
-/** Returns the path of a kind's health check in config/argocd: the layout of Argo CD's own `resource_customizations`. */
+/**
+ * Returns the path of a kind's health check in config/argocd. The layout is that of Argo CD's own
+ * `resource_customizations`.
+ */
 export function checkPath({ group, kind }: CheckedKind): string {
   return `${group}/${kind}/health.lua`;
 }

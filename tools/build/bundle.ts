@@ -5,8 +5,8 @@ import { build } from 'rolldown';
 import { PRELUDE, shebang } from './launch.ts';
 
 /**
- * Keeps names and lines for stack traces, and escapes characters outside ASCII: V8 keeps the source in memory, with two bytes per
- * character if one of them needs it.
+ * Keeps names and lines for stack traces. Escapes characters outside ASCII, because V8 keeps the source in memory, with
+ * two bytes per character if any character needs two.
  */
 const READABLE_ASCII = {
   compress: false,
@@ -23,8 +23,8 @@ export interface Bundle {
 }
 
 /**
- * Bundles a program with all packages that it imports. Modules that the program imports on demand become files of their own, which
- * are loaded only then.
+ * Bundles a program with all packages that it imports. Modules that the program imports on demand become separate
+ * files, which are loaded on demand.
  * @param name name of the program's file, without extension. @default the name of the source file
  */
 export async function bundle(source: URL, folder: string, name?: string): Promise<Bundle> {

@@ -8,8 +8,8 @@ const CONFIG = fileURLToPath(new URL('tsconfig.json', import.meta.url));
 const TSC = fileURLToPath(new URL('../../node_modules/.bin/tsc', import.meta.url));
 
 /**
- * Compiles the sources of the packages to JavaScript and declarations. One run of the compiler covers all of them, so that it checks
- * each package against the sources of the others.
+ * Compiles the sources of the packages to JavaScript and declarations. One run of the compiler covers all packages, so
+ * that it checks each package against the sources of the others.
  * @param folderOf folder for the files of a package
  */
 export function compile(packages: readonly string[], folderOf: (name: string) => string): void {

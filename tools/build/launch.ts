@@ -1,21 +1,25 @@
 /** V8 flag with which all programs start. V8 reads it only at the start (docs/runtime.md). */
 export const HEAP_FLAG = '--max-semi-space-size=4';
 
-/** Flags of Node with which all programs run. */
+/** Flags of Node with which all programs run; in an image without `env`, only `HEAP_FLAG` is passed. */
 export const NODE_FLAGS: readonly string[] = [
   HEAP_FLAG,
-  '--disable-warning=ExperimentalWarning', // node:sqlite of vmwright-cloud
+  '--disable-warning=ExperimentalWarning', // hides the warning about node:sqlite, which vmwright-cloud uses
 ];
 
-/** Variables of glibc with which all programs run. Without them, it keeps the memory of V8's compiler threads (docs/runtime.md). */
+/**
+ * Environment variables of glibc with which all programs run. Without them, glibc keeps the memory of V8's compiler
+ * threads (docs/runtime.md).
+ */
 export const ENVIRONMENT: Readonly<Record<string, string>> = {
   MALLOC_ARENA_MAX: '1',
   MALLOC_TRIM_THRESHOLD_: '131072',
 };
 
 /**
- * First statements of every program. Node rejects this flag in `NODE_OPTIONS`, and the first line of a program in an image without
- * `env` has room for one flag, so the program sets it itself. V8 reads it at each garbage collection.
+ * First statements of every program, which set a V8 flag. Node rejects this flag in `NODE_OPTIONS`, and the first line
+ * of a program has room for only one flag in an image without `env`. V8 reads the flag at each garbage collection, so
+ * it may be set at run time.
  */
 export const PRELUDE = `import { setFlagsFromString as setV8Flags } from "node:v8";
 setV8Flags("--heap-growing-percent=50");
@@ -27,7 +31,7 @@ export function shebang(): string {
   return `#!/usr/bin/env -S ${[...variables, 'node', ...NODE_FLAGS].join(' ')}`;
 }
 
-/** First line of an executable program in an image that has no `env`: the kernel passes at most one argument. */
+/** First line of an executable program in an image that has no `env`. The kernel passes at most one argument. */
 export function imageShebang(node: string): string {
   return `#!${node} ${HEAP_FLAG}`;
 }

@@ -1,4 +1,4 @@
-/** The fields of a package.json in `packages/` that the published one is derived from. */
+/** The fields of a package.json in `packages/` from which the published package.json is derived. */
 export interface SourceManifest {
   readonly name: string;
   readonly version: string;
@@ -23,10 +23,10 @@ export interface Manifest extends Omit<SourceManifest, 'exports'> {
 const ENGINES = { node: '>=24' };
 
 /**
- * Returns the package.json to publish: its exports are the compiled files in `lib/`, its programs the bundles in `bin/`, and it depends on
- * exactly the version of our packages that it was built with.
+ * Returns the package.json to publish. It exports the compiled files in `lib/`, its programs are the bundles in `bin/`,
+ * and it depends on exactly those versions of our packages with which it was built.
  * @param versions versions of our packages by name
- * @param repository `owner/name` on GitHub; npm compares it with the provenance of the package. @default not named
+ * @param repository `owner/name` on GitHub, which npm compares with the provenance of the package. @default no repository
  */
 export function publishedManifest(
   source: SourceManifest,

@@ -6,7 +6,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { parseSync, Visitor } from 'oxc-parser';
 
 const CHECKED = ['packages/{core,runtime,vsphere,operator}/src/**/*.ts', 'packages/cloud/src/client/**/*.ts'];
-/** Tests, and the implementation of `World` on Node. */
+/** Exceptions: tests, and the implementation of `World` on Node. */
 const EXEMPT = [/\.test\.ts$/, /^packages\/core\/src\/world\/node\//];
 
 const CALLS = new Set([

@@ -1,10 +1,10 @@
 /**
- * Checks that a package's index exports every type of its own that appears in a public signature, so that users can name
- * it. Part of `make check`; prints a line for each type that is missing.
+ * Checks that the index of a package exports every type of the package that appears in a public signature, so that
+ * users can name it. Part of `make check`; prints a line for each missing type.
  *
  * A signature consists of parameters, return types, public members, heritage, type aliases and, where there is no
- * annotation, `new X()`, `as X` and type arguments of the initializer. Other types that the compiler infers are not found.
- * Members that are marked `@internal` and `implements` clauses are not part of a signature.
+ * annotation, `new X()`, `as X` and type arguments of the initializer. Other types that the compiler infers are not
+ * found. Members that are marked `@internal` and `implements` clauses are not part of a signature.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -25,12 +25,17 @@ interface Target {
 }
 
 interface Exported extends Target {
-  /** Whether only the type is exported. For a class that is its instance type, without constructor and static members. */
+  /**
+   * Whether only the type is exported. The type of a class is its instance type, without constructor and static
+   * members.
+   */
   readonly isType: boolean;
 }
 
 interface Module {
-  /** Top-level declarations by name: a value and a type may share one, a function may have several signatures. */
+  /**
+   * Top-level declarations by name. A value and a type may share a name, and a function may have several signatures.
+   */
   readonly declarations: ReadonlyMap<string, readonly Node[]>;
   readonly imports: ReadonlyMap<string, Target>;
   readonly exports: readonly StaticExportEntry[];
@@ -147,7 +152,7 @@ function* namesIn(node: unknown): Generator<string> {
   }
 }
 
-/** Yields the types in the annotation or, without one, in the initializer. */
+/** Yields the types in the annotation or, without an annotation, in the initializer. */
 function* annotated(annotation: unknown, initializer: unknown): Generator<string> {
   if (isNode(annotation)) return yield* namesIn(annotation);
   if (!isNode(initializer)) return;
@@ -192,7 +197,7 @@ function signaturesOf({ file, name, isType }: Exported): readonly Node[] {
   return isType ? declarations.map((each) => withMembers(each, isInstanceMember)) : declarations;
 }
 
-/** Returns a class or interface with only some of its members; other declarations unchanged. */
+/** Returns a class or interface with only some of its members, and any other declaration unchanged. */
 function withMembers(node: Node, keeps: (member: Node) => boolean): Node {
   if (!isNode(node.body) || !Array.isArray(node.body.body)) return node;
   if (node.type !== 'ClassDeclaration' && node.type !== 'TSInterfaceDeclaration') return node;

@@ -3,10 +3,13 @@ import { type KubeObject, manifestYaml, type WebhookConfiguration } from '@vmwri
 import { indent, webhookNames } from './kustomize.ts';
 import { type GeneratedFiles, type ObjectsOf, partOf } from './parts.ts';
 
-/** Action that stands for a watched namespace inside a `range` over all of them. */
+/** Template action for the current namespace inside a `range` over the watched namespaces. */
 const EACH = '{{ . }}';
 
-/** Key of a label or annotation that stands for included ones. YAML does not quote it, so that the line can be found. */
+/**
+ * Placeholder key for the labels or annotations that the template includes. YAML does not quote it, so that its line
+ * can be found and replaced.
+ */
 const INCLUDED = 'INCLUDED';
 
 /**
@@ -37,7 +40,10 @@ export async function chartFiles(objectsOf: ObjectsOf): Promise<GeneratedFiles> 
   return files;
 }
 
-/** Returns the roles for all namespaces, or for the watched ones. Objects that do not depend on them are written once. */
+/**
+ * Returns the template of the roles, which installs them for the watched namespaces if the values list any, and otherwise
+ * for all namespaces. Objects that are the same in both cases are written once.
+ */
 async function roleTemplates(
   everywhere: readonly KubeObject[],
   limited: readonly KubeObject[],
@@ -53,7 +59,10 @@ async function roleTemplates(
   ]);
 }
 
-/** Returns the template of a role or binding; a RoleBinding in a watched namespace is repeated for each of them. */
+/**
+ * Returns the template of a role or binding. A RoleBinding in a watched namespace is repeated for each watched
+ * namespace.
+ */
 async function boundTemplate(object: KubeObject): Promise<string> {
   const text = await template(object);
   return object.metadata.namespace === EACH
@@ -113,7 +122,7 @@ async function template({ apiVersion, kind, metadata, ...content }: KubeObject):
   const text = await manifestYaml([
     { apiVersion, kind, metadata: { ...rest, labels: { [INCLUDED]: '', ...labels } }, ...content },
   ]);
-  // The labels come after the annotations, so theirs is the last line of this kind.
+  // The labels come after the annotations, so the last placeholder line is that of the labels.
   const at = text.lastIndexOf(INCLUDED_LINE);
   const included = '    {{- include "vmwright.labels" $ | nindent 4 }}\n';
   return ranges(text.slice(0, at) + included + text.slice(at + INCLUDED_LINE.length));
@@ -121,7 +130,7 @@ async function template({ apiVersion, kind, metadata, ...content }: KubeObject):
 
 const INCLUDED_LINE = `    ${INCLUDED}: ""\n`;
 
-/** Repeats list items that stand for a watched namespace. */
+/** Repeats the list items with the action `EACH` for every watched namespace. */
 function ranges(text: string): string {
   return text.replace(
     /^( *)- "\{\{ \. \}\}"\n/gm,

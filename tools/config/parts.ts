@@ -4,10 +4,12 @@ import type { KubeObject } from '@vmwright/runtime';
 /** Text of each generated file, by path from the root of the repository. */
 export type GeneratedFiles = ReadonlyMap<string, string>;
 
-/** Returns the operator's manifests for options other than the namespace. */
+/** Returns the operator's manifests for these options, with a fixed namespace. */
 export type ObjectsOf = (options: Omit<ManifestOptions, 'namespace'>) => Manifests;
 
-/** Returns the controller that a role or its binding belongs to; `operator` if it is needed whichever controllers run. */
+/**
+ * Returns the controller to which a role or its binding belongs; `operator` if the role is needed for all controllers.
+ */
 export function partOf({ metadata: { name } }: KubeObject): string {
   return (
     CONTROLLERS.find((part) => new RegExp(`^vmwright-${part}(-own|-cluster)?$`).test(name)) ?? 'operator'

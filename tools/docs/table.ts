@@ -1,4 +1,4 @@
-/** Returns a Markdown table with aligned columns. @param rows the first one is the head */
+/** Returns a Markdown table with aligned columns. @param rows rows of cells; the first row is the header */
 export function tableOf(rows: readonly (readonly string[])[]): string {
   const [head = [], ...body] = rows;
   const widths = head.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));

@@ -10,8 +10,8 @@ const HOME = 'usr/local/lib/vmwright';
 const BIN = 'usr/local/bin';
 
 /**
- * Returns the files of the image's own layer: the bundled programs, and links to them where the manifests expect them. Nothing else of
- * the package is needed, because the bundles contain all that they import.
+ * Returns the files of the image's own layer: the bundled programs, package.json and LICENSE, and links to the programs
+ * where the manifests expect them. No other files of the package are needed, because the bundles contain all imports.
  * @param packageFolder the operator's package as it is published
  */
 export function layerEntries(packageFolder: string): readonly Entry[] {

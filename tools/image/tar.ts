@@ -31,7 +31,7 @@ function header(path: string, mode: number, size: number, link = ''): Uint8Array
   write(116, octal(0, 7)); // group
   write(124, octal(size, 11));
   write(136, octal(0, 11)); // time
-  write(148, ' '.repeat(8)); // the checksum counts as spaces
+  write(148, ' '.repeat(8)); // the checksum is computed with spaces in its own field
   write(156, link !== '' ? '2' : path.endsWith('/') ? '5' : '0');
   write(157, link);
   write(257, 'ustar\u000000');

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { delimiter } from 'node:path';
 
-/** Clones the current commit of a repository into a folder that does not exist, with nothing that git does not track. */
+/** Clones the current commit of a repository into a new folder, without files that git does not track. */
 export function clone(repository: string, folder: string): void {
   execFileSync('git', ['clone', '--quiet', '--depth=1', `file://${repository}`, folder], {
     stdio: 'inherit',

@@ -4,31 +4,32 @@ import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SessionOptions } from './session.ts';
 
-/** Time in which a command ends after Ctrl-C. */
+/** Maximum time until a command ends after Ctrl-C. */
 const STOP_MS = 120_000;
 
-/** A command that runs in the foreground of a terminal of its own until Ctrl-C. */
+/** A command that runs in the foreground of its own terminal until Ctrl-C. */
 export class Foreground implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #exit: Promise<unknown>;
   #output = '';
 
   constructor(line: string, { cwd, env }: SessionOptions) {
-    // A process group of its own, as in a terminal: Ctrl-C reaches the command and its children.
+    // Its own process group, as in a terminal, so that Ctrl-C reaches the command and its children.
     this.#process = spawn('bash', ['--noprofile', '--norc', '-c', line], { cwd, env, detached: true });
     this.#exit = once(this.#process, 'close');
-    // The group does not get the Ctrl-C of the terminal in which this process runs.
+    // Kills the command when this process ends, because Ctrl-C in this process's terminal does not reach the other
+    // process group.
     process.once('exit', () => this.#signal('SIGKILL'));
     for (const stream of [this.#process.stdout, this.#process.stderr])
       stream?.on('data', (chunk) => (this.#output += String(chunk)));
   }
 
-  /** Everything that it has printed. */
+  /** Output of the command so far. */
   get output(): string {
     return this.#output;
   }
 
-  /** Waits until a file exists. @throws Error if the command ends before, or does not create it in time */
+  /** Waits until a file exists. @throws Error if the command ends before that, or does not create the file in time */
   async created(file: string, timeoutMs: number): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     while (!existsSync(file)) {
@@ -39,7 +40,7 @@ export class Foreground implements AsyncDisposable {
     }
   }
 
-  /** Presses Ctrl-C, and waits until the command has ended. @throws Error if it does not end in time */
+  /** Presses Ctrl-C, and waits until the command has ended. @throws Error if the command does not end in time */
   async interrupt(): Promise<void> {
     this.#signal('SIGINT');
     const isLate = sleep(STOP_MS, true, { ref: false });

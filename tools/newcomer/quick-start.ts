@@ -4,8 +4,8 @@ import { type ConsoleCommand, consoleCommands } from '@vmwright/testbed';
 export const UP = 'make up';
 
 /**
- * Returns the commands of the quick start: those of the README's section that contains `make up`, and of no other, because the rest
- * of the page needs a cluster or is for contributors.
+ * Returns the commands of the quick start, which is the section of the README that contains `make up`. Other sections
+ * need a cluster or are for contributors.
  * @throws Error if no section contains `make up`
  */
 export function quickStart(readme: string): readonly ConsoleCommand[] {
@@ -16,8 +16,8 @@ export function quickStart(readme: string): readonly ConsoleCommand[] {
 }
 
 /**
- * Whether a command only reads what the operator works on, so that a user would run it again until it shows what the page shows. Any
- * other command must print it at the first attempt.
+ * Whether a command only reads a state that the operator changes. A user repeats such a command until its output
+ * matches the page. The output of any other command must match at the first attempt.
  */
 export function isRepeatable(line: string): boolean {
   return /^(kubectl get|psql) /.test(line);

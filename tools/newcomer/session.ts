@@ -13,7 +13,10 @@ export interface SessionOptions {
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A shell in which commands run one after the other, like in a terminal: what one sets is set for the next. */
+/**
+ * A shell in which commands run one after the other, as in a terminal. Variables that one command sets are set for the
+ * next.
+ */
 export class Session implements Disposable {
   readonly #shell: ChildProcessWithoutNullStreams;
   #output = '';
@@ -29,7 +32,10 @@ export class Session implements Disposable {
     this.#shell.stdin.write('exec 2>&1\n');
   }
 
-  /** Runs a command and waits until it has ended. @throws Error if it takes too long; the session cannot be used any more then */
+  /**
+   * Runs a command and waits until it has ended.
+   * @throws Error if the command takes too long; the session is then unusable
+   */
   async run(line: string, timeoutMs: number): Promise<SessionResult> {
     const mark = randomUUID();
     this.#output = '';
@@ -43,7 +49,7 @@ export class Session implements Disposable {
     const timer = setTimeout(() => {
       ended.reject(new Error(`\`${line}\` has not ended after ${timeoutMs / 1_000} s:\n${this.#output}`));
     }, timeoutMs);
-    // The command reads no input: it would read the commands that follow.
+    // The command has no input. Otherwise, it would read the commands that follow.
     this.#shell.stdin.write(`{ ${line}\n} </dev/null; printf '\\n%s %s\\n' ${mark} $?\n`);
     try {
       return await ended.promise;

@@ -7,7 +7,7 @@ import type { Session } from './session.ts';
 export interface StepOptions {
   /** Time after which a command counts as hanging. */
   readonly timeoutMs: number;
-  /** How long to repeat a command that shows a state which is not reached yet. */
+  /** Maximum time to repeat a command whose output does not match the page yet. */
   readonly repeatMs: number;
 }
 

@@ -21,12 +21,12 @@ export function vulnerabilitiesIn(report: string, atLeast: 'high' | 'critical'):
     .filter(({ severity }) => levels.includes(severity))
     .map(({ name, severity, range, via }) => ({
       ...{ name, severity, range },
-      // Text in `via` is the name of another vulnerable package, which the report lists itself.
+      // A string in `via` is the name of another vulnerable package, which has its own entry in the report.
       advisories: via.flatMap((each) => (typeof each === 'string' ? [] : [`${each.title}: ${each.url}`])),
     }));
 }
 
-/** The fields of a report that are used. A report of an error has `error` or `message`. */
+/** The fields of a report that are used. A report about a failure has `error` or `message`. */
 interface Report {
   readonly vulnerabilities?: Readonly<Record<string, ReportedVulnerability>>;
   readonly message?: string;

@@ -1,6 +1,6 @@
 /**
- * Licences that allow to ship a package with a program under Apache-2.0, if their text is included. Copyleft licences are missing on
- * purpose: they would have to apply to the program, or demand its sources.
+ * Licences under which a package may ship with a program under Apache-2.0, if the text of the licence is included.
+ * Copyleft licences are excluded, because they would have to apply to the program or require its sources.
  */
 const PERMISSIVE: ReadonlySet<string> = new Set([
   ...[

@@ -26,7 +26,7 @@ export interface ShippedPackage {
   readonly licence: string | undefined;
   /** Subresource integrity hash of the tarball; undefined for packages of this repository. */
   readonly integrity: string | undefined;
-  /** `name@version` of the packages that it imports, sorted. */
+  /** `name@version` of the packages on which it depends, sorted. */
   readonly dependencies: readonly string[];
 }
 
@@ -64,7 +64,7 @@ export function shippedPackages({ packages }: Lock, published: readonly string[]
   return [...unique].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
 }
 
-/** Returns the path of the entry that Node resolves a dependency of the package at `path` to. */
+/** Returns the path of the entry to which Node resolves a dependency of the package at `path`. */
 function locate(packages: Lock['packages'], path: string, name: string): string {
   const steps = path.split('/');
   const folders = steps.map((_, index) => `${steps.slice(0, index + 1).join('/')}/`).toReversed();

@@ -1,4 +1,4 @@
-/** `make sbom`: writes the software bill of materials of what ships to dist/vmwright.cdx.json. */
+/** `make sbom`: writes the software bill of materials of the shipped packages to dist/vmwright.cdx.json. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { cycloneDx } from './sbom.ts';

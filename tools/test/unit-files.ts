@@ -1,6 +1,6 @@
 /**
- * Lists the test files that start no other process: neither they nor the helpers they import use the testbed or
- * `node:child_process`. The simulation has its own targets (`make simulate`, `make mutants`) and is left out.
+ * Lists the test files that start no other process, because neither they nor their helpers use the testbed or
+ * `node:child_process`. Leaves out the simulation, which has its own targets (`make simulate`, `make mutants`).
  */
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
