@@ -60,7 +60,7 @@ async function insertMany({ ssvirt }: MirrorDatabase, count: number): Promise<re
 }
 
 describe('reading the table', () => {
-  test('yields all live rows in pages', async () => {
+  test('a read of the table yields all live rows in pages', async () => {
     const env = await create();
     const ids = await insertMany(env, 12_000);
     await env.ssvirt.query(`UPDATE vms SET deleted_at = now() WHERE id = 'r00007'`);
@@ -70,7 +70,7 @@ describe('reading the table', () => {
     expect(pages.flat().map(({ id }) => id)).toEqual(ids.filter((id) => id !== 'r00007' && id !== 'r00008'));
   });
 
-  test('ends after a table that is empty, or a last page that is full', async () => {
+  test('a read of the table ends if the table is empty, and if the last page is full', async () => {
     const env = await create();
     const session = await env.open();
     expect((await pagesOf(session)).flat()).toEqual([]);
@@ -78,7 +78,7 @@ describe('reading the table', () => {
     expect((await pagesOf(session)).flat()).toHaveLength(5_000);
   });
 
-  test('converts nulls, vApp ids and times', async () => {
+  test('a read of the table converts nulls, vApp ids and times', async () => {
     const env = await create();
     const vapp = '5F1C0A52-0D0E-4D0B-9C5E-0A1B2C3D4E5F';
     await env.ssvirt.insertVm({ namespace: null, name: 'a', id: 'a', vapp, status: null });
@@ -96,7 +96,7 @@ describe('reading the table', () => {
     ]);
   });
 
-  test('find returns the live rows with these VM names in all namespaces', async () => {
+  test('find returns the live rows with the given VM names in all namespaces', async () => {
     const env = await create();
     const { ssvirt } = env;
     for (const namespace of ['tenant', 'other', null])
@@ -114,7 +114,7 @@ describe('reading the table', () => {
 });
 
 describe.each(['session', 'table'] as const)('writing with the fence %s', (fence) => {
-  /** Starts with rows `a`, `b`, … of these statuses. */
+  /** Creates a database with rows `a`, `b`, … that have these statuses. */
   async function start(...statuses: readonly (string | null)[]) {
     const env = await create();
     for (const [at, status] of statuses.entries()) {
@@ -127,7 +127,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     return { ...env, session, read };
   }
 
-  test('reports which rows were written and which were skipped', async () => {
+  test('a batch reports which rows were written and which were skipped', async () => {
     const { session, ssvirt, connect } = await start('POWERED_OFF', 'POWERED_ON', 'LOCKED', 'DELETED', null);
     await ssvirt.query(`UPDATE vms SET deleted_at = now() WHERE id = 'd'`);
     const other = await connect();
@@ -146,7 +146,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await session.write(poweredOn('c'), [0])).toEqual({ written: [0], skipped: [] });
   });
 
-  test('writes all other rows while one is locked, and leaves no timeout behind', async () => {
+  test('a batch writes all other rows while one is locked, and leaves lock_timeout unchanged', async () => {
     const { session, ssvirt, connect, ...env } = await start();
     const ids = await insertMany({ ssvirt, connect, ...env }, 100);
     const other = await connect();
@@ -155,7 +155,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect([written.length, skipped]).toEqual([99, [49]]);
     await other.query('COMMIT');
     expect(await session.write(poweredOn(...ids), [0])).toEqual({ written: [49], skipped: [] });
-    // A lock of the table is waited for: otherwise each migration would fail the batch.
+    // The batch waits for a table lock. Otherwise, every migration of the schema would make a batch fail.
     await other.query('BEGIN; LOCK TABLE vms');
     const writing = session.write([{ id: 'r00001', status: 'POWERED_OFF' }], [0]);
     const isWaiting = async () =>
@@ -169,17 +169,17 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await writing).toEqual({ written: [0], skipped: [] });
   });
 
-  test('reports exactly the rows that it wrote while another client changes the same rows', async () => {
+  test('a batch reports exactly the rows that it wrote, even while another client changes the same rows', async () => {
     const { session, ssvirt, connect, ...env } = await start();
     const ids = await insertMany({ ssvirt, connect, ...env }, 200);
     const other = await connect();
     let isDone = false;
     const changing = (async () => {
+      // The rows stay locked for some time without use of a CPU, so that writes meet locks also on a busy machine.
       for (let round = 0; !isDone; round++)
-        await other.query(`UPDATE vms SET description = $1 WHERE id > $2`, [
-          `round ${round}`,
-          `r00${round % 2}`,
-        ]);
+        await other.query(
+          `BEGIN; UPDATE vms SET description = 'round ${round}' WHERE id > 'r00${round % 2}'; SELECT pg_sleep(0.001); COMMIT`,
+        );
     })();
     let skips = 0;
     for (let round = 0; round < 200; round++) {
@@ -196,7 +196,18 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(skips, 'the other client has locked rows').toBeGreaterThan(0);
   });
 
-  test('does not skip a row that another transaction refers to', async () => {
+  test('a release that is requested during a write takes effect after both statements of the write', async () => {
+    const { session, connect } = await start('POWERED_OFF', 'POWERED_OFF');
+    const other = await connect();
+    await other.query(`BEGIN; SELECT 1 FROM vms WHERE id = 'a' FOR UPDATE`); // the first statement fails
+    const writing = session.write(poweredOn('a', 'b'), [0]);
+    const releasing = session.release([0]);
+    expect(await writing).toEqual({ written: [1], skipped: [0] });
+    await releasing;
+    expect((await failureOf(session.write(poweredOn('b'), [0]))).code).toBe('FENCE_LOST');
+  });
+
+  test('a batch does not skip a row that another transaction locks for a foreign key', async () => {
     const { session, connect, ssvirt } = await start('POWERED_OFF');
     await ssvirt.query('CREATE TABLE tasks (vm varchar REFERENCES vms)');
     const other = await connect();
@@ -204,7 +215,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await session.write(poweredOn('a'), [0])).toEqual({ written: [0], skipped: [] });
   });
 
-  test('changes status and updated_at only, and nothing if the status is equal', async () => {
+  test('a batch changes only status and updated_at, and nothing if the row has the status already', async () => {
     const { session, read } = await start('POWERED_OFF');
     const before = await read('a');
     await session.write(poweredOn('a'), [0]);
@@ -215,7 +226,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await read('a')).toEqual(after);
   });
 
-  test('never moves updated_at back, and sets it if it is null', async () => {
+  test('a batch never moves updated_at back, and sets it if it is null', async () => {
     const { session, ssvirt, read } = await start('POWERED_OFF', 'POWERED_OFF');
     await ssvirt.query(`UPDATE vms SET updated_at = '2099-01-01Z' WHERE id = 'a'`);
     await ssvirt.query(`UPDATE vms SET updated_at = NULL WHERE id = 'b'`);
@@ -224,7 +235,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect((await read('b')).updated_at).toBeInstanceOf(Date);
   });
 
-  test('writes a full batch', async () => {
+  test('a batch of the maximum size is written', async () => {
     const { session, ssvirt, ...env } = await start();
     const ids = await insertMany({ ssvirt, ...env }, 2_500);
     const { written, skipped } = await session.write(poweredOn(...ids), [0]);
@@ -241,21 +252,24 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     ],
     ['an error that a trigger raises', 'P0001', triggerOf(`RAISE EXCEPTION 'c is frozen'`)],
     ['a data exception in a trigger', '22012', triggerOf('PERFORM 1 / 0')],
-  ])('rejects a row because of %s, and writes all others', async (_, code, ddl) => {
-    const { session, ssvirt } = await start(...Array<string>(6).fill('POWERED_OFF'));
-    await ssvirt.query(ddl);
-    expect(await failureOf(session.write(poweredOn('a', 'c'), [0]))).toMatchObject({ code, scope: 'rows' });
-    expect(await ssvirt.status('a')).toBe('POWERED_OFF');
-    const results = await writeBatch(session, poweredOn('a', 'b', 'c', 'd', 'e', 'f'), [0]);
-    expect(results.map(({ type }) => type)).toEqual([
-      ...['written', 'written', 'rejected', 'written', 'written', 'written'],
-    ]);
-    expect(results[2]).toMatchObject({ error: { code } });
-    const rows = await ssvirt.query(`SELECT id FROM vms WHERE status = 'POWERED_ON' ORDER BY id`);
-    expect(rows.map(({ id }) => id)).toEqual(['a', 'b', 'd', 'e', 'f']);
-  });
+  ])(
+    'a batch reports a row that the database rejects because of %s, and writes all others',
+    async (_, code, ddl) => {
+      const { session, ssvirt } = await start(...Array<string>(6).fill('POWERED_OFF'));
+      await ssvirt.query(ddl);
+      expect(await failureOf(session.write(poweredOn('a', 'c'), [0]))).toMatchObject({ code, scope: 'rows' });
+      expect(await ssvirt.status('a')).toBe('POWERED_OFF');
+      const results = await writeBatch(session, poweredOn('a', 'b', 'c', 'd', 'e', 'f'), [0]);
+      expect(results.map(({ type }) => type)).toEqual([
+        ...['written', 'written', 'rejected', 'written', 'written', 'written'],
+      ]);
+      expect(results[2]).toMatchObject({ error: { code } });
+      const rows = await ssvirt.query(`SELECT id FROM vms WHERE status = 'POWERED_ON' ORDER BY id`);
+      expect(rows.map(({ id }) => id)).toEqual(['a', 'b', 'd', 'e', 'f']);
+    },
+  );
 
-  test('is rejected for a shard that the session does not hold', async () => {
+  test('a batch is rejected if the session does not hold the shard', async () => {
     const { session, ssvirt } = await start('POWERED_OFF');
     for (const shards of [[1], [0, 1]])
       expect(await failureOf(session.write(poweredOn('a'), shards))).toMatchObject({
@@ -272,12 +286,12 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     await session.write(poweredOn('a'), [0, 2]);
   });
 
-  test('works with minimal privileges; a missing privilege is reported with the table and a remedy', async () => {
+  test('a batch works with minimal privileges, and reports a missing privilege with the table and a remedy', async () => {
     const { session: creator, ssvirt, role, openHolder, open } = await start('POWERED_OFF');
     await creator[Symbol.asyncDispose]();
     const fenceTable = fence === 'table' ? [`SELECT, INSERT, UPDATE ON ${FENCE_TABLE}`] : [];
     const minimal = { fence, ...(await role(...MINIMAL, ...fenceTable)) };
-    await openHolder(minimal); // the next session takes over
+    await openHolder(minimal); // the next session takes the shard over
     const session = await openHolder(minimal);
     expect((await pagesOf(session)).flat()).toHaveLength(1);
     expect(await session.find(['vm-a'])).toHaveLength(1);
@@ -295,7 +309,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await failureOf((await open(await role())).find(['vm-a']))).toEqual(denied);
   });
 
-  test('is rejected as a failure of the session while the database is read-only', async () => {
+  test('a batch fails with the scope "session" while the database is read-only', async () => {
     const { name, ssvirt, open } = await start('POWERED_OFF');
     await ssvirt.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     const session = await open({ fence });
@@ -338,12 +352,12 @@ async function gateOf({ ssvirt, connect }: MirrorDatabase) {
 }
 
 describe('the fence of session locks', () => {
-  /** Opens a second session with a clock of its own, which tries to get the shard after each step of 200 ms. */
+  /** Opens a second session with its own clock. The session tries to acquire the shard every 200 ms. */
   async function challenger({ open }: MirrorDatabase) {
     const clock = new VirtualClock();
     const session = await open({ clock, identity: 'second' });
     const hasTried = () => expect.poll(() => clock.timers).toBe(1);
-    /** Lets the session try for a time. */
+    /** Advances the clock, so that the session tries to acquire the shard for this time. */
     const tryFor = async (ms: number) => {
       await hasTried();
       for (let passed = 0; passed < ms; passed += 200) {
@@ -426,8 +440,8 @@ describe('the fence of session locks', () => {
     const gate = await gateOf(env);
     const first = await env.openHolder({ identity: 'first' });
     const writing = first.write(poweredOn('c'), [0]);
+    const releasing = first.release([0]); // queued behind both statements of the batch
     await gate.isWaiting('first');
-    const releasing = first.release([0]); // queued behind the batch
     const { session: second, clock, tryFor } = await challenger(env);
     const acquiring = second.acquire([0], false, NEVER);
     await tryFor(1_000);
@@ -440,7 +454,7 @@ describe('the fence of session locks', () => {
     expect(row?.status).toBe('POWERED_ON');
   });
 
-  test('a wait for the shard ends with its signal', async () => {
+  test('a wait for the shard ends when its signal aborts', async () => {
     const env = await create();
     const first = await env.openHolder();
     const { session, tryFor } = await challenger(env);
@@ -452,7 +466,7 @@ describe('the fence of session locks', () => {
     await first.check();
   });
 
-  test('shards are held separately, and an ended session loses all of its own', async () => {
+  test('sessions hold shards independently, and a session that ends loses all its shards', async () => {
     const env = await create();
     const first = await env.open();
     await first.acquire([1, 2], false, NEVER);
@@ -468,7 +482,7 @@ describe('the fence of session locks', () => {
     await third.acquire([1], false, NEVER);
   });
 
-  test('locks of the same shard in another database do not count', async () => {
+  test('a lock of the same shard in another database does not block an acquisition', async () => {
     const [one, other] = [await create(), await create()];
     const [first, second] = [await one.openHolder(), await other.openHolder()];
     await first.check();
@@ -485,7 +499,7 @@ describe('the fence of session locks', () => {
     expect(await isHeld(writing)).toBe(false);
   });
 
-  test('two replicas to which a pooler gives the same server session never both hold the shard', async () => {
+  test('two replicas that share a server session through a pooler never both hold the shard', async () => {
     const env = await create();
     const shared = queryOf(await env.connect());
     const [first, second] = [
@@ -543,7 +557,7 @@ describe('the fence table', () => {
     expect((await failureOf(second.write([], [0]))).code).toBe('FENCE_LOST');
   });
 
-  test('an acquisition waits for a batch that is in flight, and sees it', async () => {
+  test('an acquisition waits for a batch in flight, and then sees its rows', async () => {
     const env = await create();
     const gate = await gateOf(env);
     const first = await env.openHolder({ fence, identity: 'first' });
@@ -560,7 +574,7 @@ describe('the fence table', () => {
     expect((await failureOf(first.write(poweredOn('c'), [0]))).code).toBe('FENCE_LOST');
   });
 
-  test('a batch waits for an acquisition that is in flight, and is rejected', async () => {
+  test('a batch waits for an acquisition in flight, and is then rejected', async () => {
     const env = await create();
     const gate = await gateOf(env);
     await gate.open();
@@ -588,7 +602,7 @@ describe('the fence table', () => {
     await writing;
   });
 
-  test('first acquisitions at the same time create the table once and get different epochs', async () => {
+  test('concurrent first acquisitions create the table once and get different epochs', async () => {
     const env = await create();
     const sessions = await Promise.all(
       Array.from({ length: 8 }, (_, at) => env.open({ fence, identity: `replica-${at}` })),
@@ -609,7 +623,7 @@ describe('the fence table', () => {
     expect(holding.filter((held) => held === 1)).toHaveLength(1);
   });
 
-  test('statements may run in different server sessions', async () => {
+  test('statements of one session may run in different server sessions', async () => {
     const env = await create();
     const [acquiring, writing] = [queryOf(await env.connect()), queryOf(await env.connect())];
     const epoch = new EpochFence('pooled');
@@ -620,7 +634,7 @@ describe('the fence table', () => {
     expect(await writing(epoch.guard, epoch.guardValues([1]))).toEqual([{ ok: false }]);
   });
 
-  test('an existing table is used if the role may not create one', async () => {
+  test('an existing fence table is used if the role may not create one', async () => {
     const env = await create();
     await env.ssvirt.query(FENCE_TABLE_DDL);
     const role = await env.role(...MINIMAL, `SELECT, INSERT, UPDATE ON ${FENCE_TABLE}`);
@@ -630,7 +644,7 @@ describe('the fence table', () => {
     expect(await epochs(env)).toEqual(['0 1 restricted']);
   });
 
-  test('without the table, a role that may not create one gets an error that says so', async () => {
+  test('without the table, a role that may not create it gets an error that names the missing privilege', async () => {
     const env = await create();
     const role = await env.role(...MINIMAL);
     expect(await failureOf(env.openHolder({ fence, ...role }))).toEqual({
@@ -641,11 +655,11 @@ describe('the fence table', () => {
   });
 });
 
-describe('a failure has a code, the scope session, and a remedy', () => {
+describe('failures have a code, a scope and a remedy', () => {
   const opening = async (options: Parameters<MirrorDatabase['access']>[0]) =>
     failureOf((await create()).access(options).open(NEVER));
 
-  test('wrong password', async () => {
+  test('a wrong password fails with the scope "session"', async () => {
     expect(await opening({ password: async () => 'wr0ng' })).toEqual({
       code: '28P01',
       scope: 'session',
@@ -653,13 +667,13 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     });
   });
 
-  test('no password', async () => {
+  test('a missing password fails with the scope "session"', async () => {
     const { scope, message } = await opening({ password: async () => undefined });
     expect(scope).toBe('session');
     expect(message).toMatch(/password/);
   });
 
-  test('unknown database', async () => {
+  test('an unknown database fails with the scope "session"', async () => {
     expect(await opening({ database: 'no_such_database' })).toEqual({
       code: '3D000',
       scope: 'session',
@@ -667,20 +681,23 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     });
   });
 
-  test.each(['127.0.0.1', 'localhost'])('no server at %s', async (host) => {
-    const { code, scope, message } = await opening({ host, port: await freePort() });
-    expect([code, scope]).toEqual(['ECONNREFUSED', 'session']);
-    expect(message).toMatch(/ECONNREFUSED 127.0.0.1:\d+.*; check the address, and that the server runs$/);
-  });
+  test.each(['127.0.0.1', 'localhost'])(
+    'a missing server at %s fails with the scope "session"',
+    async (host) => {
+      const { code, scope, message } = await opening({ host, port: await freePort() });
+      expect([code, scope]).toEqual(['ECONNREFUSED', 'session']);
+      expect(message).toMatch(/ECONNREFUSED 127.0.0.1:\d+.*; check the address, and that the server runs$/);
+    },
+  );
 
-  test('unknown host', async () => {
+  test('an unknown host fails with the scope "session"', async () => {
     const { code, scope, message } = await opening({ host: 'no-such-host.invalid' });
     expect(['ENOTFOUND', 'EAI_AGAIN']).toContain(code);
     expect(scope).toBe('session');
     expect(message).toMatch(/no-such-host.invalid; check the host name$/);
   });
 
-  test('a server that is not PostgreSQL', async () => {
+  test('a server other than PostgreSQL fails with the scope "session"', async () => {
     await using server = createServer((socket) => socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     server.listen(await freePort(), '127.0.0.1');
     await once(server, 'listening');
@@ -689,7 +706,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     expect(await opening({ port })).toMatchObject({ scope: 'session' });
   });
 
-  test('a missing table', async () => {
+  test('a missing table fails with the scope "session"', async () => {
     const env = await create();
     const session = await env.openHolder();
     await env.ssvirt.query('ALTER TABLE vms RENAME TO machines');
@@ -706,7 +723,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     expect(await session.find(['web'])).toEqual([]);
   });
 
-  test('a missing column', async () => {
+  test('a missing column fails with the scope "session"', async () => {
     const env = await create();
     const session = await env.open();
     await env.ssvirt.query('ALTER TABLE vms RENAME COLUMN vm_name TO label');
@@ -717,7 +734,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     });
   });
 
-  test('a column whose type was changed after its statement was prepared, until the next session', async () => {
+  test('a column whose type changed after its statement was prepared fails with the scope "session", and works in the next session', async () => {
     const env = await create();
     await env.ssvirt.insertVm({ namespace: 'tenant', name: 'web', id: 'a' });
     const session = await env.open();
@@ -729,7 +746,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     expect(await next.write(poweredOn('a'), [0])).toEqual({ written: [0], skipped: [] });
   });
 
-  test('too many connections', async () => {
+  test('too many connections fail with the scope "session"', async () => {
     const env = await create();
     const role = await env.role();
     await env.ssvirt.query(`ALTER ROLE ${role.user} CONNECTION LIMIT 0`);
@@ -740,7 +757,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     });
   });
 
-  test('statement timeout', async () => {
+  test('a statement timeout fails with the scope "session"', async () => {
     const env = await create();
     const role = await env.role(...MINIMAL);
     await env.ssvirt.query(`ALTER ROLE ${role.user} SET statement_timeout = '100ms'`);
@@ -774,7 +791,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
     expect(await finding).toEqual([]);
   });
 
-  test('every call of a session that the server has ended fails with the scope session', async () => {
+  test('every call of a session that the server has ended fails with the scope "session"', async () => {
     const env = await create();
     const session = await env.openHolder({ identity: 'ended' });
     await env.ssvirt.query(
@@ -786,7 +803,7 @@ describe('a failure has a code, the scope session, and a remedy', () => {
 });
 
 describe('connecting', () => {
-  test('uses a password that was rotated after the first session was opened', async () => {
+  test('a new connection uses a password that was rotated after the first session was opened', async () => {
     const env = await create();
     const role = await env.role(...MINIMAL);
     let password = await role.password();
@@ -801,7 +818,7 @@ describe('connecting', () => {
     await first.find(['web']);
   });
 
-  test('reports a password that cannot be read', async () => {
+  test('a new connection reports a password that cannot be read', async () => {
     const env = await create();
     const password = () => Promise.reject(new Error('the password file /p cannot be read'));
     expect(await failureOf(env.open({ password }))).toMatchObject({
@@ -810,7 +827,7 @@ describe('connecting', () => {
     });
   });
 
-  test('ends with its signal while the server does not answer', async () => {
+  test('a new connection ends when its signal aborts while the server does not answer', async () => {
     await using server = createServer(() => undefined).listen(await freePort(), '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -824,7 +841,7 @@ describe('connecting', () => {
     socket.destroy();
   });
 
-  test('names the replica in pg_stat_activity', async () => {
+  test('a new connection names the replica in pg_stat_activity', async () => {
     const env = await create();
     await env.open({ identity: 'a-long-name'.repeat(10) });
     const [row] = await env.ssvirt.query(

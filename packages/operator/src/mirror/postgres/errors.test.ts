@@ -4,7 +4,7 @@ import { toDatabaseError } from './errors.ts';
 
 const errorWith = (code: string, message = 'failed') => Object.assign(new Error(message), { code });
 
-describe('the scope of a failure', () => {
+describe('scopes of failures', () => {
   test.each([
     ['22001', 'a value is too long'],
     ['23502', 'a column must not be null'],
@@ -15,7 +15,7 @@ describe('the scope of a failure', () => {
     ['44000', 'the check option of a view'],
     ['55P03', 'a lock that is not available'],
     ['P0001', 'an exception that a trigger raises'],
-  ])('is rows for %s, %s', (code) => {
+  ])('the scope of a failure is rows for %s, %s', (code) => {
     expect(toDatabaseError(errorWith(code))).toMatchObject({ code, scope: 'rows' });
   });
 
@@ -34,12 +34,12 @@ describe('the scope of a failure', () => {
     ['XX001', 'corrupted data'],
     ['ECONNRESET', 'a system error'],
     ['EPIPE', 'a system error with as many characters as a SQLSTATE'],
-  ])('is session for %s, %s', (code) => {
+  ])('the scope of a failure is session for %s, %s', (code) => {
     expect(toDatabaseError(errorWith(code))).toMatchObject({ code, scope: 'session' });
   });
 });
 
-test('a value without a code is a failure of the session', () => {
+test('a thrown value without a code counts as a failure of the session', () => {
   expect(toDatabaseError(new Error('Query read timeout'))).toMatchObject({
     code: 'CONNECTION_LOST',
     scope: 'session',
@@ -54,7 +54,7 @@ test('a remedy follows the message of the server', () => {
   );
 });
 
-test('a DatabaseError stays as it is, and the cause of others is kept', () => {
+test('a DatabaseError is returned unchanged, and other errors become the cause of a DatabaseError', () => {
   const known = new DatabaseError('taken over', 'FENCE_LOST', 'fence');
   expect(toDatabaseError(known)).toBe(known);
   const cause = errorWith('57P01');

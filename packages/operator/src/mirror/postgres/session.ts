@@ -25,7 +25,7 @@ export class PostgresSession implements Session {
   readonly #write: string;
   readonly #writeUnlocked: string;
   #failure: DatabaseError | undefined;
-  /** The statement that was passed last. */
+  /** Resolves when the last statement in the queue has ended, even if it failed. */
   #last: Promise<unknown> = Promise.resolve();
 
   /** @param client connected client, which the session closes */
@@ -71,31 +71,36 @@ export class PostgresSession implements Session {
   }
 
   /**
-   * Writes the rows that no other transaction has locked. The second statement examines the rest: usually nothing, or all
-   * rows if one of them is locked.
+   * Writes the rows that no other transaction has locked. The first statement writes nothing if one of the rows is locked. The
+   * second statement handles all rows that the first one has not written, and skips locked rows; usually, it is not needed. No
+   * other statement of the session runs between the two: a release would make the second one fail.
    */
-  async write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult> {
-    const done = new Set((await this.#tryWrite(this.#writeUnlocked, writes, shards))?.written);
-    const rest = writes.flatMap((_, at) => (done.has(at) ? [] : [at]));
-    if (rest.length === 0) return { written: [...done], skipped: [] };
-    const some = rest.flatMap((at) => writes[at] ?? []);
-    const { written, skipped } = await this.#writeWith(this.#write, some, shards);
-    const original = (position: number) => rest[position] ?? 0;
-    return { written: [...done, ...written.map(original)], skipped: skipped.map(original) };
+  write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult> {
+    const guard = this.#fence.guardValues(shards); // a release that is requested later may change the result
+    return this.#enqueue(async (run) => {
+      const done = new Set((await this.#tryWrite(run, this.#writeUnlocked, writes, guard))?.written);
+      const rest = writes.flatMap((_, at) => (done.has(at) ? [] : [at]));
+      if (rest.length === 0) return { written: [...done], skipped: [] };
+      const some = rest.flatMap((at) => writes[at] ?? []);
+      const { written, skipped } = await this.#writeWith(run, this.#write, some, guard);
+      const original = (position: number) => rest[position] ?? 0;
+      return { written: [...done, ...written.map(original)], skipped: skipped.map(original) };
+    });
   }
 
   /**
-   * Runs a statement that may not wait for row locks. PostgreSQL checks constraints before it locks a row, so a locked row
-   * can also fail the statement with a violation that a later write of the row may not have.
-   * @returns undefined if it would have to wait, or if a row violates a constraint; nothing is written then
+   * Runs a statement that fails instead of waiting for row locks. PostgreSQL checks constraints before it locks a row, so a
+   * locked row can also fail the statement with a violation that no longer exists at a later write.
+   * @returns undefined if a row is locked or violates a constraint; nothing is written then
    */
   async #tryWrite(
+    run: Query,
     text: string,
     writes: readonly StatusWrite[],
-    shards: readonly number[],
+    guard: readonly unknown[],
   ): Promise<BatchResult | undefined> {
     try {
-      return await this.#writeWith(text, writes, shards);
+      return await this.#writeWith(run, text, writes, guard);
     } catch (error) {
       const isRepeated =
         error instanceof DatabaseError && (error.code === LOCK_NOT_AVAILABLE || error.scope === 'rows');
@@ -105,33 +110,32 @@ export class PostgresSession implements Session {
   }
 
   async #writeWith(
+    run: Query,
     text: string,
     writes: readonly StatusWrite[],
-    shards: readonly number[],
+    guard: readonly unknown[],
   ): Promise<BatchResult> {
-    const values = [
-      ...this.#fence.guardValues(shards),
-      writes.map(({ id }) => id),
-      writes.map(({ status }) => status),
-    ];
-    const [row] = await this.#query(text, values);
+    const values = [...guard, writes.map(({ id }) => id), writes.map(({ status }) => status)];
+    const [row] = await run(text, values);
     if (row?.held !== true) throw fenceLost(this.#fence);
     return { written: positions(row.written), skipped: positions(row.skipped) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#failure ??= new DatabaseError('the session was closed', 'CLOSED', 'session');
-    // The server may have vanished: its end of the connection is not waited for.
+    // Waits at most `CLOSE_MS` for the server to close the connection, because the server may have vanished.
     const ending = this.#client.end().catch(() => undefined);
     await Promise.race([ending, wait(this.#clock, CLOSE_MS)]);
   }
 
-  /** Runs a statement after those that were passed before. pg supports one at a time per client. */
-  readonly #query: Query = (text, values) => {
-    const result = this.#last.then(() => this.#run(text, values));
+  readonly #query: Query = (text, values) => this.#enqueue((run) => run(text, values));
+
+  /** Runs statements after all earlier ones have ended, because pg supports one statement at a time per client. */
+  #enqueue<T>(work: (run: Query) => Promise<T>): Promise<T> {
+    const result = this.#last.then(() => work(this.#run));
     this.#last = result.catch(() => undefined);
     return result;
-  };
+  }
 
   readonly #run: Query = async (text, values) => {
     if (this.#failure !== undefined) throw this.#failure;
@@ -159,14 +163,14 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** Time that `writeUnlockedStatement` waits for the lock of a row, the shortest that PostgreSQL has. */
+/** Time that `writeUnlockedStatement` waits for the lock of a row: the shortest timeout that PostgreSQL allows. */
 const LOCK_TIMEOUT_MS = 1;
 
 /**
- * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and writes
- * nothing. The timeout applies to this transaction only, and not to the locks of the table and of the fence, which are
- * taken before it is set. It is too short for a deadlock. A row that is not written may have the status already, be
- * missing, or have been changed by another transaction at the same moment.
+ * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and writes nothing.
+ * The lock timeout applies to this transaction only, and not to the locks of the table and of the fence, which are taken before
+ * the timeout is set. It is shorter than the deadlock timeout. A row that is not written may have the status already, be missing,
+ * or have been changed by another transaction at the same moment.
  */
 function writeUnlockedStatement(fence: SqlFence): string {
   return `
@@ -235,7 +239,7 @@ function toRow(row: Readonly<Record<string, unknown>>): Row {
   };
 }
 
-/** Namespaces and statuses repeat in many rows; one copy of each is kept. */
+/** Namespaces and statuses repeat in many rows, so one copy of each text is shared. */
 const SHARED = new Map<string, string>();
 const MAX_SHARED = 10_000;
 
