@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { writeBatch } from './batch.ts';
 import { type BatchResult, DatabaseError, type StatusWrite } from './database.ts';
 
-/** A table that rejects every batch with one of the bad rows. */
+/** A table that rejects every batch that contains a bad row. */
 function tableWith({ bad = [], locked = [], unchanged = [] }: Partial<Record<string, readonly string[]>>) {
   const written = new Map<string, string>();
   const statements: (readonly string[])[] = [];
@@ -43,7 +43,7 @@ test('an empty batch is not sent', async () => {
   expect(table.statements).toEqual([]);
 });
 
-describe('a batch with rows that the database rejects', () => {
+describe('rejected rows', () => {
   test.each([
     [1, ['r0']],
     [2, ['r1']],
@@ -51,21 +51,21 @@ describe('a batch with rows that the database rejects', () => {
     [2_500, ['r1234']],
     [2_500, ['r0', 'r1', 'r1250', 'r2499']],
     [8, ['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7']],
-  ])('of %i: %j are found and all others are written', async (count, bad) => {
+  ])('a batch of %i rows finds the rejected rows %j and writes all others', async (count, bad) => {
     const table = tableWith({ bad });
     const results = await writeBatch(table, writesTo(count), [3]);
     expect(typesOf(results)).toEqual(
       writesTo(count).map(({ id }) => (bad.includes(id) ? 'rejected' : 'written')),
     );
     expect(table.written.size).toBe(count - bad.length);
-    // Each rejected row splits one batch per level of the tree.
+    // For each rejected row, at most one batch per level of the bisection is split in two.
     expect(table.statements.length).toBeLessThanOrEqual(1 + 2 * bad.length * Math.ceil(Math.log2(count)));
     // No row is written twice.
     const accepted = table.statements.filter((ids) => !ids.some((id) => bad.includes(id))).flat();
     expect(new Set(accepted).size).toBe(accepted.length);
   });
 
-  test('each rejected row has its own error', async () => {
+  test('each rejected row of a batch has its own error', async () => {
     const results = await writeBatch(tableWith({ bad: ['r1', 'r2'] }), writesTo(4), [3]);
     expect(results.map((each) => (each.type === 'rejected' ? each.error.message : each.type))).toEqual([
       'written',
@@ -76,12 +76,12 @@ describe('a batch with rows that the database rejects', () => {
   });
 });
 
-describe('a failure that does not concern a row', () => {
+describe('failures that concern no row', () => {
   test.each([
     new DatabaseError('connection terminated', '57P01', 'session'),
     new DatabaseError('another replica has taken over', 'FENCE_LOST', 'fence'),
     new TypeError('a bug'),
-  ])('is thrown without another statement: $message', async (error) => {
+  ])('a failure that does not concern a row is thrown without another statement: $message', async (error) => {
     let statements = 0;
     const write = async () => {
       statements += 1;
@@ -91,7 +91,7 @@ describe('a failure that does not concern a row', () => {
     expect(statements).toBe(1);
   });
 
-  test('is thrown during the bisection too', async () => {
+  test('a failure that does not concern a row is also thrown during the bisection', async () => {
     const { write, statements } = tableWith({ bad: ['r0'] });
     const breaking: typeof write = (writes, shards) => {
       if (statements.length === 2) throw new DatabaseError('connection terminated', '57P01', 'session');

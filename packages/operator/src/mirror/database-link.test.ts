@@ -10,7 +10,7 @@ const CHECK_MS = 5_000;
 const REFUSED = new DatabaseError('connect ECONNREFUSED', 'ECONNREFUSED', 'session');
 const TERMINATED = new DatabaseError('terminating connection', '57P01', 'session');
 
-/** Lets all promises that are settled already run their reactions. */
+/** Runs the reactions of all promises that are already settled. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
 }
@@ -72,7 +72,7 @@ function start(overrides: Partial<Fake> = {}) {
     stop.abort();
     await running;
   });
-  /** Advances the time, and lets the link react at every step. */
+  /** Advances the time in steps, and lets the link react after each step. */
   const advance = async (ms: number, stepMs = 500) => {
     await settle();
     for (let passed = 0; passed < ms; passed += stepMs) {
@@ -104,7 +104,7 @@ const DOWN = 'Database is unavailable; changes are kept and written after the re
 const UP = 'Database is available again';
 
 describe('opening', () => {
-  test('a prepared session is given to those who wait for it', async () => {
+  test('callers that wait for a session get it when `prepare` has succeeded', async () => {
     const { link, sessions, never, messages } = start();
     expect([link.isConnected, link.current]).toEqual([false, undefined]);
     const session = await link.session(never);
@@ -113,7 +113,7 @@ describe('opening', () => {
     expect(messages()).toEqual([]);
   });
 
-  test('a session is not given to others before it is prepared', async () => {
+  test('callers do not get a session before `prepare` has succeeded', async () => {
     const { link, fake, sessions, advance, never } = start();
     const prepared = Promise.withResolvers<void>();
     fake.prepare = () => prepared.promise;
@@ -125,7 +125,7 @@ describe('opening', () => {
     expect(await waiting).toBe(sessions[0]);
   });
 
-  test('a wait for a session ends with its signal', async () => {
+  test('a wait for a session ends when its signal aborts', async () => {
     const { link } = start({ open: isDown });
     const waiting = new AbortController();
     const session = link.session(waiting.signal);
@@ -134,8 +134,8 @@ describe('opening', () => {
   });
 });
 
-describe('an outage', () => {
-  test('is retried with back-off from the base delay to the maximum delay', async () => {
+describe('outages', () => {
+  test('an outage is retried with back-off from the base delay to the maximum delay', async () => {
     const { openedAt, advance, failures } = start({ open: isDown });
     await advance(1_600_000);
     const gaps = openedAt.slice(1).map((at, index) => (at - (openedAt[index] ?? 0)) / 1_000);
@@ -143,7 +143,7 @@ describe('an outage', () => {
     expect(failures).toHaveLength(openedAt.length);
   });
 
-  test('is logged once when it begins and once when it ends', async () => {
+  test('an outage is logged once when it begins and once when it ends', async () => {
     const { link, fake, messages, lines, advance, never } = start({ open: isDown });
     await advance(100_000);
     expect(messages()).toEqual([DOWN]);
@@ -154,7 +154,7 @@ describe('an outage', () => {
     expect(messages()).toEqual([DOWN, UP]);
   });
 
-  test('whose first session works for a while starts a new back-off and a new log line', async () => {
+  test('the failure of a session that has passed a check starts a new back-off and is logged again', async () => {
     const { link, fake, openedAt, messages, advance, never } = start({ open: isDown });
     await advance(60_000);
     fake.open = async () => undefined;
@@ -167,7 +167,7 @@ describe('an outage', () => {
     expect(messages()).toEqual([DOWN, UP, DOWN, UP]);
   });
 
-  test('is one outage if every session fails soon after it was prepared', async () => {
+  test('failures of sessions that never passed a check count as one outage', async () => {
     // A database that is read-only, or a role that may not write: the table can be read, and each batch fails.
     const { link, sessions, messages, failures, advance } = start();
     const readOnly = new DatabaseError('cannot execute UPDATE', '25006', 'session');
@@ -186,8 +186,8 @@ describe('an outage', () => {
   });
 });
 
-describe('a session that fails', () => {
-  test('is closed and replaced; those who wait get the new one', async () => {
+describe('failed sessions', () => {
+  test('a session that fails is closed and replaced, and waiting callers get the new session', async () => {
     const { link, sessions, closed, failures, advance, never } = start();
     const first = await link.session(never);
     link.failed(first, TERMINATED);
@@ -198,17 +198,17 @@ describe('a session that fails', () => {
     expect([closed.has(first), sessions.length, failures]).toEqual([true, 2, ['57P01']]);
   });
 
-  test('is replaced once, however many calls report it', async () => {
+  test('a session that fails is replaced once, however many calls report the failure', async () => {
     const { link, sessions, failures, advance, never } = start();
     const first = await link.session(never);
     for (let call = 0; call < 5; call++) link.failed(first, TERMINATED);
     await advance(2_000);
-    link.failed(first, TERMINATED); // a call of the old session that ends late
+    link.failed(first, TERMINATED); // a late failure of a call of the old session
     await advance(2_000);
     expect([sessions.length, failures.length, link.current === sessions[1]]).toEqual([2, 1, true]);
   });
 
-  test('is detected by the check while nothing is written', async () => {
+  test('a session that fails is detected by the check while nothing is written', async () => {
     const { link, fake, sessions, closed, failures, advance, never } = start();
     const first = await link.session(never);
     await advance(CHECK_MS * 3);
@@ -220,14 +220,14 @@ describe('a session that fails', () => {
     expect([closed.has(first), failures, link.current]).toEqual([true, ['FENCE_LOST'], sessions[1]]);
   });
 
-  test('is not checked any more', async () => {
+  test('a session that fails is not checked any more', async () => {
     const { link, sessions, checks, advance, never } = start();
     link.failed(await link.session(never), TERMINATED);
     await advance(CHECK_MS * 4);
     expect(new Set(checks)).toEqual(new Set([sessions[1]]));
   });
 
-  test('is replaced although its check does not return', async () => {
+  test('a session that fails is replaced although its check does not return', async () => {
     const { link, fake, sessions, closed, advance, never } = start();
     const first = await link.session(never);
     fake.check = () => new Promise(() => undefined);
@@ -237,7 +237,7 @@ describe('a session that fails', () => {
     expect([closed.has(first), link.current]).toEqual([true, sessions[1]]);
   });
 
-  test('with an error that is not from the database is replaced as well', async () => {
+  test('a session that fails with an error that is not from the database is also replaced', async () => {
     const { link, fake, failures, advance, never } = start();
     await link.session(never);
     fake.check = () => Promise.reject(new TypeError('a bug'));
@@ -246,21 +246,24 @@ describe('a session that fails', () => {
   });
 });
 
-describe('a session that cannot be prepared', () => {
-  test('is closed, and the next one is opened after a delay', async () => {
+describe('sessions for which `prepare` fails', () => {
+  test('a session for which `prepare` fails is closed, and the next one is opened after a delay', async () => {
     const { link, fake, sessions, closed, failures, advance, messages } = start();
     fake.prepare = () => Promise.reject(new Error('the cluster cannot be listed'));
     await advance(2_500);
     expect([sessions.length, closed.size, failures]).toEqual([2, 2, ['UNKNOWN', 'UNKNOWN']]);
-    expect([link.isConnected, messages()]).toEqual([false, ['The session could not be prepared, retrying']]);
+    expect([link.isConnected, messages()]).toEqual([
+      false,
+      ['Preparing the mirror for a new database session failed, retrying'],
+    ]);
     fake.prepare = async () => undefined;
     await advance(20_000);
     expect([link.current, closed.size]).toEqual([sessions[2], 2]);
   });
 });
 
-describe('stopping', () => {
-  test('closes the session and counts no failure', async () => {
+describe('the stop of the link', () => {
+  test('stopping the link closes the session and counts no failure', async () => {
     const { link, sessions, closed, failures, clock, stop, running, never, messages } = start();
     const session = await link.session(never);
     stop.abort(new Error('SIGTERM'));
@@ -269,7 +272,7 @@ describe('stopping', () => {
     expect([failures, messages(), clock.timers]).toEqual([[], [], 0]);
   });
 
-  test('ends a back-off', async () => {
+  test('stopping the link ends a back-off', async () => {
     const { advance, stop, running, clock } = start({ open: isDown });
     await advance(300_000);
     stop.abort(new Error('SIGTERM'));

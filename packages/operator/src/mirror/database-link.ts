@@ -14,13 +14,15 @@ export interface DatabaseLinkOptions {
   readonly log: Logger;
   readonly database: Database;
   readonly backoff: BackoffOptions;
-  /** Prepares a new session before others use it. If it fails, the session is closed and opened again after a delay. */
+  /**
+   * Prepares a new session before callers get it. If it rejects, the session is closed and another one is opened after a delay.
+   */
   readonly prepare: (session: Session, signal: AbortSignal) => Promise<void>;
   /** Called when a session has failed or could not be opened. */
   readonly onFailure: (error: DatabaseError) => void;
 }
 
-/** Interval of the checks that the session still works, also while nothing is written. */
+/** Interval of the checks that the session still works. They also run while nothing is written. */
 const CHECK_MS = 5_000;
 
 /**
@@ -43,17 +45,17 @@ export class DatabaseLink {
     return this.#session !== undefined;
   }
 
-  /** Waits for a prepared session. */
+  /** Waits for a session for which `prepare` has succeeded. */
   session(signal: AbortSignal): Promise<Session> {
     return unlessAborted(this.#ready.promise, signal);
   }
 
-  /** Returns the prepared session; undefined during an outage. */
+  /** Returns the open session; undefined while there is none for which `prepare` has succeeded. */
   get current(): Session | undefined {
     return this.#session;
   }
 
-  /** Closes the session because a call failed. Does nothing if it was replaced already. */
+  /** Closes the session because a call failed. Does nothing if the session was already replaced. */
   failed(session: Session, error: DatabaseError): void {
     if (this.#session !== session) return;
     this.#drop();
@@ -80,11 +82,13 @@ export class DatabaseLink {
     const ended = new AbortController();
     const end = () => ended.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
-    // Not `await using`: what tools replace it by takes another number of turns, so a simulated history would depend on them.
+    // Not `await using`: compilers translate it to code with another number of microtasks, so simulated histories would depend on
+    // the compiler.
     let session: Session | undefined;
     try {
       session = await database.open(signal);
-      await unlessAborted(prepare(session, signal), signal); // a statement without an answer must not delay the stop
+      // A statement that the server does not answer must not delay the stop.
+      await unlessAborted(prepare(session, signal), signal);
       this.#session = session;
       this.#fail = failed.resolve;
       this.#ready.resolve(session);
@@ -105,8 +109,8 @@ export class DatabaseLink {
   }
 
   /**
-   * Checks the session until it fails or the signal aborts. The outage ends with the first successful check and not with
-   * the opened session: if the database is read-only, each session is opened and fails with its first batch.
+   * Checks the session until it fails or the signal aborts. An outage ends with the first successful check, not when a session is
+   * opened: with a read-only database, sessions can be opened but fail with their first batch.
    */
   async #check(session: Session, signal: AbortSignal): Promise<never> {
     const { world, log } = this.#options;
@@ -128,8 +132,9 @@ export class DatabaseLink {
   #report(error: DatabaseError): void {
     const { log } = this.#options;
     const fields = { error: error.message, code: error.code };
-    if (this.#failures > 1) log.debug(fields, 'Database is still unavailable, retrying');
-    else if (error.code === NOT_DATABASE) log.warn(fields, 'The session could not be prepared, retrying');
+    if (this.#failures > 1) log.debug(fields, 'Database session failed again, retrying');
+    else if (error.code === NOT_DATABASE)
+      log.warn(fields, 'Preparing the mirror for a new database session failed, retrying');
     else log.warn(fields, 'Database is unavailable; changes are kept and written after the reconnect');
   }
 }

@@ -4,7 +4,7 @@ import { DeadLetters } from './dead-letters.ts';
 
 const LETTER = { vm: 'tenant/web', rowId: 'r-1', status: 'POWERED_ON', error: 'check constraint "c"' };
 
-test('a row is listed after five failures, with the time of the first', () => {
+test('a row is listed after five failures, with the time of the first failure', () => {
   const clock = new VirtualClock(Date.parse('2026-11-16T10:00:00Z'));
   const letters = new DeadLetters(clock);
   const becameDead = [1, 2, 3, 4, 5, 6, 7].map(() => {
@@ -24,7 +24,7 @@ test('the list shows the newest status and error of a row', () => {
   expect(letters.list()).toMatchObject([{ status: 'POWERED_OFF', error: 'another', failures: 6 }]);
 });
 
-test('a success resets the count', () => {
+test('a successful write of a row resets its failure count', () => {
   const letters = new DeadLetters(new VirtualClock());
   for (let failures = 0; failures < 4; failures++) letters.failed('tenant/web', LETTER);
   expect(letters.size).toBe(0);
@@ -36,7 +36,7 @@ test('a success resets the count', () => {
   expect(letters.list()).toEqual([]);
 });
 
-test('rows are counted separately, and all are dropped by clear', () => {
+test('failures are counted per row, and clear drops all of them', () => {
   const letters = new DeadLetters(new VirtualClock());
   for (let failures = 0; failures < 5; failures++) letters.failed('tenant/web', LETTER);
   letters.failed('tenant/db', { ...LETTER, vm: 'tenant/db' });

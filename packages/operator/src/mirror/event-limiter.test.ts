@@ -10,11 +10,11 @@ function start() {
   return { clock, limiter, acquire };
 }
 
-test('ten thousand events at once become a hundred', () => {
+test('of ten thousand simultaneous events, a hundred are allowed', () => {
   expect(start().acquire(10_000)).toBe(100);
 });
 
-test('after a burst five events a second are allowed, and at most a burst after a long pause', () => {
+test('after a burst, five events per second are allowed, and after a long pause another burst', () => {
   const { clock, acquire } = start();
   acquire(100);
   clock.advance(1_000);
@@ -23,7 +23,7 @@ test('after a burst five events a second are allowed, and at most a burst after 
   expect(acquire(1_000)).toBe(100);
 });
 
-test('a series is allowed once a minute, and does not limit other series', () => {
+test('a series is allowed one event per minute, and does not limit other series', () => {
   const { clock, limiter } = start();
   expect(limiter.tryAcquire('tenant/web')).toBe(true);
   expect(limiter.tryAcquire('tenant/web')).toBe(false);
@@ -34,14 +34,14 @@ test('a series is allowed once a minute, and does not limit other series', () =>
   expect(limiter.tryAcquire('tenant/web')).toBe(true);
 });
 
-test('an event that its series suppresses does not use up the limit over all VMs', () => {
+test('an event that the limit of its series suppresses does not count towards the limit for all VMs', () => {
   const { limiter, acquire } = start();
   limiter.tryAcquire('tenant/web');
   for (let at = 0; at < 1_000; at++) limiter.tryAcquire('tenant/web');
   expect(acquire(1_000)).toBe(99);
 });
 
-test('an event that the limit over all VMs suppresses does not start the minute of its series', () => {
+test('an event that the limit for all VMs suppresses does not count towards the limit of its series', () => {
   const { clock, limiter, acquire } = start();
   acquire(100);
   expect(limiter.tryAcquire('tenant/web')).toBe(false);

@@ -12,7 +12,7 @@ function vm(printableStatus?: string, spec: VirtualMachine['spec'] = {}): Virtua
 
 const statusOf = (object: VirtualMachine) => DEFAULT_MAPPING[stateOf(object)];
 
-describe('the status in the table', () => {
+describe('statuses', () => {
   test.each([
     ['Running', 'POWERED_ON'],
     ['Migrating', 'POWERED_ON'],
@@ -31,7 +31,7 @@ describe('the status in the table', () => {
     ['ErrorPvcNotFound', 'ERROR'],
     ['DataVolumeError', 'ERROR'],
     ['Unknown', 'UNKNOWN'],
-  ])('of a VM with printableStatus %s is %s', (printable, status) => {
+  ])('the status of a VM with printableStatus %s is %s', (printable, status) => {
     expect(statusOf(vm(printable))).toBe(status);
     expect(stateOf(vm(printable))).toBe(printable);
   });
@@ -46,18 +46,18 @@ describe('the status in the table', () => {
     [{ runStrategy: 'Halted' }, 'STOPPED'],
     [{ running: false, runStrategy: 'Always' }, 'STOPPED'],
     [{}, 'STOPPED'],
-  ])('of a VM without printableStatus and with spec %j is %s', (spec, status) => {
+  ])('the status of a VM without printableStatus and with spec %j is %s', (spec, status) => {
     expect(statusOf(vm('', spec))).toBe(status);
     expect(statusOf(vm(undefined, spec))).toBe(status);
     expect(statusOf({ metadata: { name: 'web' }, spec })).toBe(status);
   });
 
-  test('of a VM without spec and status is STOPPED', () => {
+  test('the status of a VM without spec and status is STOPPED', () => {
     expect(statusOf({ metadata: { name: 'web' } })).toBe('STOPPED');
   });
 
   test.each(['Running', 'Stopped', '', 'Sleeping'])(
-    'of a VM with a deletionTimestamp and printableStatus "%s" is DELETING',
+    'the status of a VM with a deletionTimestamp and printableStatus "%s" is DELETING',
     (printable) => {
       const { metadata, ...rest } = vm(printable);
       const deleting = { ...rest, metadata: { ...metadata, deletionTimestamp: '2026-11-16T10:00:00Z' } };
@@ -76,13 +76,13 @@ describe('the status in the table', () => {
     'constructor',
     'toString',
     '__proto__',
-  ])('of a VM with the unrecognized printableStatus %s is UNKNOWN', (printable) => {
+  ])('the status of a VM with the unrecognized printableStatus %s is UNKNOWN', (printable) => {
     expect(stateOf(vm(printable))).toBe('Unrecognized');
     expect(statusOf(vm(printable))).toBe('UNKNOWN');
   });
 });
 
-test('only own keys of the mapping are states', () => {
+test('names of inherited properties are not states of the mapping', () => {
   expect(['Running', 'Deleted', 'constructor', 'hasOwnProperty', ''].map(isVmState)).toEqual([
     true,
     true,
@@ -100,7 +100,7 @@ test('Stopped is transient only while the spec requests that the VM runs', () =>
   expect(isTransient(vm('Stopping', { running: true }), 'Stopping')).toBe(false);
 });
 
-test('a cached VM keeps every field that mapping, lookup and settling read, and no other', () => {
+test('a cached VM keeps exactly the fields that the mirror reads', () => {
   const full = {
     apiVersion: 'kubevirt.io/v1',
     kind: 'VirtualMachine',

@@ -130,7 +130,7 @@ const GAUGES = {
   pending: { name: 'ssvirt_vm_pending', help: 'VMs with a change that is not committed yet' },
   oldestPendingSeconds: {
     name: 'ssvirt_vm_oldest_pending_seconds',
-    help: 'Age of the oldest change that is not committed yet; 0 without one',
+    help: 'Age of the oldest change that is not committed yet; 0 if there is none',
   },
   deadLetters: { name: 'ssvirt_vm_dead_letters', help: 'Rows that keep failing; see GET /dead-letters' },
   duplicateRows: {

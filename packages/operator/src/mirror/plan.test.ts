@@ -61,7 +61,7 @@ function summaryOf({ writes, row: found, duplicates, againAfterMs }: Plan) {
 const NOTHING = { writes: [], row: undefined, duplicates: [], againAfterMs: undefined };
 
 describe('a VM with its row', () => {
-  test('another status is written', () => {
+  test('a changed status of a VM is written to its row', () => {
     expect(planned(vm(), [row('POWERED_OFF')], { binding: bound() })).toEqual({
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-1'],
@@ -69,7 +69,7 @@ describe('a VM with its row', () => {
     });
   });
 
-  test('an equal status is not written again', () => {
+  test('an unchanged status of a VM is not written again', () => {
     expect(planned(vm(), [row('POWERED_ON')], { binding: bound() })).toEqual({ ...NOTHING, row: 'r-1' });
     expect(planned(vm(), [row('POWERED_ON')])).toEqual({ ...NOTHING, row: 'r-1' });
   });
@@ -87,7 +87,7 @@ describe('a VM with its row', () => {
     ]);
   });
 
-  test('an older row that shows a VM becomes DELETED, and is a duplicate until then', () => {
+  test('an older row that shows a VM becomes DELETED, and counts as a duplicate before that', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({
       ...NOTHING,
@@ -99,12 +99,12 @@ describe('a VM with its row', () => {
     expect(planned(vm(), after)).toEqual({ ...NOTHING, row: 'r-2' });
   });
 
-  test('an older row that shows no VM is a duplicate and stays as it is', () => {
+  test('an older row that shows no VM counts as a duplicate and is not changed', () => {
     const rows = [row('INSTANTIATING', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
   });
 
-  test('a newer row does not replace the one that was bound at once: it may be that of the next VM', () => {
+  test('a newer row does not replace the row of a VM at once, because it may be the row of the next VM of this name', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(vm(), rows, { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,
@@ -115,7 +115,7 @@ describe('a VM with its row', () => {
     });
   });
 
-  test('a newer row of the same VM replaces the one that was bound', () => {
+  test('a newer row replaces the row of a VM after the waiting time', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
     expect(planned(vm(), rows, { binding: bound() }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
@@ -125,7 +125,7 @@ describe('a VM with its row', () => {
 });
 
 describe('a VM without a row', () => {
-  test('nothing is written, and the table has to be searched', () => {
+  test('nothing is written for a VM without a known row, and the table has to be searched', () => {
     expect(planned(vm(), [])).toEqual(NOTHING);
   });
 
@@ -136,7 +136,7 @@ describe('a VM without a row', () => {
 });
 
 describe('a VM that no longer exists', () => {
-  test('its row becomes DELETED', () => {
+  test('the row of a VM that no longer exists becomes DELETED', () => {
     expect(planned(undefined, [row('POWERED_ON')], { binding: bound() })).toEqual({
       ...NOTHING,
       writes: ['r-1 DELETED Deleted undefined'],
@@ -147,7 +147,7 @@ describe('a VM that no longer exists', () => {
     expect(planned(undefined, [row('DELETED')], { binding: bound() })).toEqual(NOTHING);
   });
 
-  test('no row is written if none was bound', () => {
+  test('nothing is written for a VM that no longer exists if no row was bound to it', () => {
     expect(planned(undefined, [row('POWERED_ON')])).toEqual(NOTHING);
   });
 });
@@ -155,7 +155,7 @@ describe('a VM that no longer exists', () => {
 describe('a VM that was re-created under the same name', () => {
   const successor = vm({ uid: 'u-2' });
 
-  test('with a row of its own: the old row becomes DELETED, the new one shows the new VM', () => {
+  test('a re-created VM with its own row: the old row becomes DELETED, and the new row shows the new VM', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound(), waitedMs: 0 })).toEqual({
       ...NOTHING,
@@ -165,14 +165,14 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('with a row of its own that is current: only the old row is written', () => {
+  test('a re-created VM whose own row already has its status: only the old row is written', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound(), waitedMs: 0 }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
     ]);
   });
 
-  test('without a row of its own: the old row becomes DELETED, and the new VM waits', () => {
+  test('a re-created VM without its own row waits, and the old row becomes DELETED', () => {
     expect(planned(successor, [row('POWERED_ON')], { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 DELETED Deleted undefined'],
@@ -181,7 +181,7 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('without a row of its own: waits on after the old row became DELETED', () => {
+  test('a re-created VM without its own row still waits after the old row became DELETED', () => {
     for (const binding of [undefined, bound()])
       expect(planned(successor, [row('DELETED')], { binding, waitedMs: 4_000 })).toEqual({
         ...NOTHING,
@@ -201,7 +201,7 @@ describe('a VM that was re-created under the same name', () => {
     },
   );
 
-  test('a takeover of a row that was never marked as DELETED is one write', () => {
+  test('with at most one write, a re-created VM takes over a row that was never marked as DELETED', () => {
     expect(planned(successor, [row('POWERED_OFF')], { binding: bound(), waitedMs: 10_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-2'],
@@ -213,7 +213,7 @@ describe('a VM that was re-created under the same name', () => {
     );
   });
 
-  test('a late deletion of the old VM does not mark the row of the new one', () => {
+  test('a late deletion of the old VM does not change the row of the new VM', () => {
     // The new VM is cached and its row is bound to it when the deletion of the old one arrives.
     const rows = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound('r-2', 'u-2'), waitedMs: 0 })).toEqual({
@@ -222,12 +222,12 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('a row of its own that appears while the new VM waits is used at once', () => {
+  test('a re-created VM that waits uses its own row as soon as the row appears', () => {
     const rows = [row('DELETED', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(successor, rows, { waitedMs: 4_000 }).writes).toEqual(['r-2 POWERED_ON Running u-2']);
   });
 
-  test('the row of the old VM becomes DELETED even if no row describes the new one', () => {
+  test('the row of the old VM becomes DELETED even if no row describes the new VM', () => {
     const moved: Row = { ...row('POWERED_ON'), vmName: 'renamed' };
     expect(planned(successor, [moved], { binding: bound(), waitedMs: 0 })).toEqual({
       ...NOTHING,
@@ -236,11 +236,11 @@ describe('a VM that was re-created under the same name', () => {
   });
 });
 
-describe('Stopped of a VM that should run', () => {
+describe('transient Stopped', () => {
   const stopped = (fields: VmFields = {}) => vm({ printable: 'Stopped', ...fields });
 
   test.each(['POWERED_ON', 'POWERING_OFF', 'ERROR'])(
-    'is not written while it may be transient, and %s stays',
+    'Stopped is not written while it may be transient, and %s stays',
     (status) => {
       expect(planned(stopped(), [row(status)], { binding: bound(), transientForMs: 1_000 })).toEqual({
         ...NOTHING,
@@ -250,7 +250,7 @@ describe('Stopped of a VM that should run', () => {
     },
   );
 
-  test('is written after the settling time', () => {
+  test('Stopped is written after the settling time', () => {
     for (const transientForMs of [3_000, 60_000])
       expect(planned(stopped(), [row('POWERED_ON')], { binding: bound(), transientForMs })).toEqual({
         ...NOTHING,
@@ -260,7 +260,7 @@ describe('Stopped of a VM that should run', () => {
   });
 
   test.each(['', 'INSTANTIATING'])(
-    'of a new VM shows as STARTING in a row with the status "%s"',
+    'Stopped of a new VM shows as STARTING in a row with the status "%s"',
     (status) => {
       expect(planned(stopped(), [row(status)])).toEqual({
         ...NOTHING,
@@ -271,11 +271,11 @@ describe('Stopped of a VM that should run', () => {
     },
   );
 
-  test('of a VM whose row has the status POWERED_OFF already, from an earlier term, changes nothing', () => {
+  test('Stopped of a VM whose row already has the status POWERED_OFF from an earlier term is not written', () => {
     expect(planned(stopped(), [row('POWERED_OFF')])).toEqual({ ...NOTHING, row: 'r-1', againAfterMs: 3_000 });
   });
 
-  test('of a new VM that has its status STARTING is not written again', () => {
+  test('Stopped of a new VM whose row has the status STARTING is not written', () => {
     expect(planned(stopped(), [row('STARTING')])).toEqual({
       ...NOTHING,
       row: 'r-1',
@@ -283,7 +283,7 @@ describe('Stopped of a VM that should run', () => {
     });
   });
 
-  test('of a re-created VM shows as STARTING in a row of its own, and the old row becomes DELETED', () => {
+  test('Stopped of a re-created VM shows as STARTING in a row of its own, and the old row becomes DELETED', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
     expect(planned(stopped({ uid: 'u-2' }), rows, { binding: bound() }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
@@ -291,13 +291,13 @@ describe('Stopped of a VM that should run', () => {
     ]);
   });
 
-  test('of a VM that takes over the row of its predecessor shows as STARTING', () => {
+  test('Stopped of a VM that takes over the row of its predecessor shows as STARTING', () => {
     expect(planned(stopped({ uid: 'u-2' }), [row('DELETED')]).writes).toEqual([
       'r-1 STARTING NewRunning u-2',
     ]);
   });
 
-  test('is written at once if the VM should not run, and DELETING if it is being deleted', () => {
+  test('Stopped is written at once if the VM should not run, and DELETING if it is being deleted', () => {
     const binding = bound();
     expect(planned(stopped({ running: false }), [row('POWERED_ON')], { binding }).writes).toEqual([
       'r-1 POWERED_OFF Stopped u-1',
@@ -308,7 +308,7 @@ describe('Stopped of a VM that should run', () => {
   });
 });
 
-test('a row is mirrored if it has a status that the mirror writes for an existing VM', () => {
+test('a row shows a VM if it has a status that the mirror writes for an existing VM', () => {
   const statuses = ['POWERED_ON', 'STOPPED', 'DELETING', 'UNKNOWN', 'DELETED', 'INSTANTIATING', ''];
   expect(statuses.filter((status) => isMirrored(row(status), DEFAULT_MAPPING))).toEqual([
     'POWERED_ON',
@@ -318,7 +318,7 @@ test('a row is mirrored if it has a status that the mirror writes for an existin
   ]);
 });
 
-test('the keys of rows and of VMs differ', () => {
+test('a key of a row is never a key of a VM', () => {
   expect(rowIdOf(rowKey({ id: 'urn:vcloud:vm:1' }))).toBe('urn:vcloud:vm:1');
   expect(rowIdOf('tenant/web')).toBeUndefined();
 });

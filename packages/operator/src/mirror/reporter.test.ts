@@ -38,8 +38,8 @@ function start({ statusEvents = true, gauges = IDLE } = {}) {
   return { clock, reporter, metrics, events, lines, text, commit };
 }
 
-describe('metrics', () => {
-  test('never have the name of a VM as a label', () => {
+describe('the metrics', () => {
+  test('metrics never have the name of a VM as a label', () => {
     const { reporter, text, commit } = start();
     for (let at = 0; at < 100; at++) {
       reporter.wrote('tenant', 'POWERED_ON', { type: 'written' }, 2);
@@ -54,7 +54,7 @@ describe('metrics', () => {
     expect(text()).toContain('ssvirt_vm_status_update_duration_seconds_count{namespace="tenant"} 100');
   });
 
-  test('have series of their own for a thousand namespaces, and one for all others', () => {
+  test('metrics have one series for each of the first thousand namespaces, and one for all others', () => {
     const { metrics, text } = start();
     for (let at = 0; at < 1_500; at++) metrics.wrote(`n-${at}`, 'POWERED_ON', { type: 'written' }, 2);
     metrics.wrote('n-7', 'POWERED_ON', { type: 'written' }, 2);
@@ -64,7 +64,7 @@ describe('metrics', () => {
     expect(text()).toContain('{namespace="n-7",status="POWERED_ON",result="success"} 2');
   });
 
-  test('count results by the names of the specification', () => {
+  test('metrics count writes by the result names success, unchanged and error', () => {
     const { metrics, text } = start();
     for (const type of ['written', 'unchanged', 'skipped'] as const) metrics.wrote('n', 'S', { type }, 1);
     metrics.wrote('n', 'S', { type: 'rejected', error: REJECTED }, 1);
@@ -76,7 +76,7 @@ describe('metrics', () => {
     ]);
   });
 
-  test('show the gauges of the moment, and corrections before the first', () => {
+  test('metrics contain the current values of the gauges, and the counter of corrected rows starts at 0 for each trigger', () => {
     const gauges = { ...IDLE, pending: 3, isConnected: true, lastComparisonSeconds: 1_763_000_000 };
     const { text } = start({ gauges });
     for (const line of [
@@ -91,7 +91,7 @@ describe('metrics', () => {
 });
 
 describe('events', () => {
-  test('a changed row gives one event, which can be switched off', () => {
+  test('a changed row records one event, unless events are switched off', () => {
     const { commit, events } = start();
     commit('web');
     expect(events).toEqual(['Normal StatusUpdated web: VM status updated to POWERED_ON']);
@@ -101,14 +101,14 @@ describe('events', () => {
     expect(off.events).toHaveLength(1);
   });
 
-  test('ten thousand changes give a hundred events, and the others are counted', () => {
+  test('ten thousand changes record a hundred events, and suppressed events are counted', () => {
     const { commit, events, text } = start();
     for (let at = 0; at < 10_000; at++) commit(`vm-${at}`);
     expect(events).toHaveLength(100);
     expect(text()).toContain('ssvirt_vm_events_dropped_total 9900');
   });
 
-  test('a failing row gives one DatabaseUpdateFailed a minute', () => {
+  test('a failing row records one DatabaseUpdateFailed event per minute', () => {
     const { clock, reporter, events } = start();
     for (let second = 0; second < 120; second++) {
       reporter.writeFailed(vm('web'), row('web'), REJECTED);
@@ -121,7 +121,7 @@ describe('events', () => {
     );
   });
 
-  test('a dead letter gives a ReconciliationFailed and an error in the log', () => {
+  test('a dead letter records a ReconciliationFailed event and logs an error', () => {
     const { reporter, events, lines } = start();
     reporter.writeFailed(vm('web'), row('web'), REJECTED);
     reporter.deadLetter(vm('web'), row('web'), REJECTED);
@@ -131,7 +131,7 @@ describe('events', () => {
     expect(lines.filter(({ level }) => level === 'error')).toMatchObject([{ vm: 'web', vmID: 'id-web' }]);
   });
 
-  test('a row without a VM gives no event', () => {
+  test('a row without a VM records no event', () => {
     const { reporter, events } = start();
     const write = { row: row('gone'), status: 'DELETED', state: 'Deleted', uid: undefined } as const;
     reporter.committed(undefined, write, undefined, 'start');

@@ -16,7 +16,7 @@ export interface ReporterOptions {
   readonly event: RunnableContext['event'];
 }
 
-/** Reports what the mirror does: metrics, log lines and Kubernetes events. */
+/** Reports the results of the mirror as metrics, log lines and Kubernetes events. */
 export class Reporter {
   readonly #options: ReporterOptions;
   readonly #limiter: EventLimiter;
@@ -46,7 +46,7 @@ export class Reporter {
     this.#options.metrics.unrecognized.inc();
   }
 
-  /** Reports a row that has changed. @param lagMs time since the change of the VM arrived; undefined without one */
+  /** Reports a row that has changed. @param lagMs time since the change of the VM arrived; undefined if the VM did not change */
   committed(
     vm: VirtualMachine | undefined,
     { row, status }: PlannedWrite,
@@ -87,7 +87,7 @@ export class Reporter {
   duplicateRows(vm: string, row: Row | undefined, older: readonly Row[]): void {
     this.#options.log.warn(
       { vm, newest: row?.id, older: older.map(({ id }) => id) },
-      'Several rows describe this VM; only the newest follows it',
+      'Several rows describe this VM; only the newest row is updated',
     );
   }
 

@@ -20,34 +20,34 @@ function indexOf(...rows: readonly Row[]): RowIndex {
   return index;
 }
 
-describe('the vApp of a VM', () => {
+describe('vApps', () => {
   test.each([
     [VAPP, VAPP],
     [`urn:vcloud:vapp:${VAPP}`, VAPP],
     [VAPP.toUpperCase(), VAPP],
     ['', undefined],
     [undefined, undefined],
-  ])('with the label %s is %s', (label, expected) => {
+  ])('the vApp of a VM with the label %s is %s', (label, expected) => {
     expect(vappOf(vm(label))).toBe(expected);
   });
 
-  test('in the table is the UUID part of its URN', () => {
+  test('the vApp of a row is the UUID part of the URN in the table', () => {
     expect(vappUuid(`urn:vcloud:vapp:${VAPP.toUpperCase()}`)).toBe(VAPP);
   });
 });
 
-describe('a row describes a VM', () => {
-  test('with its label, name and namespace, whether the label holds a UUID or a URN', () => {
+describe('which rows describe a VM', () => {
+  test('a row describes a VM with the same vApp label, name and namespace, whether the label holds a UUID or a URN', () => {
     for (const label of [VAPP, `urn:vcloud:vapp:${VAPP}`])
       expect(indexOf(row('r')).match(vm(label))?.row.id).toBe('r');
   });
 
-  test('without a label, by namespace and name', () => {
+  test('a row describes a VM without a label if namespace and name are equal', () => {
     expect(indexOf(row('r')).match(vm())?.row.id).toBe('r');
     expect(indexOf(row('r', { vapp: OTHER_VAPP })).match(vm())?.row.id).toBe('r');
   });
 
-  test('if the row has no namespace, by label and name only', () => {
+  test('a row without a namespace describes a VM if label and name are equal', () => {
     const index = indexOf(row('r', { namespace: '' }));
     expect(index.match(vm(VAPP))?.row.id).toBe('r');
     expect(index.match(vm(VAPP, 'web', 'elsewhere'))?.row.id).toBe('r');
@@ -55,17 +55,17 @@ describe('a row describes a VM', () => {
     expect(index.match(vm(OTHER_VAPP))).toBeUndefined();
   });
 
-  test('only of the vApp that the label names', () => {
+  test('a row whose vApp differs from the label of a VM does not describe the VM', () => {
     const index = indexOf(row('other', { vapp: OTHER_VAPP, createdAt: 9 }), row('own', { createdAt: 1 }));
     expect(index.match(vm(VAPP))).toEqual({ row: row('own', { createdAt: 1 }), older: [] });
     expect(indexOf(row('other', { vapp: OTHER_VAPP })).match(vm(VAPP))).toBeUndefined();
   });
 
-  test('not if a copy of the VM with the same labels is in another namespace', () => {
+  test('a row does not describe a copy of its VM in another namespace', () => {
     expect(indexOf(row('r')).match(vm(VAPP, 'web', 'elsewhere'))).toBeUndefined();
   });
 
-  test('not if only a part of the name is equal', () => {
+  test('a row does not describe a VM if only a part of the name is equal', () => {
     const index = indexOf(row('r', { vmName: 'web-2' }), row('s', { vmName: 'we' }));
     expect(index.match(vm())).toBeUndefined();
   });
@@ -74,25 +74,25 @@ describe('a row describes a VM', () => {
 describe('several rows that describe a VM', () => {
   const rows = [row('a', { createdAt: 1 }), row('c', { createdAt: 3 }), row('b', { createdAt: 2 })];
 
-  test('the newest is matched, the others are older', () => {
+  test('of several rows that describe a VM, the newest is matched and the others are listed as older', () => {
     const match = indexOf(...rows).match(vm());
     expect(match?.row.id).toBe('c');
     expect(match?.older.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
-  test('rows of the same time are ordered by id, in any order of insertion', () => {
+  test('rows with the same creation time are ordered by id, whatever the order of insertion', () => {
     const same = rows.map((each) => ({ ...each, createdAt: 5 }));
     expect(indexOf(...same).match(vm())?.row.id).toBe('c');
     expect(indexOf(...same.toReversed()).match(vm())?.row.id).toBe('c');
   });
 
-  test('rows with and without a namespace are compared with each other', () => {
+  test('of the rows with and without a namespace that describe a VM, the newest is matched', () => {
     const index = indexOf(row('a', { createdAt: 1 }), row('b', { namespace: '', createdAt: 2 }));
     expect(index.match(vm(VAPP))?.row.id).toBe('b');
     expect(index.match(vm())?.row.id).toBe('a');
   });
 
-  test('the next newest is matched after the newest was deleted', () => {
+  test('the second newest row is matched after the newest was deleted', () => {
     const index = indexOf(...rows);
     index.delete('c');
     expect(index.match(vm())?.row.id).toBe('b');
@@ -103,8 +103,8 @@ describe('several rows that describe a VM', () => {
   });
 });
 
-describe('the index', () => {
-  test('finds a row under its new name after the row was replaced', () => {
+describe('the index of rows', () => {
+  test('the index finds a row under its new name after the row was replaced', () => {
     const index = indexOf(row('r'));
     index.put(row('r', { vmName: 'db' }));
     expect(index.match(vm())).toBeUndefined();
@@ -115,13 +115,13 @@ describe('the index', () => {
     expect(index.size).toBe(1);
   });
 
-  test('keeps one entry for a row that is put twice', () => {
+  test('the index keeps one entry for a row that is put twice', () => {
     const index = indexOf(row('r'), row('r', { status: 'POWERED_ON' }));
     expect(index.match(vm())).toEqual({ row: row('r', { status: 'POWERED_ON' }), older: [] });
     expect([...index.rows()]).toHaveLength(1);
   });
 
-  test('stores a written status, and ignores rows that it does not know', () => {
+  test('the index stores a written status, and ignores rows that it does not know', () => {
     const index = indexOf(row('r'));
     index.setStatus('r', 'POWERED_OFF');
     index.setStatus('unknown', 'POWERED_OFF');
@@ -133,8 +133,9 @@ describe('the index', () => {
   });
 });
 
-test('match equals a linear search through all rows, after any sequence of changes', () => {
-  // Few values, so that names, namespaces, vApps and times coincide. Names may contain slashes, which separate the keys.
+test('`match` finds the same rows as a linear search through all rows, after any sequence of changes', () => {
+  // Few values, so that names, namespaces, vApps and times coincide. Names may contain slashes, which also separate the parts of
+  // keys.
   const vapp = fc.constantFrom('v', 'w');
   const namespace = fc.constantFrom('n', 'm', 'v');
   const name = fc.constantFrom('a', 'b', 'v/a');

@@ -5,7 +5,7 @@ export interface MirrorSetting {
   readonly variable: string;
   /** Default; empty: none. */
   readonly byDefault: string;
-  /** Describes what applies without a default. @default none */
+  /** Describes the behaviour of a setting without a default. @default none */
   readonly unset?: string;
   /** One or two sentences, in Markdown. */
   readonly description: string;
@@ -65,7 +65,7 @@ export const CONTROLLER = {
     byDefault: '',
     unset: 'all',
     description:
-      'Namespaces to watch: a list in the file, separated by commas in the variable. Rows of other namespaces are left alone.',
+      'Namespaces to watch: a list in the file, separated by commas in the variable. Rows of other namespaces are not changed.',
   },
   settlingTime: {
     variable: 'CONTROLLER_SETTLING_TIME',
@@ -101,7 +101,7 @@ export const DATABASE = {
     variable: 'DATABASE_URL',
     byDefault: '',
     description:
-      'Connection URL: `postgres://user:password@host:5432/ssvirt?sslmode=verify-full`. Parts that the URL contains replace the single settings, including the password file.',
+      'Connection URL: `postgres://user:password@host:5432/ssvirt?sslmode=verify-full`. Parts of the URL take precedence over the separate settings, including the password file.',
   },
   host: {
     variable: 'SSVIRT_DATABASE_HOST',
@@ -154,7 +154,7 @@ export const DATABASE = {
   },
 } as const satisfies Readonly<Record<string, MirrorSetting>>;
 
-/** The only setting that is a table and has no variable. */
+/** The only setting whose value is a map, and the only one without a variable. */
 const STATUS_MAPPING = {
   key: 'controller.statusMapping',
   unset: 'see below',

@@ -48,7 +48,7 @@ test('without file and environment, every setting has its default', () => {
   });
 });
 
-test('the default config file may be missing, another one may not', () => {
+test('the default config file may be missing, but a config file that is given must exist', () => {
   expect(mirrorSettings(undefined, USER).workers).toBe(5);
   expect(() => mirrorSettings('/no/such/config.yaml', USER)).toThrow(
     'the config file /no/such/config.yaml cannot be read; check --config',
@@ -116,7 +116,7 @@ describe('the environment takes precedence over the file, and the file over the 
     },
   );
 
-  test('database.passwordFile and SSVIRT_DATABASE_PASSWORD_FILE', async () => {
+  test('SSVIRT_DATABASE_PASSWORD_FILE takes precedence over database.passwordFile', async () => {
     const write = folder();
     const [inFile, inEnvironment] = [write('a', 'from a\n'), write('b', 'from b')];
     const file = { passwordFile: inFile, password: 'ignored' };
@@ -126,8 +126,8 @@ describe('the environment takes precedence over the file, and the file over the 
   });
 });
 
-describe('the section database', () => {
-  test('may use names with underscores', async () => {
+describe('the section "database"', () => {
+  test('the section database may use names with underscores', async () => {
     const passwordFile = folder()('password', 's3cret');
     const settings = read({}, { max_connections: 3, password_file: passwordFile });
     expect(await settings.database.password()).toBe('s3cret');
@@ -136,7 +136,7 @@ describe('the section database', () => {
     );
   });
 
-  test('may have settings of the API server, as may other sections', () => {
+  test('the section database and other sections may have settings of the API server', () => {
     const config = configOf({
       auth: { secret: 'x' },
       database: { username: 'ssvirt', log_queries: { slow: true }, maxIdle: [1] },
@@ -144,12 +144,12 @@ describe('the section database', () => {
     expect(mirrorSettings(config, {}).database.user).toBe('ssvirt');
   });
 
-  test('without a password reads none', async () => {
+  test('a section database without a password returns no password', async () => {
     expect(await read().database.password()).toBeUndefined();
   });
 });
 
-describe('DATABASE_URL', () => {
+describe('the connection URL', () => {
   const single = {
     SSVIRT_DATABASE_HOST: 'single',
     SSVIRT_DATABASE_PORT: '1',
@@ -159,7 +159,7 @@ describe('DATABASE_URL', () => {
     SSVIRT_DATABASE_SSLROOTCERT: '/single',
   };
 
-  test('overrides the single values', async () => {
+  test('DATABASE_URL takes precedence over the separate settings', async () => {
     const url = 'postgres://u%40ser:p%2Fw@db.example:6432/ss%20virt?sslmode=verify-full&sslrootcert=/ca.crt';
     const { database } = read({}, {}, { ...single, DATABASE_URL: url });
     expect(database).toMatchObject({
@@ -169,7 +169,7 @@ describe('DATABASE_URL', () => {
     expect(await database.password()).toBe('p/w');
   });
 
-  test('leaves what it does not contain to the single values, except the port', async () => {
+  test('parts that DATABASE_URL lacks, except the port, come from the separate settings', async () => {
     const { database } = read({}, {}, { ...single, DATABASE_URL: 'postgresql://db.example' });
     expect(database).toMatchObject({
       ...{ host: 'db.example', port: 5432, user: 'ssvirt', database: 'single' },
@@ -178,13 +178,13 @@ describe('DATABASE_URL', () => {
     expect(await database.password()).toBe('single');
   });
 
-  test('may be in the file, and contain an IPv6 address', () => {
+  test('DATABASE_URL may be in the file, and contain an IPv6 address', () => {
     expect(read({}, { url: 'postgres://[::1]:7/x' }).database).toMatchObject({ host: '::1', port: 7 });
   });
 });
 
-describe('the password is read again for each connection', () => {
-  test('from the config file', async () => {
+describe('password rotation', () => {
+  test('the password in the config file is read again for each connection', async () => {
     const write = folder();
     const config = (password: string) =>
       write('config.yaml', stringify({ database: { username: 'ssvirt', password } }));
@@ -194,7 +194,7 @@ describe('the password is read again for each connection', () => {
     expect(await database.password()).toBe('new');
   });
 
-  test('from the password file', async () => {
+  test('the password file is read again for each connection', async () => {
     const write = folder();
     const { database } = read({}, { passwordFile: write('password', 'old\n') });
     expect(await database.password()).toBe('old');
@@ -202,7 +202,7 @@ describe('the password is read again for each connection', () => {
     expect(await database.password()).toBe('new');
   });
 
-  test('from the URL in the config file', async () => {
+  test('the password in the URL of the config file is read again for each connection', async () => {
     const write = folder();
     const config = (password: string) =>
       write('config.yaml', stringify({ database: { url: `postgres://u:${password}@db/x` } }));
@@ -212,7 +212,7 @@ describe('the password is read again for each connection', () => {
     expect(await database.password()).toBe('new');
   });
 
-  test('and a password file that has disappeared is reported with its path', async () => {
+  test('a password file that has disappeared is reported with its path', async () => {
     const path = folder()('password', 'old');
     const { database } = read({}, { passwordFile: path });
     rmSync(path);
@@ -220,8 +220,8 @@ describe('the password is read again for each connection', () => {
   });
 });
 
-describe('the status mapping', () => {
-  test('changes single values', () => {
+describe('changes of the status mapping', () => {
+  test('statusMapping can change individual values', () => {
     expect(read({ statusMapping: { Running: 'DEPLOYED', CrashLoopBackOff: 'FAILED' } }).mapping).toEqual({
       ...DEFAULT_MAPPING,
       Running: 'DEPLOYED',
@@ -229,7 +229,7 @@ describe('the status mapping', () => {
     });
   });
 
-  test('may change the status of VMs that do not exist', () => {
+  test('statusMapping can change the status of VMs that do not exist', () => {
     expect(read({ statusMapping: { Deleted: 'GONE' } }).mapping.Deleted).toBe('GONE');
   });
 });
@@ -347,7 +347,7 @@ describe('an invalid setting is rejected with its name and what is valid', () =>
       { statusMapping: { Stopped: 'DELETED' } },
       {},
       {},
-      'is "DELETED", which means that the VM does not exist',
+      'is "DELETED", which is the status of VMs that do not exist; choose another text',
     ],
     [{ retries: 3 }, {}, {}, 'is not a setting; known are enabled, maxConcurrentReconciles'],
     [{}, { port: 0 }, {}, 'database.port is "0"; it must be a whole number from 1 to 65535'],
@@ -390,14 +390,14 @@ describe('an invalid setting is rejected with its name and what is valid', () =>
     expect(reading).toThrow(message);
   });
 
-  test('a missing user name', () => {
+  test('a missing user name is rejected', () => {
     const config = configOf({});
     expect(() => mirrorSettings(config, {})).toThrow(
       `SSVIRT_DATABASE_USERNAME is not set; set it, or database.username in ${config}`,
     );
   });
 
-  test('but not of a controller that is disabled, unless the command is verify', () => {
+  test('a disabled controller needs no user name, unless the command is verify', () => {
     const config = configOf({});
     const disabled = { CONTROLLER_ENABLED: 'false' };
     expect(mirrorSettings(config, disabled).isEnabled).toBe(false);

@@ -56,8 +56,8 @@ interface Setting {
 
 /**
  * Reads the settings. An environment variable takes precedence over the config file, and the file over the default.
- * @param config path of the config file; undefined: the default path, which may not exist
- * @param command what the settings are for: `verify` uses the database also if the controller is disabled
+ * @param config path of the config file; undefined: the default path, which may be missing
+ * @param command command that uses the settings; `verify` uses the database even if the controller is disabled
  * @throws SettingsError
  */
 export function mirrorSettings(
@@ -114,7 +114,7 @@ function databaseSettings(
   isUsed: boolean,
 ): DatabaseSettings {
   const texts = databaseTexts(file, environment);
-  parseInteger(...named(texts.maxConnections), 1, 10_000); // the program uses one connection
+  parseInteger(...named(texts.maxConnections), 1, 10_000); // only checked: the program uses one connection
   const url = parseDatabaseUrl(texts.url);
   const user = url?.user ?? texts.username.text;
   if (user === '' && isUsed)
@@ -191,7 +191,7 @@ function readConfig(path: string, isOptional: boolean): YamlFile {
 }
 
 function sectionOf(file: YamlFile, section: Section): YamlFile {
-  const value = file[section] || {}; // an empty section is an empty text
+  const value = file[section] || {}; // the parser returns an empty section as an empty text
   if (isRecord(value)) return value;
   throw new SettingsError(`"${section}:" in the config file must be a section with settings`);
 }
@@ -228,7 +228,7 @@ function textsOf<K extends string>(
   return complete(texts, settings);
 }
 
-/** Narrows the type after every key was set. */
+/** Checks that every key was set, which narrows the type. */
 function complete<K extends string>(
   texts: Partial<Record<K, Setting>>,
   settings: Readonly<Record<K, unknown>>,
@@ -260,7 +260,7 @@ function parseMapping(value: unknown, path: string): StatusMapping {
   );
   if (clash !== undefined)
     throw new SettingsError(
-      `controller.statusMapping.${clash[0]} in ${path} is "${clash[1]}", which means that the VM does not exist`,
+      `controller.statusMapping.${clash[0]} in ${path} is "${clash[1]}", which is the status of VMs that do not exist; choose another text`,
     );
   return mapping;
 }
@@ -275,7 +275,7 @@ function oneOf<const T extends string>(setting: Setting, values: readonly T[]): 
   throw invalid(setting, `one of ${values.join(', ')}`);
 }
 
-/** Leases store their duration in seconds. */
+/** Accepts whole seconds only, because Leases store their duration in seconds. */
 function parseSeconds(setting: Setting): number {
   const ms = parseDuration(setting.text);
   if (ms !== undefined && ms >= 2_000 && ms % 1_000 === 0) return ms;
@@ -286,7 +286,7 @@ function invalid({ name, text }: Setting, wanted: string): SettingsError {
   return invalidSetting(name, text, wanted);
 }
 
-/** Returns the first two arguments of a parser. */
+/** Returns the name and the text of a setting: the first two arguments of the parsers in `settings/values.ts`. */
 function named({ name, text }: Setting): [name: string, text: string] {
   return [name, text];
 }

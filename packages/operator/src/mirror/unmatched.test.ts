@@ -2,7 +2,7 @@ import { VirtualClock } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
 import { Unmatched } from './unmatched.ts';
 
-test('a VM is searched for after 1 s, 2 s, 4 s and so on, up to every 30 s', () => {
+test('the row of a VM is searched for after 1 s, 2 s, 4 s and so on, up to every 30 s', () => {
   const clock = new VirtualClock(0);
   const unmatched = new Unmatched(clock);
   unmatched.add('tenant/web');
@@ -14,7 +14,7 @@ test('a VM is searched for after 1 s, 2 s, 4 s and so on, up to every 30 s', () 
   expect(searchedAt).toEqual([1, 3, 7, 15, 31, 61, 91, 121]);
 });
 
-test('a VM that is added again keeps its next search', () => {
+test('a VM that is added again keeps the time of its next search', () => {
   const clock = new VirtualClock();
   const unmatched = new Unmatched(clock);
   unmatched.add('tenant/web');

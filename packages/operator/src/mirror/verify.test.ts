@@ -31,7 +31,7 @@ test('a table that agrees with the cluster has no differences', () => {
   expect(compare([vm('a', 'Running'), vm('without-row', 'Running')], rows)).toEqual([]);
 });
 
-test('another status, and a row without a VM, are differences', () => {
+test('a row with another status and a row without a VM are differences', () => {
   const rows = [row('a', 'POWERED_OFF'), row('gone', 'POWERED_ON')];
   expect(compare([vm('a', 'Running')], rows)).toEqual([
     'tenant/a a POWERED_OFF POWERED_ON',
@@ -51,7 +51,7 @@ test('an older row that shows the same VM is a difference', () => {
   expect(compare([vm('a', 'Running')], rows)).toEqual(['tenant/a old POWERED_OFF DELETED']);
 });
 
-test('a row without a namespace belongs to the VM with its vApp', () => {
+test('a row without a namespace belongs to the VM with the same vApp', () => {
   const rows = [
     row('a', 'POWERED_ON', { namespace: '' }),
     row('b', 'POWERED_ON', { namespace: '', vapp: 'w' }),

@@ -9,7 +9,7 @@ import type { MirrorSettings } from './settings.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
 import { NEW_ROW_MS } from './vm-rows.ts';
 
-/** A row whose status is not that of its VM. */
+/** A row whose status differs from that of its VM, or that shows a VM that does not exist. */
 export interface Difference {
   /** `namespace/name` of the VM. */
   readonly vm: string;
@@ -21,7 +21,7 @@ export interface Difference {
 /** Result of a comparison. */
 export interface Verification {
   readonly differences: readonly Difference[];
-  /** Namespaces that may not be listed. Their rows are left out. */
+  /** Namespaces that this program is not allowed to list. Their rows are left out. */
   readonly unlistable: readonly string[];
 }
 
@@ -58,7 +58,9 @@ async function compareOnce(
   await using session = await new PostgresDatabase({
     ...{ ...database, clock: world, identity: 'verify' },
   }).open(signal);
-  // The table first: a VM that changes in between then shows as a difference only until the mirror has written it.
+  // The table is read before the VMs: in the other order, the row of a VM that is created in between would look like a row
+  // without a VM. A VM that changes in between is a difference, too, until a comparison reads the row after the mirror has
+  // written it.
   for await (const page of session.rows()) for (const row of page) rows.put(row);
   const vms = new Map<string, VirtualMachine>();
   await using client = new Client({ world, access, fieldManager: NAME, userAgent: NAME });
@@ -69,23 +71,28 @@ async function compareOnce(
         for (const vm of page.items)
           vms.set(`${vm.metadata.namespace}/${vm.metadata.name}`, leanVirtualMachine(vm));
     } catch (error) {
-      // Like the mirror: a namespace is left out only if others are watched.
+      // As in the mirror, a namespace that cannot be listed is left out only if others are watched too.
       if (!(error instanceof ForbiddenError) || namespace === undefined || namespaces?.length === 1)
         throw error;
       unlistable.push(namespace);
     }
   }
   if (unlistable.length > 0 && unlistable.length === namespaces?.length)
-    throw new Error(`VirtualMachines may not be listed in ${unlistable.join(', ')}`);
+    throw new Error(
+      `no permission to list VirtualMachines in ${unlistable.join(', ')}; grant it (docs/mirror.md)`,
+    );
   const now = world.now();
   const isJudged = ({ namespace, createdAt }: Row) =>
     (namespaces?.includes(namespace) ?? true) &&
     !unlistable.includes(namespace) &&
-    now - createdAt >= NEW_ROW_MS; // the mirror leaves it alone too: its VM may be created after it
+    now - createdAt >= NEW_ROW_MS; // the mirror does not change newer rows either, because their VM may be created after the row
   return { differences: differences(vms, rows, mapping, isJudged), unlistable };
 }
 
-/** Returns the rows whose status is not that of their VM. @param isJudged whether a row must be DELETED if its VM is not in `vms` */
+/**
+ * Returns the rows whose status differs from that of their VM, and the rows that show a VM that does not exist.
+ * @param isJudged whether a row must be DELETED if its VM is not in `vms`
+ */
 export function differences(
   vms: ReadonlyMap<string, VirtualMachine>,
   rows: RowIndex,
@@ -112,7 +119,9 @@ export function differences(
 /** Prints the result of a comparison. @param program name for messages @returns the exit code */
 export function printVerification(program: string, { differences: found, unlistable }: Verification): 0 | 1 {
   for (const namespace of unlistable)
-    console.error(`${program}: the namespace ${namespace} is left out, because its VMs may not be listed`);
+    console.error(
+      `${program}: the namespace ${namespace} is left out, because listing its VMs is not permitted`,
+    );
   console.log(differenceTable(found));
   return found.length === 0 ? 0 : 1;
 }

@@ -92,8 +92,8 @@ function start(namespaces?: readonly string[]) {
   return { clock, vms, vmRows, put, remove, mirror, compareWith, duplicates, unrecognized };
 }
 
-describe('a comparison of table and cluster', () => {
-  test('lists the cluster after it has read the table, so that the VM of a new row is not missed', async () => {
+describe('comparisons of table and cluster', () => {
+  test('a comparison of table and cluster lists the cluster after it has read the table, so that the VM of a new row is not missed', async () => {
     const { put, compareWith } = start();
     const refresh = async () => void put('new');
     expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
@@ -106,19 +106,22 @@ describe('a comparison of table and cluster', () => {
     ['listed', 'same', 0],
     ['listed', 'other', 0],
     ['listed', 'gone', 1],
-  ])('with a %s cache and the row of "%s" lists the cluster %i times', async (cacheAge, name, times) => {
-    const { put, compareWith } = start();
-    put('same');
-    put('other', { printable: 'Paused' });
-    let lists = 0;
-    const refresh = async () => {
-      lists += 1;
-    };
-    await compareWith([row(name, 'POWERED_ON')], undefined, refresh, cacheAge);
-    expect(lists).toBe(times);
-  });
+  ])(
+    'a comparison of table and cluster with a %s cache and the row of "%s" lists the cluster %i times',
+    async (cacheAge, name, times) => {
+      const { put, compareWith } = start();
+      put('same');
+      put('other', { printable: 'Paused' });
+      let lists = 0;
+      const refresh = async () => {
+        lists += 1;
+      };
+      await compareWith([row(name, 'POWERED_ON')], undefined, refresh, cacheAge);
+      expect(lists).toBe(times);
+    },
+  );
 
-  test('finds rows with another status, and rows whose VM was deleted', async () => {
+  test('a comparison of table and cluster finds rows with another status, and rows whose VM was deleted', async () => {
     const { put, compareWith, mirror } = start();
     for (const name of ['same', 'other', 'new']) put(name);
     const found = await compareWith([
@@ -138,13 +141,13 @@ describe('a comparison of table and cluster', () => {
     expect(found.flatMap(mirror)).toEqual([]);
   });
 
-  test('leaves rows without a VM alone that never showed one or are DELETED', async () => {
+  test('a comparison of table and cluster ignores rows without a VM that never showed a VM or are DELETED', async () => {
     const { compareWith } = start();
     const rows = [row('a', 'INSTANTIATING'), row('b', ''), row('c', 'DELETED'), row('d', 'RESOLVED')];
     expect(await compareWith(rows)).toEqual([]);
   });
 
-  test('leaves rows alone whose namespace is not watched, or belongs to another replica', async () => {
+  test('a comparison of table and cluster ignores rows whose namespace is not watched or belongs to another replica', async () => {
     const { compareWith } = start(['tenant']);
     const far = row('far', 'POWERED_ON', { namespace: 'elsewhere' });
     const unknown = row('unknown', 'POWERED_ON', { namespace: '' });
@@ -152,7 +155,7 @@ describe('a comparison of table and cluster', () => {
     expect(await compareWith([row('gone', 'POWERED_ON')], () => false)).toEqual([]);
   });
 
-  test('finds a row without a namespace by its vApp', async () => {
+  test('a comparison of table and cluster finds a row without a namespace by its vApp', async () => {
     const { put, compareWith } = start();
     put('kept', { vapp: 'v', namespace: 'anywhere' });
     put('gone', { vapp: 'w' });
@@ -160,7 +163,7 @@ describe('a comparison of table and cluster', () => {
     expect(await compareWith(rows)).toEqual(['/gone']);
   });
 
-  test('finds a row of another vApp than that of the VM with its name', async () => {
+  test('a comparison of table and cluster finds a row whose vApp differs from the vApp of the VM with the same name', async () => {
     const { put, compareWith, mirror } = start();
     put('web', { vapp: 'w' });
     const rows = [
@@ -171,7 +174,7 @@ describe('a comparison of table and cluster', () => {
     expect(mirror('/old')).toEqual(['old DELETED']);
   });
 
-  test('of many VMs and rows lets other work run in between', async () => {
+  test('a comparison of table and cluster of many VMs and rows lets other work run in between', async () => {
     const { clock, put, compareWith } = start();
     const names = Array.from({ length: 5_000 }, (_, at) => `vm-${at}`);
     for (const name of names) put(name);
@@ -180,8 +183,8 @@ describe('a comparison of table and cluster', () => {
   });
 });
 
-describe('a row without a VM', () => {
-  test('is left alone for a minute, because its VM may be created after it', async () => {
+describe('rows without a VM', () => {
+  test('a row without a VM is not changed for a minute, because its VM may be created after the row', async () => {
     const { clock, vmRows, compareWith, mirror } = start();
     const fresh = row('web', 'STOPPED', { createdAt: clock.now() - 20_000 });
     expect(await compareWith([fresh])).toEqual(['/web']);
@@ -190,7 +193,7 @@ describe('a row without a VM', () => {
     expect(mirror('/web')).toEqual(['web DELETED']);
   });
 
-  test('is not written if its VM appears, or the row is deleted, before the batch', async () => {
+  test('a row without a VM is not written if its VM appears, or the row is deleted, before the batch', async () => {
     const { put, vmRows, compareWith, mirror } = start();
     expect(await compareWith([row('web', 'POWERED_ON'), row('db', 'POWERED_ON')])).toEqual(['/web', '/db']);
     put('web');
@@ -200,8 +203,8 @@ describe('a row without a VM', () => {
   });
 });
 
-describe('reading the table', () => {
-  test('replaces rows, and removes those that the table lacks', async () => {
+describe('reads of the table', () => {
+  test('reading the table replaces rows, and removes those that the table lacks', async () => {
     const { vmRows } = start();
     await vmRows.read(pagesOf([row('a', ''), row('b', '')], [row('c', '')]));
     await vmRows.read(pagesOf([row('a', 'POWERED_ON')], [row('d', '')]));
@@ -211,7 +214,7 @@ describe('reading the table', () => {
     ]);
   });
 
-  test('keeps rows that are written or found while the table is read', async () => {
+  test('reading the table keeps rows that are written or found while the table is read', async () => {
     const { vmRows, put, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_OFF')]));
     const pages = async function* () {
@@ -228,7 +231,7 @@ describe('reading the table', () => {
     ]);
   });
 
-  test('that fails keeps all rows', async () => {
+  test('a failed read of the table keeps all rows', async () => {
     const { vmRows } = start();
     await vmRows.read(pagesOf([row('a', ''), row('b', '')]));
     const failing = async function* () {
@@ -239,7 +242,7 @@ describe('reading the table', () => {
     expect(vmRows.rows.size).toBe(2);
   });
 
-  test('a search does not replace a row that is known, which may be written at the moment', async () => {
+  test('a search does not replace a known row, because a write of it may be in flight', async () => {
     const { vmRows } = start();
     await vmRows.read(pagesOf([row('a', 'POWERED_ON')]));
     vmRows.found(row('a', 'POWERED_OFF'));
@@ -247,8 +250,8 @@ describe('reading the table', () => {
   });
 });
 
-describe('a search before a VM gets a row', () => {
-  test('is needed for VMs that were created since the read of the table began', async () => {
+describe('searches', () => {
+  test('a search is needed for VMs that were created after the read of the table began', async () => {
     const { put, vmRows } = start();
     const create = (name: string) => {
       put(name);
@@ -266,7 +269,7 @@ describe('a search before a VM gets a row', () => {
     expect(vmRows.needsSearch('tenant/new')).toBe(false);
   });
 
-  test('is needed for all VMs that were created since the last read that succeeded', async () => {
+  test('a search is needed for all VMs that were created after the last successful read began', async () => {
     const { put, vmRows } = start();
     put('web');
     vmRows.created('tenant/web');
@@ -278,7 +281,7 @@ describe('a search before a VM gets a row', () => {
     expect(vmRows.needsSearch('tenant/web')).toBe(true);
   });
 
-  test('is needed for a VM whose row was soft-deleted, and not while it has a row', async () => {
+  test('a search is needed for a VM after its row was soft-deleted, but not while it has a row', async () => {
     const { put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_OFF')]));
     put('web');
@@ -290,7 +293,7 @@ describe('a search before a VM gets a row', () => {
   });
 });
 
-test('a status that the mapping lacks is reported when it begins, also if the row is UNKNOWN already', async () => {
+test('a status that the mapping lacks is reported when it first appears, even if the row is UNKNOWN already', async () => {
   const { put, vmRows, mirror, unrecognized } = start();
   await vmRows.read(pagesOf([row('web', 'UNKNOWN')]));
   put('without-row', { printable: 'Hibernating' });
@@ -302,8 +305,8 @@ test('a status that the mapping lacks is reported when it begins, also if the ro
   expect(unrecognized).toEqual(['tenant/web', 'tenant/web']);
 });
 
-describe('Stopped of a VM that should run', () => {
-  test('settles after a time, which starts again when the VM reports another state', async () => {
+describe('transient Stopped', () => {
+  test('Stopped of a VM that should run settles after a time, which starts again when the VM reports another state', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_ON')]));
     put('web');
@@ -321,8 +324,8 @@ describe('Stopped of a VM that should run', () => {
   });
 });
 
-describe('a VM without a row', () => {
-  test('is unmatched until its row is found', () => {
+describe('VMs without a row', () => {
+  test('a VM without a row is unmatched until its row is found', () => {
     const { put, vmRows, mirror } = start();
     put('web');
     expect(mirror('tenant/web')).toEqual([]);
@@ -333,7 +336,7 @@ describe('a VM without a row', () => {
     expect(vmRows.unmatched.size).toBe(0);
   });
 
-  test('is still searched for after many searches', () => {
+  test('a VM without a row is still searched for after many searches', () => {
     const { put, vmRows, mirror } = start();
     put('web');
     mirror('tenant/web');
@@ -341,7 +344,7 @@ describe('a VM without a row', () => {
     expect(vmRows.unmatched.size).toBe(1);
   });
 
-  test('and one that was deleted before its row was found gets the status DELETED', () => {
+  test('the row of a VM that was deleted before its row was found gets the status DELETED', () => {
     const { put, remove, vmRows, mirror } = start();
     remove(put('web'));
     expect(mirror('tenant/web')).toEqual([]);
@@ -353,7 +356,7 @@ describe('a VM without a row', () => {
     expect(vmRows.unmatched.size).toBe(0);
   });
 
-  test('and one that was deleted does not take the row of a new VM that appears before the row is bound', () => {
+  test('a VM that was deleted before its row was found does not take the row of a new VM with the same name', () => {
     const { put, remove, vmRows, mirror } = start();
     remove(put('web'));
     vmRows.found(row('web', 'STOPPED'));
@@ -362,7 +365,7 @@ describe('a VM without a row', () => {
     expect(mirror('tenant/web')).toEqual(['web POWERED_ON']);
   });
 
-  test('and one that was deleted is given up', () => {
+  test('the search for the row of a deleted VM ends after some attempts', () => {
     const { put, remove, vmRows, mirror } = start();
     remove(put('web'));
     mirror('tenant/web');
@@ -373,8 +376,8 @@ describe('a VM without a row', () => {
   });
 });
 
-describe('a VM that is re-created under the same name', () => {
-  test('gets its own row, and the old row is DELETED, although the deletion was not observed', async () => {
+describe('re-created VMs', () => {
+  test('a re-created VM gets its own row, and the old row becomes DELETED, although the deletion was not observed', async () => {
     const { put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'POWERED_ON', { vmName: 'web', createdAt: 1 })]));
     put('web', { uid: 'u-1' });
@@ -385,7 +388,7 @@ describe('a VM that is re-created under the same name', () => {
     expect(mirror('tenant/web')).toEqual([]);
   });
 
-  test('is searched for after it took over the old row, and switches to its own', async () => {
+  test('a re-created VM that took over the old row switches to its own row when a search finds it', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web', createdAt: 1 })]));
     put('web');
@@ -405,7 +408,7 @@ describe('a VM that is re-created under the same name', () => {
     expect(vmRows.dueSearches()).toEqual([]);
   });
 
-  test('is not searched for any more some minutes after it took over the old row', async () => {
+  test('the search for the own row of a re-created VM ends some minutes after the VM took over the old row', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web' })]));
     put('web');
@@ -423,7 +426,7 @@ describe('a VM that is re-created under the same name', () => {
     expect(searches).toBe(14);
   });
 
-  test('is not marked by a deletion of the old VM that arrives late', async () => {
+  test('a late deletion of the old VM does not mark the row of the re-created VM', async () => {
     const { put, vmRows, mirror } = start();
     const rows = [
       row('old', 'DELETED', { vmName: 'web', createdAt: 1 }),
@@ -439,7 +442,7 @@ describe('a VM that is re-created under the same name', () => {
   });
 });
 
-test('several rows of a VM are reported once, until the older one is DELETED', async () => {
+test('several rows of a VM are reported once, and no longer counted when only one of them is left', async () => {
   const { put, vmRows, mirror, duplicates } = start();
   const older = row('old', 'INSTANTIATING', { vmName: 'web', createdAt: 1 });
   await vmRows.read(pagesOf([older, row('new', '', { vmName: 'web', createdAt: 2 })]));
