@@ -27,8 +27,8 @@ async function problemOf(response: Response): Promise<unknown> {
   return rest;
 }
 
-describe('a server', () => {
-  test('is building, running, deleting and then does not exist', async () => {
+describe('servers', () => {
+  test('a server is building, running, deleting and then does not exist', async () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     await client.check('vmsample');
@@ -60,7 +60,7 @@ describe('a server', () => {
     ]);
   });
 
-  test('is deleting and keeps its name until its machine is removed', async () => {
+  test('a server is deleting and keeps its name until its machine is removed', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { client } = cloud;
     const { id } = await client.create({ name: 'x' }, 'key');
@@ -73,7 +73,7 @@ describe('a server', () => {
     await expect(client.create({ name: 'x' }, 'key')).rejects.toThrow(GoneError);
   });
 
-  test('has a message with the cause if it failed', async () => {
+  test('a server has a message with the cause if it failed', async () => {
     const config = { observeEveryMs: 10, simulated: { bootMs: { min: 0, max: 1 }, failureProbability: 1 } };
     await using cloud = await CloudProcess.start({ config });
     const { id } = await cloud.client.create({ name: 'x' }, 'key');
@@ -90,7 +90,7 @@ describe('a server', () => {
 });
 
 describe('labels', () => {
-  test('are set and removed, survive a restart, and select servers in lists', async () => {
+  test('labels are set and removed, survive a restart, and select servers in lists', async () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     const { id } = await client.create(
@@ -121,8 +121,8 @@ describe('labels', () => {
   });
 });
 
-describe('an idempotency key', () => {
-  test('creates one server, also with concurrent requests and after a restart', async () => {
+describe('idempotency keys', () => {
+  test('an idempotency key creates one server, even with concurrent requests and after a restart', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const body = { name: 'x', labels: { b: '1', a: '2' } };
     const responses = await Promise.all(Array.from({ length: 20 }, () => post(cloud, body, 'k')));
@@ -135,7 +135,7 @@ describe('an idempotency key', () => {
     expect(new Set([...servers, await again.json()].map((each) => JSON.stringify(each))).size).toBe(1);
   });
 
-  test('still returns its server after the name was prohibited', async () => {
+  test('an idempotency key still returns its server after the name was prohibited', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const first = await cloud.client.create({ name: 'x' }, 'k');
     writeFileSync(cloud.prohibited, 'x\n');
@@ -146,10 +146,10 @@ describe('an idempotency key', () => {
   });
 });
 
-describe('the cloud responds with problem documents', () => {
+describe('problem documents', () => {
   const rule = 'a name has 1 to 63 characters, each a letter, digit, hyphen, underscore or dot';
 
-  test('for prohibited, taken and invalid names', async () => {
+  test('the cloud responds with problem documents for prohibited, taken and invalid names', async () => {
     await using cloud = await CloudProcess.start({
       config: SLOW,
       prohibited: ['root  it is the superuser’s', 'prod-*'],
@@ -201,7 +201,7 @@ describe('the cloud responds with problem documents', () => {
     await cloud.client.check('x'.repeat(63));
   });
 
-  test('for idempotency keys that are invalid, reused or of a deleted server', async () => {
+  test('the cloud responds with problem documents for idempotency keys that are invalid, reused or of a deleted server', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { id } = await cloud.client.create({ name: 'x' }, 'k');
     expect(await problemOf(await post(cloud, { name: 'y' }, 'k'))).toMatchObject({
@@ -225,7 +225,7 @@ describe('the cloud responds with problem documents', () => {
     });
   });
 
-  test('for all other errors', async () => {
+  test('the cloud responds with problem documents for all other errors', async () => {
     await using cloud = await CloudProcess.start();
     const json = { 'content-type': 'application/json' };
     const schema = 'See GET /openapi.json for the schema.';
@@ -328,7 +328,7 @@ describe('the cloud responds with problem documents', () => {
       );
   });
 
-  test('for invalid HTTP, oversized headers and unknown methods', async () => {
+  test('the cloud responds with problem documents for invalid HTTP, oversized headers and unknown methods', async () => {
     await using cloud = await CloudProcess.start();
     const raw = async (bytes: string) => {
       const socket = connect(Number(new URL(cloud.url).port), '127.0.0.1').setEncoding('utf8');

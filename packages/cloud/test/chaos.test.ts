@@ -19,7 +19,7 @@ const WORKERS = 6;
 interface TrackedServer {
   readonly key: string;
   readonly name: string;
-  /** Known after the first response. */
+  /** Id of the server; known after the first response. */
   id?: string;
   deletion?: 'requested' | 'confirmed';
 }
@@ -110,7 +110,7 @@ class Chaos {
         const foreignCreate = this.withRetries(() =>
           this.cloud.client.create({ name: server.name }, undefined),
         );
-        // The create of another client fails because the name is taken, unless the server has been removed.
+        // A create of another client with the same name fails with NameTakenError, unless the tracked server has been removed.
         await foreignCreate.then(
           ({ id }) => this.withRetries(() => this.cloud.client.delete(id)).catch(() => undefined),
           (error) => {
@@ -126,8 +126,8 @@ async function all(cloud: CloudProcess): Promise<Server[]> {
   return (await Array.fromAsync(cloud.client.list({ limit: 7 }))).flat();
 }
 
-describe('kill -9 at any moment', () => {
-  test(`neither loses acknowledged changes nor creates servers twice: ${ROUNDS} kills under load`, async () => {
+describe('kill -9', () => {
+  test(`kill -9 at any moment neither loses acknowledged changes nor creates servers twice: ${ROUNDS} kills under load`, async () => {
     await using cloud = await CloudProcess.start();
     const chaos = new Chaos(cloud, 6);
     const working = Array.from({ length: WORKERS }, (_, worker) => chaos.work(worker));
@@ -135,7 +135,7 @@ describe('kill -9 at any moment', () => {
     for (let round = 0; round < ROUNDS; round++) await Promise.race([chaos.round(), failed]);
     chaos.stopped = true;
     await failed;
-    expect(cloud.failedRequests).toBeGreaterThan(ROUNDS); // the kills interrupted requests
+    expect(cloud.failedRequests).toBeGreaterThan(ROUNDS); // at least one request per kill got no response
 
     const deleted = chaos.tracked.filter(({ deletion }) => deletion === 'confirmed');
     const wanted = chaos.tracked.filter(({ deletion }) => deletion === undefined);
@@ -148,7 +148,7 @@ describe('kill -9 at any moment', () => {
     const existing = await all(cloud);
     const ids = new Set(wanted.map(({ id }) => id));
     const others = existing.filter(({ id, state }) => !ids.has(id) && state !== 'deleting');
-    // A create without a key may have succeeded although its response was lost. Only such servers are not tracked.
+    // A create without a key may have succeeded although its response was lost. All other servers are tracked.
     expect(others.filter(({ id }) => cloud.audit.find((line) => line.id === id)?.key !== undefined)).toEqual(
       [],
     );
@@ -176,8 +176,8 @@ describe('kill -9 at any moment', () => {
   });
 });
 
-describe('responses that are lost after the request was executed', () => {
-  test('lead to one server per key, and to none after the deletes', async () => {
+describe('lost responses', () => {
+  test('responses that are lost after the request was executed lead to one server per key, and to none after the deletes', async () => {
     await using cloud = await CloudProcess.start({ args: ['--enable-faults'] });
     const faults = { seed: 11, loseAnswersAfterEffect: 0.3, loseBefore: 0.2, errorRate: 0.1 };
     const headers = { 'content-type': 'application/json' };

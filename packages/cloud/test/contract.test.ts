@@ -55,8 +55,8 @@ function requestFor(
 describe.each([
   ['without fault injection', []],
   ['with fault injection', ['--enable-faults']],
-] as const)('the OpenAPI document, %s', (_, args) => {
-  test('is OpenAPI 3.1 with unique operation ids and without dangling references', async () => {
+] as const)('OpenAPI document, %s', (_, args) => {
+  test('the OpenAPI document is OpenAPI 3.1 with unique operation ids and without dangling references', async () => {
     await using env = await start(args);
     const { api } = env;
     expect(api.document.openapi).toBe('3.1.0');
@@ -71,7 +71,7 @@ describe.each([
     expect(named.filter((name) => !text.includes(`schemas/${name}"`))).toEqual([]);
   });
 
-  test('has patterns that other languages can compile', async () => {
+  test('the OpenAPI document has patterns that other languages can compile', async () => {
     await using env = await start(args);
     const patterns = [...patternsIn(env.api.document)];
     expect(patterns.length).toBeGreaterThan(5);
@@ -86,7 +86,7 @@ describe.each([
     }
   });
 
-  test('describes exactly the accepted cursors', async () => {
+  test('the OpenAPI document describes exactly the accepted cursors', async () => {
     await using env = await start(args);
     const { cloud, api } = env;
     const schema = record(record(record(api.document.components).schemas).Cursor);
@@ -110,7 +110,7 @@ describe.each([
     }
   });
 
-  test('describes every response to valid and invalid requests, none of which is a 500', {
+  test('the OpenAPI document describes every response to valid and invalid requests, none of which is a 500', {
     timeout: 120_000,
   }, async () => {
     await using env = await start(args);

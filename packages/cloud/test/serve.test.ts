@@ -19,7 +19,7 @@ function run(args: readonly string[], env: Record<string, string> = {}) {
 
 const keys = { CLOUD_API_KEYS: API_KEY };
 
-describe('a start fails with exit code 1 and one line of explanation', () => {
+describe('failing start', () => {
   test.for([
     [['serve', '--prot', '1'], keys, "Unknown option '--prot'; see vmwright-cloud --help\n"],
     [
@@ -57,11 +57,11 @@ describe('a start fails with exit code 1 and one line of explanation', () => {
       keys,
       'cannot use /nowhere/x: unable to open database file; its directory must exist and be writable\n',
     ],
-  ] as const)('%j', ([args, env, stderr]) => {
+  ] as const)('a start with %j fails with exit code 1 and one line of explanation', ([args, env, stderr]) => {
     expect(run(args, env)).toEqual({ status: 1, stdout: '', stderr });
   });
 
-  test('for a locked database, a port in use, and servers of another driver', async () => {
+  test('a start fails with one line of explanation for a locked database, a port in use, and servers of another driver', async () => {
     await using cloud = await CloudProcess.start();
     const common = ['serve', '--listen', '127.0.0.1:0'];
     expect(run([...common, '--data', cloud.data], keys).stderr).toBe(
@@ -81,7 +81,7 @@ describe('a start fails with exit code 1 and one line of explanation', () => {
     );
   });
 
-  test('for the qemu driver without QEMU', async () => {
+  test('a start fails with one line of explanation for the qemu driver without QEMU', async () => {
     const dir = await temporaryFolder('serve');
     const config = join(dir, 'config.json');
     writeFileSync(config, '{"qemu":{"binary":"qemu-system-nowhere"}}');
@@ -104,7 +104,7 @@ test('--help prints the usage', () => {
 });
 
 describe('SIGTERM', () => {
-  test('finishes pending requests, accepts no connections, and exits with 0', async () => {
+  test('after SIGTERM the cloud finishes pending requests, accepts no connections, and exits with 0', async () => {
     await using cloud = await CloudProcess.start({ args: ['--enable-faults'] });
     const body = JSON.stringify({ seed: 1, latencyMs: { min: 300, max: 300 } });
     await cloud.fetch('/faults', { method: 'PUT', headers: { 'content-type': 'application/json' }, body });
@@ -120,7 +120,7 @@ describe('SIGTERM', () => {
     expect(cloud.audit.filter(({ event }) => event === 'created')).toHaveLength(1);
   });
 
-  test('does not wait for idle connections or for machines', async () => {
+  test('after SIGTERM the cloud does not wait for idle connections or for machines', async () => {
     const config = { simulated: { stopMs: { min: 3_600_000, max: 3_600_000 } } };
     await using cloud = await CloudProcess.start({ config });
     const { id } = await cloud.client.create({ name: 'x' }, 'k'); // the client keeps this connection open and idle
@@ -131,7 +131,7 @@ describe('SIGTERM', () => {
 });
 
 describe('SIGHUP', () => {
-  test('reloads the API keys', async () => {
+  test('SIGHUP reloads the API keys', async () => {
     const file = join(await temporaryFolder('serve'), 'keys');
     writeFileSync(file, 'the-old-key-0123456789\n');
     await using cloud = await CloudProcess.start({ args: ['--keys', file] });
@@ -140,13 +140,13 @@ describe('SIGHUP', () => {
     expect(await status('the-old-key-0123456789')).toBe(200);
     writeFileSync(file, 'the-new-key-0123456789\n');
     cloud.signal('SIGHUP');
-    await cloud.logged(/Reloaded prohibited names/); // the names are reloaded after the keys
+    await cloud.logged(/Reloaded prohibited names/); // logged after the keys were reloaded
     expect([await status('the-old-key-0123456789'), await status('the-new-key-0123456789')]).toEqual([
       401, 200,
     ]);
   });
 
-  test('logs invalid files and keeps the previous keys and names', async () => {
+  test('SIGHUP logs invalid files and keeps the previous keys and names', async () => {
     const file = join(await temporaryFolder('serve'), 'keys');
     writeFileSync(file, 'the-old-key-0123456789\n');
     await using cloud = await CloudProcess.start({ args: ['--keys', file], prohibited: ['root'] });
@@ -189,7 +189,7 @@ test('no log contains an API key, valid or invalid', async () => {
   for (const secret of [API_KEY, wrong, 'Bearer', 'authorization']) expect(all).not.toContain(secret);
 });
 
-test('log level error hides requests but not the listen address', async () => {
+test('the log level error hides requests but not the listen address', async () => {
   await using cloud = await CloudProcess.start({ args: ['--log-level', 'error'] });
   await cloud.client.check('x');
   cloud.signal('SIGTERM');

@@ -15,7 +15,7 @@ function run(env: NodeJS.ProcessEnv): Promise<{ readonly code: number; readonly 
   });
 }
 
-test('docs/vsphere.md contains this program of at most 40 lines', () => {
+test('docs/vsphere.md contains the example program, which has at most 40 lines', () => {
   const docs = readFileSync(new URL('../../../docs/vsphere.md', import.meta.url), 'utf8');
   const source = readFileSync(file, 'utf8');
   expect(docs).toContain(`\`\`\`ts\n${source}\`\`\`\n`);

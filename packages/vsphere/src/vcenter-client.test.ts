@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => vcsim[Symbol.asyncDispose]());
 
-describe('the certificate of the server', () => {
+describe('server certificate', () => {
   async function outcome(tls: TlsOptions): Promise<string> {
     await using vcenter = clientOf(vcsim, { tls });
     return await vcenter.about().then(
@@ -24,24 +24,24 @@ describe('the certificate of the server', () => {
     );
   }
 
-  test('is accepted if tls.ca contains its authority', async () => {
+  test('the server certificate is accepted if tls.ca contains its authority', async () => {
     expect(await outcome({ ca: vcsim.ca })).toContain('vCenter');
   });
 
-  test('is accepted with its thumbprint, with and without colons', async () => {
+  test('the server certificate is accepted with its thumbprint, with and without colons', async () => {
     expect(await outcome({ thumbprint })).toContain('vCenter');
     expect(await outcome({ thumbprint: thumbprint.replaceAll(':', '').toLowerCase() })).toContain('vCenter');
   });
 
-  test('is accepted with insecure: true', async () => {
+  test('the server certificate is accepted with insecure: true', async () => {
     expect(await outcome({ insecure: true })).toContain('vCenter');
   });
 
-  test('is rejected if only the system authorities are trusted', async () => {
+  test('the server certificate is rejected if only the system authorities are trusted', async () => {
     expect(await outcome({})).toMatch(/^CONNECTION: .*self-signed certificate/);
   });
 
-  test('is rejected with another thumbprint, before anything is sent', async () => {
+  test('the server certificate is rejected with another thumbprint, before anything is sent', async () => {
     await vcsim.control.resetCalls();
     expect(await outcome({ thumbprint: '0'.repeat(64) })).toMatch(
       /^CONNECTION: .*does not match the pinned thumbprint/,
@@ -49,7 +49,7 @@ describe('the certificate of the server', () => {
     expect(await vcsim.control.calls()).toEqual({});
   });
 
-  test('is verified with the TLS options at the time of the connection', async () => {
+  test('the server certificate is verified with the TLS options at the time of the connection', async () => {
     let tls: TlsOptions = {};
     await using vcenter = clientOf(vcsim, { tls: async () => tls });
     await expect(vcenter.about()).rejects.toMatchObject({ code: 'CONNECTION' });
@@ -58,7 +58,7 @@ describe('the certificate of the server', () => {
   });
 });
 
-describe('the constructor rejects invalid options', () => {
+describe('constructor options', () => {
   const credentials = () => ({ username: 'u', password: 'p' });
   const world = new FakeWorld(() => ({ text: '' }));
   const make = (server: string, tls: TlsOptions = {}) =>
@@ -69,12 +69,12 @@ describe('the constructor rejects invalid options', () => {
     ['', {}, "'' is not a valid vCenter address"],
     ['https://root:secret@vc/sdk', {}, 'must not contain a user name or password'],
     ['vc', { thumbprint: 'a'.repeat(64) }, 'this world does not support certificate pinning'],
-  ])('server %j with tls %j', (server, tls, message) => {
+  ])('the constructor rejects server %j with tls %j', (server, tls, message) => {
     expect(() => make(server, tls)).toThrow(message);
     expect(() => make(server, tls)).toThrow(expect.objectContaining({ code: 'INVALID_OPTIONS' }));
   });
 
-  test('a thumbprint that is too short', () => {
+  test('the constructor rejects a thumbprint that is too short', () => {
     expect(() => clientOf(vcsim, { tls: { thumbprint: 'AB:CD' } })).toThrow(
       'tls.thumbprint must be a SHA-256 thumbprint',
     );

@@ -56,7 +56,7 @@ async function errorOf(world: VirtualWorld, call: Promise<unknown>): Promise<Err
 }
 
 describe('requests', () => {
-  test('carry the method, path, headers and body of their operation', async () => {
+  test('requests carry the method, path, headers and body of their operation', async () => {
     const created = { status: 201, body: { ...server, state: 'building', cpuUtilization: 0 } };
     const { world, client, requests } = start(
       { status: 200, body: { name: 'a b', available: true } },
@@ -96,7 +96,7 @@ describe('requests', () => {
     expect(world.timers).toBe(0);
   });
 
-  test('are sent to the origin of the URL, with its path as prefix', async () => {
+  test('requests are sent to the origin of the URL, with its path as prefix', async () => {
     const world = new VirtualWorld({ status: 200, body: server });
     const tls = async () => ({ ca: 'PEM' });
     await using client = new CloudClient({ world, url: 'https://cloud.example/private/', apiKey, tls });
@@ -107,7 +107,7 @@ describe('requests', () => {
     expect(world.closed).toBe(1);
   });
 
-  test('for a list follow the cursor to the last page', async () => {
+  test('a list follows the cursor to the last page', async () => {
     const second = { ...server, id: '6f0c2b0a-0d53-4f6e-8f0a-8a1f8f1f0002' };
     const { world, client } = start(
       { status: 200, body: { items: [server], next: 'MQ' } },
@@ -126,13 +126,13 @@ describe('requests', () => {
   test.for([
     ['ftp://cloud', '"ftp://cloud" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
     ['cloud:8480', '"cloud:8480" is not a valid cloud URL; an example is http://127.0.0.1:8480'],
-  ])('are never sent to the invalid URL %s: the constructor throws', ([url = '', message]) => {
+  ])('the constructor rejects the invalid URL %s', ([url = '', message]) => {
     const create = () => new CloudClient({ world: new VirtualWorld(), url, apiKey });
     expect(create).toThrow(ClientOptionsError);
     expect(create).toThrow(message);
   });
 
-  test('are never sent with a line break in the key: the constructor throws, without the key in the error', () => {
+  test('the constructor rejects a key with a line break, without the key in the error', () => {
     const create = () =>
       new CloudClient({ world: new VirtualWorld(), url: 'http://cloud', apiKey: 's3cret\r\nx: y' });
     expect(create).toThrow('the API key is empty or contains whitespace or non-ASCII characters');
@@ -151,7 +151,7 @@ describe('responses', () => {
     [413, 'BODY_TOO_LARGE', InvalidRequestError, 'INVALID_REQUEST'],
     [422, 'INVALID_NAME', InvalidRequestError, 'INVALID_REQUEST'],
   ] as const)(
-    '%i %s throws its own error class and is not retried',
+    'a response %i %s throws its own error class and is not retried',
     async ([status, problemCode, Class, code]) => {
       const { world, client } = start(problem(status, problemCode, { serverId: server.id }));
       const error = await errorOf(world, client.create({ name: 'x' }, 'key'));
@@ -176,7 +176,7 @@ describe('responses', () => {
     [302, ''],
     [200, '<html>Log in</html>'],
     [200, '{"items":{}}'],
-  ] as const)('%i with the body %s throws UnexpectedAnswerError', async ([status, body]) => {
+  ] as const)('a response %i with the body %s throws UnexpectedAnswerError', async ([status, body]) => {
     const { world, client } = start({ status, body });
     const error = await errorOf(world, client.get(server.id));
     expect(error).toBeInstanceOf(UnexpectedAnswerError);
@@ -193,18 +193,21 @@ describe('responses', () => {
     [{ ...server, createdAt: 'yesterday' }, '"createdAt" is not a timestamp'],
     [{ ...server, message: {} }, '"message" is not a string'],
     [[server], 'the response is not a server'],
-  ] as const)('with an invalid server throw UnexpectedAnswerError: %j', async ([body, message]) => {
-    const { world, client } = start({ status: 200, body });
-    const error = await errorOf(world, client.get('x'));
-    expect(error).toBeInstanceOf(UnexpectedAnswerError);
-    expect(error.message).toContain(message);
-  });
+  ] as const)(
+    'a response with an invalid server throws UnexpectedAnswerError: %j',
+    async ([body, message]) => {
+      const { world, client } = start({ status: 200, body });
+      const error = await errorOf(world, client.get('x'));
+      expect(error).toBeInstanceOf(UnexpectedAnswerError);
+      expect(error.message).toContain(message);
+    },
+  );
 
-  test('that contain the API key do not lead to an error that contains it', async () => {
+  test('the error for a response that contains the API key does not contain the key', async () => {
     for (const response of [
       problem(422, 'INVALID_REQUEST', { detail: `Bearer ${apiKey} is odd` }),
       { status: 500, body: apiKey },
-      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` }, // truncated in the middle of the key
+      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` }, // the quote in the error would end inside the key
       { status: 502, body: JSON.stringify({ sent: apiKey }) },
       { status: 200, body: `"${apiKey}` },
       new Error(`bad header: Bearer ${apiKey}`, { cause: apiKey }),
@@ -216,7 +219,7 @@ describe('responses', () => {
   });
 });
 
-describe('a transient failure', () => {
+describe('transient failures', () => {
   const lost = new Error('read ECONNRESET');
   const calls = {
     get: (client: CloudClient) => client.get('x'),
@@ -226,7 +229,7 @@ describe('a transient failure', () => {
   };
 
   test.for(['get', 'delete', 'create with a key'] as const)(
-    'is retried with exponential back-off: %s',
+    'a transient failure is retried with exponential back-off: %s',
     async (name) => {
       const { world, client } = start(lost, problem(503, 'UNAVAILABLE'), lost, { status: 200, body: server });
       await world.runUntilSettled<unknown>(calls[name](client));
@@ -238,7 +241,7 @@ describe('a transient failure', () => {
     },
   );
 
-  test('throws ConnectionError after four attempts', async () => {
+  test('a call without a response throws ConnectionError after four attempts', async () => {
     const { world, client, requests } = start(lost, lost, lost, lost, { status: 200, body: server });
     const error = await errorOf(world, client.get('x'));
     expect(error).toBeInstanceOf(ConnectionError);
@@ -246,7 +249,7 @@ describe('a transient failure', () => {
     expect(requests).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
   });
 
-  test('is not retried for a create without a key, and the error says that the outcome is unknown', async () => {
+  test('a create without a key is not retried, and the error says that the outcome is unknown', async () => {
     const { world, client } = start(lost);
     const error = await errorOf(world, calls['create without a key'](client));
     expect(error.message).toBe(
@@ -267,7 +270,7 @@ describe('a transient failure', () => {
     [503, 'Wed, 31 Dec 2025 00:00:04 GMT', 0],
     [503, 'soon', 0],
   ] as const)(
-    'with status %i and Retry-After %s is retried after that delay',
+    'a transient failure with status %i and Retry-After %s is retried after that delay',
     async ([status, after, ms]) => {
       const response = { status, body: 'later', headers: { 'retry-after': after } };
       const { world, client } = start(response, { status: 200, body: server });
@@ -276,7 +279,7 @@ describe('a transient failure', () => {
     },
   );
 
-  test('with a long Retry-After is not retried; a 429 is retried even for a create without a key', async () => {
+  test('a transient failure with a long Retry-After is not retried; a 429 is retried even for a create without a key', async () => {
     const wait = (seconds: string) => ({ status: 429, body: '', headers: { 'retry-after': seconds } });
     const { world, client } = start(wait('1'), wait('60'));
     const error = await errorOf(world, calls['create without a key'](client));
@@ -294,7 +297,7 @@ describe('Retry-After', () => {
   const ok: Scripted = { status: 200, body: server };
   const offsetsOf = ({ sentAt }: VirtualWorld) => sentAt.map((at) => at - (sentAt[0] ?? 0));
 
-  test.for([429, 503])('of a %i delays the requests of other calls too', async (status) => {
+  test.for([429, 503])('the Retry-After of a %i also delays the requests of other calls', async (status) => {
     const { world, client, requests } = start(retryAfter(status, '2'), ok, ok);
     const first = client.get('a');
     await world.requests(1);
@@ -302,10 +305,10 @@ describe('Retry-After', () => {
     const second = client.get('b');
     await world.runUntilSettled(Promise.all([first, second]));
     expect(offsetsOf(world)).toEqual([0, 2_100, 2_100]);
-    expect(requests).toHaveLength(3); // requests that were not sent are not observed
+    expect(requests).toHaveLength(3); // the observer gets only requests that were sent
   });
 
-  test('still blocks new calls after the calls that received it have failed', async () => {
+  test('a Retry-After still blocks new calls after the calls that received it have failed', async () => {
     const { world, client } = start(...Array.from({ length: 4 }, () => retryAfter(429, '2')), ok);
     await errorOf(world, client.get('a'));
     const error = await errorOf(world, client.check('b', { tries: 1 }));
@@ -316,7 +319,7 @@ describe('Retry-After', () => {
     expect((world.sentAt[4] ?? 0) - (world.sentAt[3] ?? 0)).toBe(2_100);
   });
 
-  test('applies the longest delay of concurrent responses, limited to one minute', async () => {
+  test('the longest Retry-After of concurrent responses applies, limited to one minute', async () => {
     const { world, client } = start(retryAfter(429, '3600'), retryAfter(429, '7'), ok);
     const [longest] = await Promise.all([errorOf(world, client.get('a')), errorOf(world, client.get('b'))]);
     expect(longest).toMatchObject({ retryAfterMs: 60_000 });
@@ -328,14 +331,14 @@ describe('Retry-After', () => {
   });
 });
 
-describe('an API key', () => {
+describe('API keys', () => {
   function startWith(key: () => string, ...script: Scripted[]) {
     const world = new VirtualWorld(...script);
     return { world, client: new CloudClient({ world, url: 'http://cloud:8480/', apiKey: key }) };
   }
   const unauthorized = problem(401, 'UNAUTHORIZED');
 
-  test('is not sent for one second after the cloud rejected it; all calls throw UnauthorizedError', async () => {
+  test('for one second after a rejection, the API key is not sent, and all calls with it throw UnauthorizedError', async () => {
     const { world, client } = start(unauthorized, unauthorized);
     for (const id of ['a', 'b', 'c']) {
       const error = await errorOf(world, client.get(id));
@@ -348,7 +351,7 @@ describe('an API key', () => {
     expect(world.sent).toHaveLength(2);
   });
 
-  test('is sent at once if it replaces a rejected key', async () => {
+  test('an API key is sent at once if it replaces a rejected key', async () => {
     let key = 'old';
     const { world, client } = startWith(() => key, unauthorized, { status: 200, body: server });
     await errorOf(world, client.get('a'));
@@ -358,7 +361,7 @@ describe('an API key', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('that cannot be read makes calls throw the read error; a key that is removed during a request is still redacted', async () => {
+  test('a call throws the error of reading the API key; a key that cannot be read again is redacted', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;
@@ -415,8 +418,8 @@ describe('timeouts and cancellation', () => {
   });
 });
 
-describe('the scope of a client', () => {
-  test('calls assertLeader right before each attempt of a write, but not for reads', async () => {
+describe('scoped clients', () => {
+  test('a scoped client calls assertLeader right before each attempt of a write, but not for reads', async () => {
     const checks: number[] = [];
     const { world, client } = start(
       { status: 200, body: server },
@@ -431,7 +434,7 @@ describe('the scope of a client', () => {
     expect(checks).toEqual([1, 2, 3]);
   });
 
-  test('does not send a write when assertLeader throws, and rejects with the same error', async () => {
+  test('a scoped client does not send a write when assertLeader throws, and rejects with the same error', async () => {
     class LeadershipLostError extends Error {}
     const { world, client } = start({ status: 503 }, { status: 201, body: server });
     let open = true;
@@ -442,12 +445,12 @@ describe('the scope of a client', () => {
     });
     const call = scoped.create({ name: 'x' }, 'key');
     await world.requests(1);
-    open = false; // between the first attempt and the second
+    open = false; // leadership is lost between the first attempt and the second
     expect(await errorOf(world, call)).toBeInstanceOf(LeadershipLostError);
     expect(world.sent).toHaveLength(1);
   });
 
-  test('applies its signal, and closing the scoped client keeps the connections open', async () => {
+  test('a scoped client applies its signal, and closing it keeps the connections open', async () => {
     const { world, client } = start();
     const stop = new AbortController();
     const scoped = client.scoped({ assertLeader: () => undefined, signal: stop.signal });

@@ -18,7 +18,7 @@ test('a joined signal over an aborted source is aborted from the start', () => {
   expect(getEventListeners(live, 'abort')).toEqual([]);
 });
 
-test('disposing removes the listeners from the sources and stops following them', () => {
+test('disposing a joined signal removes its listeners from the sources', () => {
   const [a, b] = [new AbortController(), new AbortController()];
   const joined = new JoinedSignal(a.signal, b.signal);
   expect(getEventListeners(a.signal, 'abort')).toHaveLength(1);

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Fence, FenceClosedError } from './fence.ts';
 
-test('a closed fence throws the reason at every call, and its signal aborts', () => {
+test('after close, assertOpen throws the first reason on every call, and the signal has aborted with it', () => {
   const fence = new Fence();
   fence.assertOpen();
   expect(fence.isOpen).toBe(true);

@@ -16,7 +16,7 @@ export interface JsonLoggerOptions {
 /** Content of a log line: `level`, `time` and `msg`, then the fields. */
 export interface FormattedLine {
   readonly level: Level;
-  /** RFC 3339 with milliseconds. */
+  /** Time in RFC 3339 format with milliseconds. */
   readonly time: string;
   readonly msg: string;
   readonly [field: string]: unknown;
@@ -24,7 +24,7 @@ export interface FormattedLine {
 
 /**
  * Returns a logger that writes one line per call, by default a JSON object: `level`, `time`, `msg`, then the fields.
- * `level` can be changed at any time and applies to all children.
+ * `level` can be changed at any time and applies to all children; audit lines are written at every level.
  *
  * Guarantees: a line has been written when the call returns, so none is lost when the process exits; field names are
  * unique within a line; values that look like secrets are redacted (see `plainFields`); logging never throws.
@@ -73,13 +73,20 @@ class JsonLogger implements Logger, LogLevel {
     this.#log('error', fields, message);
   }
 
+  audit(fields: LogFields, message: string): void {
+    this.#write('info', fields, message);
+  }
+
   child(fields: LogFields): Logger {
     return new JsonLogger(this.#shared, { ...this.#fields, ...withoutReserved(plainFields(fields)) });
   }
 
   #log(level: Level, fields: LogFields, message: string): void {
-    const { clock, write, format, level: minimum } = this.#shared;
-    if (LEVELS.indexOf(level) < LEVELS.indexOf(minimum)) return;
+    if (LEVELS.indexOf(level) >= LEVELS.indexOf(this.level)) this.#write(level, fields, message);
+  }
+
+  #write(level: Level, fields: LogFields, message: string): void {
+    const { clock, write, format } = this.#shared;
     const time = new Date(clock.now()).toISOString();
     const own = withoutReserved(plainFields(fields));
     write(`${format({ level, time, msg: message, ...this.#fields, ...own })}\n`);
@@ -88,7 +95,9 @@ class JsonLogger implements Logger, LogLevel {
 
 const RESERVED = ['level', 'time', 'msg'];
 
-/** Appends an underscore to fields named `level`, `time` or `msg`, so that they do not replace the line's own. */
+/**
+ * Appends an underscore to fields named `level`, `time` or `msg`, so that they do not replace the line's own fields.
+ */
 function withoutReserved(fields: Record<string, unknown>): Record<string, unknown> {
   for (const name of RESERVED) {
     if (!(name in fields)) continue;

@@ -7,8 +7,8 @@ import { jsonLogger } from './json-logger.ts';
 import { silentLogger } from './logger.ts';
 import { textLine } from './text-line.ts';
 
-describe('a log line', () => {
-  test('is one JSON object with level, time, message and fields, in this order', () => {
+describe('log lines', () => {
+  test('a log line is one JSON object with level, time, message and fields, in this order', () => {
     let written = '';
     const write = (line: string) => {
       written += line;
@@ -20,7 +20,7 @@ describe('a log line', () => {
     );
   });
 
-  test('has unique field names: a later field replaces an earlier one, and none replaces level, time or msg', () => {
+  test('a log line has unique field names: a later field replaces an earlier one, and none replaces level, time or msg', () => {
     let written = '';
     const write = (line: string) => {
       written += line;
@@ -57,6 +57,14 @@ test('changing the level applies to all existing and future children', () => {
   expect(lines.map(({ msg }) => msg)).toEqual(['logged', 'logged by a grandchild', 'logged as an error']);
 });
 
+test('an audit line has the level info and is written at every minimum level', () => {
+  const { logger, lines } = collectingLogger('error');
+  logger.child({ controller: 'vm' }).audit({ audit: 'delete', token: 's3cret' }, 'Deleting machine');
+  expect(lines).toMatchObject([
+    { level: 'info', msg: 'Deleting machine', controller: 'vm', audit: 'delete', token: '[redacted]' },
+  ]);
+});
+
 describe('secrets', () => {
   test.for([
     'authorization',
@@ -69,7 +77,7 @@ describe('secrets', () => {
     'key',
     'tls.key',
     'privateKey',
-  ])('%s is redacted at any depth', (name) => {
+  ])('the field %s is redacted at any depth', (name) => {
     const { logger, lines } = collectingLogger();
     logger.child({ [name]: 's3cret' }).info({ request: { headers: [{ [name]: 's3cret' }] } }, 'x');
     logger.info({ [name]: { inner: 's3cret' } }, 'x');
@@ -93,7 +101,7 @@ describe('secrets', () => {
     expect(lines[0]?.object).toMatchObject({ metadata: { name: 'x' } });
   });
 
-  test('fields with similar names are not redacted', () => {
+  test('fields whose names only resemble those of secrets are not redacted', () => {
     const { logger, lines } = collectingLogger();
     logger.info({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true }, 'x');
     expect(lines[0]).toMatchObject({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true });
@@ -113,7 +121,7 @@ describe('values of any type can be logged', () => {
     });
   });
 
-  test('values that are cyclic, throw when read or have no JSON form', () => {
+  test('values that are cyclic, throw when read or have no JSON form can be logged', () => {
     const { logger, lines } = collectingLogger();
     const endless: Record<string, unknown> = {};
     endless.self = endless;
@@ -183,13 +191,13 @@ test('the process continues when the reader of its log has exited', async () => 
     const logger = jsonLogger({ clock: { now: () => 0 } });
     for (let i = 0; i < 2000; i++) { logger.info({ filling: 'x'.repeat(100) }, 'line'); await new Promise(setImmediate); }
     console.log('alive');`;
-  // Standard output bypasses the pipe, because the reader of the pipe exits immediately.
+  // The log goes to a pipe whose reader exits immediately; standard output bypasses the pipe, so that it can be read here.
   const script = `{ "$0" --disable-warning=ExperimentalWarning --input-type=module -e "$1" 2>&1 >&3 | true; } 3>&1`;
   const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, program]);
   expect(stdout).toBe('alive\n');
 });
 
-test('child of the silent logger returns the silent logger', () => {
+test('the child of the silent logger is the silent logger itself', () => {
   expect(silentLogger.child({ a: 1 })).toBe(silentLogger);
   silentLogger.error({}, 'dropped');
 });

@@ -16,6 +16,8 @@ export interface Logger {
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
+  /** Writes a line of the level `info` at every minimum level. Audit lines must not depend on how much a user wants to read. */
+  audit(fields: LogFields, message: string): void;
   /** Returns a logger that adds these fields to every line. */
   child(fields: LogFields): Logger;
 }
@@ -31,5 +33,6 @@ export const silentLogger: Logger = {
   info: () => undefined,
   warn: () => undefined,
   error: () => undefined,
+  audit: () => undefined,
   child: () => silentLogger,
 };

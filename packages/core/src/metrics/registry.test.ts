@@ -3,8 +3,8 @@ import { parseExposition, sampleOf } from '../testing/exposition.ts';
 import { MetricError } from './family.ts';
 import { exponentialBuckets, Registry } from './registry.ts';
 
-describe('the exposition', () => {
-  test('follows the Prometheus text format exactly', () => {
+describe('exposition', () => {
+  test('the exposition follows the Prometheus text format exactly', () => {
     const registry = new Registry();
     const counter = registry.counter({ name: 'sent_total', help: 'Messages\nsent \\o/', labels: ['to'] });
     counter.with({ to: 'a "b"\\\n' }).inc(2);
@@ -35,7 +35,7 @@ took_count{by="me"} 3
     expect(parsed.get('sent_total')?.help).toBe('Messages\nsent \\o/');
   });
 
-  test('starts series at 0: without labels immediately, with labels when they are first used', () => {
+  test('the exposition starts series at 0: without labels immediately, with labels when they are first used', () => {
     const registry = new Registry();
     registry.counter({ name: 'plain_total', help: 'x' });
     const labelled = registry.histogram({ name: 'labelled', help: 'x', labels: ['a'] });
@@ -45,7 +45,7 @@ took_count{by="me"} 3
     expect(sampleOf(registry.text(), 'labelled_count', { a: '1' })).toBe(0);
   });
 
-  test('calls beforeText callbacks at each scrape', () => {
+  test('the exposition calls beforeText callbacks at each scrape', () => {
     const registry = new Registry();
     const depth = registry.gauge({ name: 'depth', help: 'x' }).with({});
     let now = 3;
@@ -55,7 +55,7 @@ took_count{by="me"} 3
     expect(sampleOf(registry.text(), 'depth')).toBe(4);
   });
 
-  test('writes infinity, NaN, very large and very small values', () => {
+  test('the exposition writes infinity, NaN, very large and very small values', () => {
     const registry = new Registry();
     const gauge = registry.gauge({ name: 'g', help: 'x', labels: ['v'] });
     for (const value of [Infinity, -Infinity, NaN, 1e21, 1e-8]) gauge.with({ v: `${value}` }).set(value);
@@ -69,7 +69,8 @@ test('the same labels in any order give the same series', () => {
   const counter = registry.counter({ name: 'c_total', help: 'x', labels: ['a', 'b'] });
   counter.with({ a: '1', b: '2' }).inc();
   counter.with({ b: '2', a: '1' }).inc();
-  counter.with({ a: '1","b="2', b: '' }).inc(); // would collide with the first series if values were not escaped
+  // this series would collide with the first one if values were not escaped
+  counter.with({ a: '1","b="2', b: '' }).inc();
   expect(sampleOf(registry.text(), 'c_total', { a: '1', b: '2' })).toBe(2);
   expect(parseExposition(registry.text()).get('c_total')?.samples).toHaveLength(2);
 });

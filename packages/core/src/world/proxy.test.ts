@@ -11,18 +11,18 @@ describe('proxyFrom', () => {
     ['proxy.example:3128', { protocol: 'http:', host: 'proxy.example', port: 3128 }],
     ['https://proxy.example', { protocol: 'https:', host: 'proxy.example', port: 443 }],
     ['http://[::1]:8080', { protocol: 'http:', host: '::1', port: 8080 }],
-  ])('parses %s', (text, proxy) => {
+  ])('proxyFrom parses %s', (text, proxy) => {
     expect(proxyFrom(text, 'HTTPS_PROXY')).toEqual({ ...proxy, authorization: undefined });
   });
 
-  test('returns the user and password as a Proxy-Authorization header', () => {
+  test('proxyFrom returns the user and password as a Proxy-Authorization header', () => {
     expect(proxyFrom('http://us%40er:p%3Ass@proxy:1', 'HTTPS_PROXY').authorization).toBe(
       `Basic ${Buffer.from('us@er:p:ss').toString('base64')}`,
     );
   });
 
   test.each(['socks5://u:s3cret@proxy:1080', 'socks5h://proxy:1080', 'ftp://proxy', 'http://', ':::'])(
-    'rejects %s with an error that names the setting and omits the password',
+    'proxyFrom rejects %s with an error that names the setting and omits the password',
     (text) => {
       expect(() => proxyFrom(text, 'HTTPS_PROXY')).toThrow(ProxyError);
       expect(() => proxyFrom(text, 'HTTPS_PROXY')).toThrow(/^HTTPS_PROXY (?!.*s3cret)/);
@@ -30,7 +30,7 @@ describe('proxyFrom', () => {
   );
 });
 
-test('the scheme of the server selects the variable; lower-case names work too', () => {
+test('the scheme of the server selects the proxy variable, whose name may be in lower case', () => {
   const env = { HTTPS_PROXY: 'http://secure:1', http_proxy: 'plain:2' };
   expect(proxyFor('https://cloud.example', env)?.host).toBe('secure');
   expect(proxyFor('http://cloud.example', env)?.host).toBe('plain');
@@ -65,7 +65,7 @@ describe('NO_PROXY, as Go interprets it', () => {
     ['https://[fd00::5]', 'fd00::/8'],
     ['https://[fd00::5]', 'fd00::5'],
     ['https://[fd00::5]:6443', '[fd00::5]:6443'],
-  ])('%s is reached directly with "%s"', (origin, noProxy) => {
+  ])('%s is reached directly with NO_PROXY "%s"', (origin, noProxy) => {
     expect(isProxied(origin, noProxy)).toBe(false);
   });
 
@@ -83,7 +83,7 @@ describe('NO_PROXY, as Go interprets it', () => {
     ['https://cloud.example', '10.0.0.0/8'],
     ['https://[fe00::5]', 'fd00::/8'],
     ['https://localhost.example', ''],
-  ])('%s is proxied with "%s"', (origin, noProxy) => {
+  ])('%s is proxied with NO_PROXY "%s"', (origin, noProxy) => {
     expect(isProxied(origin, noProxy)).toBe(true);
   });
 });

@@ -23,13 +23,13 @@ beforeEach(async () => {
 });
 
 describe('ensureFolder', () => {
-  test('creates every missing folder of the path', async () => {
+  test('ensureFolder creates every missing folder of the path', async () => {
     const folder = await ensureFolder(client, datacenter, 'a/b/c');
     expect(await client.lookup.folder(datacenter, '/DC0/vm/a/b/c')).toEqual(folder);
     expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 3 });
   });
 
-  test('returns an existing folder for a relative and an absolute path, and creates nothing', async () => {
+  test('ensureFolder returns an existing folder for a relative and an absolute path, and creates nothing', async () => {
     const folder = await ensureFolder(client, datacenter, 'relative/path');
     await vcsim.control.resetCalls();
     expect(await ensureFolder(client, datacenter, '/relative/path/')).toEqual(folder);
@@ -37,12 +37,12 @@ describe('ensureFolder', () => {
     expect(await vcsim.control.calls()).not.toHaveProperty('CreateFolder');
   });
 
-  test('returns the VM folder of the datacenter for an empty path', async () => {
+  test('ensureFolder returns the VM folder of the datacenter for an empty path', async () => {
     expect(await ensureFolder(client, datacenter, '')).toEqual(datacenter.vmFolder);
     expect(await vcsim.control.calls()).toEqual({});
   });
 
-  test('fails when an object on the path is not a folder', async () => {
+  test('ensureFolder fails when an object on the path is not a folder', async () => {
     const path = 'DC0_C0_RP0_VM0/below';
     await expect(ensureFolder(client, datacenter, path)).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -50,7 +50,7 @@ describe('ensureFolder', () => {
     });
   });
 
-  test('creates nothing when assertLeader throws', async () => {
+  test('ensureFolder creates nothing when assertLeader throws', async () => {
     const assertLeader = () => {
       throw new Error('not the leader');
     };
@@ -62,14 +62,14 @@ describe('ensureFolder', () => {
 });
 
 describe('createFolder', () => {
-  test('reports whether it created the folder', async () => {
+  test('createFolder reports whether it created the folder', async () => {
     const first = await createFolder(client, datacenter.vmFolder, 'once');
     expect(first).toMatchObject({ created: true });
     const second = await createFolder(client, datacenter.vmFolder, 'once');
     expect(second).toEqual({ folder: first.folder, created: false });
   });
 
-  test('fails when the name belongs to a virtual machine', async () => {
+  test('createFolder fails when the name belongs to a virtual machine', async () => {
     const created = createFolder(client, datacenter.vmFolder, 'DC0_C0_RP0_VM0');
     await expect(created).rejects.toMatchObject({ code: 'DUPLICATE_NAME' });
   });

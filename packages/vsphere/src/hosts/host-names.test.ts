@@ -35,7 +35,7 @@ function shown(): readonly string[] {
   return hosts.map((host) => names.get(host)).sort();
 }
 
-test('get returns the reference before a load and the name after it', async () => {
+test('get returns the reference of a host before a load, and its name afterwards', async () => {
   expect(shown()).toEqual(hosts.map(({ value }) => value).sort());
   await names.load(hosts.slice(0, 1));
   expect(shown()).toEqual(['DC0_C0_H0', 'DC0_C0_H1', 'DC0_H0']);

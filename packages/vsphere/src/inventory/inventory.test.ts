@@ -69,8 +69,8 @@ function matches(name: string, kind: InventoryChange['kind']) {
 }
 
 /**
- * Returns a check whether at least this many requests for changes were sent. The last one may be waiting for its
- * response.
+ * Returns a function that checks whether at least this many requests for changes were sent. The last one may be waiting
+ * for its response.
  */
 function hasPolled(atLeast: number) {
   return async () => ((await vcsim.control.calls()).WaitForUpdatesEx ?? 0) >= atLeast;
@@ -102,7 +102,7 @@ test('objects that arrive in several pages are merged, and the inventory is sync
   await added;
 });
 
-test('creations, changes and deletions are applied', async () => {
+test('creations, changes and deletions in vCenter are applied to the inventory', async () => {
   const inventory = await syncedInventory();
   const added = waitForChange(inventory, matches(`clone-${clones + 1}`, 'added'));
   const name = await clone();
@@ -171,8 +171,8 @@ test('a property that is reported without a value is removed', () => {
   expect(inventory.get(template)?.properties).toEqual({ name: 'y' });
 });
 
-describe('no object is lost or removed by mistake', () => {
-  test('when connections break: the watch continues from its last version', async () => {
+describe('interruptions', () => {
+  test('after broken connections the watch continues from its last version and removes no object', async () => {
     const inventory = await syncedInventory();
     const removed: InventoryChange[] = [];
     inventory.onChange((change) => void (change.kind === 'removed' && removed.push(change)));
@@ -186,7 +186,7 @@ describe('no object is lost or removed by mistake', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1, CreateContainerView: 1 });
   });
 
-  test('when the session is killed: only objects deleted in between are reported', async () => {
+  test('after the session was killed, only the removal of objects that were deleted in between is reported', async () => {
     const name = await clone();
     const inventory = await syncedInventory();
     const all = inventory.size;
@@ -207,7 +207,7 @@ describe('no object is lost or removed by mistake', () => {
     expect(inventory.size).toBe(all - 1);
   });
 
-  test('when vCenter restarts: objects that it does not have any more are removed', async () => {
+  test('after a restart of vCenter, objects that no longer exist are removed', async () => {
     const name = await clone();
     const inventory = await syncedInventory();
     const removed = waitForChange(inventory, matches(name, 'removed'));
@@ -221,7 +221,7 @@ describe('no object is lost or removed by mistake', () => {
     expect(await vcsim.control.sessions()).toHaveLength(1);
   });
 
-  test('when vCenter does not know the version any more: a new collector reports everything again', async () => {
+  test('when vCenter no longer knows the version, a new collector reports all objects again', async () => {
     const inventory = await syncedInventory();
     await until(hasPolled(2));
     await vcsim.control.fault({ method: 'WaitForUpdatesEx', fault: 'InvalidCollectorVersion', max: 1 });
@@ -291,7 +291,7 @@ test('a second inventory shares session and collector and does not interrupt the
   expect(interruptions()).toBe(0);
 });
 
-test('a second inventory is complete when its objects are reported before the response to CreateFilter', async () => {
+test('a second inventory misses no objects even if vCenter reports them before it responds to CreateFilter', async () => {
   const held = holdingWorld('<CreateFilter ');
   await connect({ world: held.world });
   await syncedInventory();
@@ -338,7 +338,7 @@ test('an inventory of an empty folder is synced although vCenter reports no obje
   expect([second.size, first.isLive]).toEqual([0, true]);
 });
 
-test('an inventory of lists has the listed objects and follows the lists', async () => {
+test('an inventory with `lists` has the listed objects and follows changes of the lists', async () => {
   const inventory = vcenter.inventory({
     properties: {
       ScheduledTask: ['info.name', 'info.action', 'info.nextRunTime'],
@@ -367,7 +367,7 @@ test('an inventory of lists has the listed objects and follows the lists', async
   await removed;
 });
 
-test('an inventory of no list is empty and live, and one of a missing object does not affect the others', async () => {
+test('an inventory without lists, or with the list of a missing object, is empty and live', async () => {
   const properties = { VirtualMachine: ['name'] } as const;
   const missing = { type: 'HostSystem', value: 'host-0' };
   const empty = vcenter.inventory({ properties, lists: () => [] });
@@ -405,7 +405,7 @@ test('listeners are notified when an inventory is interrupted and when it is liv
 });
 
 test('after an outage an inventory is live at once, although nothing changes in vCenter', async () => {
-  await connect({ maxWaitSeconds: 600 }); // longer than the test may take
+  await connect({ maxWaitSeconds: 600 }); // vCenter would hold the request for longer than the test may take
   const inventory = await syncedInventory();
   await until(hasPolled(2));
   const live = new Promise<void>((resolve) => {
@@ -494,7 +494,7 @@ test('isEqual compares values deeply', () => {
   expect(isEqual([], {})).toBe(false);
 });
 
-test('synced rejects when the client is stopped', async () => {
+test('`synced` rejects when the client is stopped', async () => {
   await vcsim.control.fault({ method: 'WaitForUpdatesEx', fault: 'NotSupported' });
   const inventory = vcenter.inventory({ properties: PROPERTIES });
   const waiting = inventory.synced();

@@ -30,7 +30,7 @@ async function nameOf(ref: Ref): Promise<unknown> {
   throw new Error(type);
 }
 
-test('list reads all pages', async () => {
+test('VcenterClient.list reads all pages', async () => {
   const all = await vcenter.list('VirtualMachine', ['name', 'config.template']);
   expect(all.map(({ properties }) => properties.name).sort()).toEqual([
     ...['DC0_C0_RP1_VM0', 'DC0_C1_RP1_VM0', 'DC1_C0_RP1_VM0', 'DC1_C1_RP1_VM0'],
@@ -44,7 +44,7 @@ test('list reads all pages', async () => {
 });
 
 describe('template', () => {
-  test('finds a template by name, relative path and absolute path', async () => {
+  test('lookup.template finds a template by name, relative path and absolute path', async () => {
     const inner = await vcenter.machines.createFolder(
       await vcenter.machines.createFolder(datacenter.vmFolder, 'outer'),
       'inner',
@@ -79,7 +79,7 @@ describe('template', () => {
     );
   });
 
-  test('fails with the name and the datacenter when there is no such template', async () => {
+  test('lookup.template fails with the name and the datacenter when there is no such template', async () => {
     for (const name of ['nope', 'outer/nope', 'nowhere/x', 'DC1_C0_RP1_VM0'])
       await expect(vcenter.lookup.template(datacenter, name)).rejects.toMatchObject({
         code: 'NOT_FOUND',
@@ -88,13 +88,13 @@ describe('template', () => {
   });
 });
 
-test('folder rejects a path that leads to a machine', async () => {
+test('lookup.folder rejects a path that leads to a machine', async () => {
   await expect(vcenter.lookup.folder(datacenter, 'DC0_C0_RP1_VM0')).rejects.toThrow(
     "folder 'DC0_C0_RP1_VM0' not found in datacenter 'DC0'",
   );
 });
 
-test('datacenter requires a name when there are several', async () => {
+test('lookup.datacenter requires a name when there are several datacenters', async () => {
   expect((await vcenter.lookup.datacenter('DC1')).name).toBe('DC1');
   await expect(vcenter.lookup.datacenter()).rejects.toThrow(
     'vCenter has 2 datacenters: specify one by its path (available: DC0, DC1)',
@@ -128,7 +128,7 @@ test('cluster, resourcePool, datastore and network find objects by name and path
   await expect(lookup.network(datacenter, 'x')).rejects.toThrow("network 'x' not found in datacenter 'DC0'");
 });
 
-test('byInstanceUuid returns the machine, or undefined when there is none', async () => {
+test('lookup.byInstanceUuid returns the machine, or undefined when there is none', async () => {
   const uuid = '5f0c2c1e-7f4e-4a8e-9d0e-0c6f0a5d1b11';
   const world = new FakeWorld(
     withLogin(({ body = '' }) => {

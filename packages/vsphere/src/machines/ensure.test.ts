@@ -42,20 +42,20 @@ async function powerState(vm: Ref<'VirtualMachine'>): Promise<unknown> {
 }
 
 describe('ensurePoweredOn', () => {
-  test('powers a machine on and reports the task', async () => {
+  test('ensurePoweredOn powers a machine on and reports the task', async () => {
     const vm = await clone(false);
     await ensurePoweredOn(client, vm, { onTask });
     expect(await powerState(vm)).toBe('poweredOn');
     expect(tasks).toEqual([{ type: 'Task', value: expect.stringMatching(/^task-/) }]);
   });
 
-  test('accepts a machine that is already on', async () => {
+  test('ensurePoweredOn accepts a machine that is already on', async () => {
     const vm = await clone(true);
     await ensurePoweredOn(client, vm);
     expect(await powerState(vm)).toBe('poweredOn');
   });
 
-  test('fails when the machine does not exist', async () => {
+  test('ensurePoweredOn fails when the machine does not exist', async () => {
     const vm = await clone(false);
     await client.tasks.follow(await client.machines.destroy(vm));
     await expect(ensurePoweredOn(client, vm)).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' });
@@ -63,20 +63,20 @@ describe('ensurePoweredOn', () => {
 });
 
 describe('ensurePoweredOff', () => {
-  test('powers a machine off and reports the task', async () => {
+  test('ensurePoweredOff powers a machine off and reports the task', async () => {
     const vm = await clone(true);
     await ensurePoweredOff(client, vm, { onTask });
     expect(await powerState(vm)).toBe('poweredOff');
     expect(tasks).toHaveLength(1);
   });
 
-  test('accepts a machine that is already off', async () => {
+  test('ensurePoweredOff accepts a machine that is already off', async () => {
     const vm = await clone(false);
     await ensurePoweredOff(client, vm);
     expect(await powerState(vm)).toBe('poweredOff');
   });
 
-  test('fails with the fault of the task', async () => {
+  test('ensurePoweredOff fails with the fault of the task', async () => {
     const vm = await clone(true);
     await vcsim.control.fault({ method: 'PowerOffVM_Task', fault: 'NoPermission', max: 1 });
     await expect(ensurePoweredOff(client, vm)).rejects.toMatchObject({ code: 'NO_PERMISSION' });
@@ -85,37 +85,37 @@ describe('ensurePoweredOff', () => {
 });
 
 describe('ensureDestroyed', () => {
-  test('powers off and destroys a running machine and reports both tasks', async () => {
+  test('ensureDestroyed powers off and destroys a running machine and reports both tasks', async () => {
     const vm = await clone(true);
     expect(await ensureDestroyed(client, vm, { onTask })).toBe(true);
     await expect(client.read(vm, ['name'])).rejects.toMatchObject({ code: 'OBJECT_NOT_FOUND' });
     expect(tasks).toHaveLength(2);
   });
 
-  test('destroys a machine that is off', async () => {
+  test('ensureDestroyed destroys a machine that is off', async () => {
     expect(await ensureDestroyed(client, await clone(false))).toBe(true);
   });
 
-  test('sends no power-off when powerOff is false', async () => {
+  test('ensureDestroyed sends no power-off when powerOff is false', async () => {
     expect(await ensureDestroyed(client, await clone(false), { powerOff: false, onTask })).toBe(true);
     expect(await vcsim.control.calls()).not.toHaveProperty('PowerOffVM_Task');
     expect(tasks).toHaveLength(1);
   });
 
-  test('returns false when vCenter does not know the reference', async () => {
+  test('ensureDestroyed returns false when vCenter does not know the reference', async () => {
     const vm = await clone(false);
     await ensureDestroyed(client, vm);
     expect(await ensureDestroyed(client, vm, { onTask })).toBe(false);
     expect(await ensureDestroyed(client, vm, { powerOff: false })).toBe(false);
   });
 
-  test('fails with the fault of the task', async () => {
+  test('ensureDestroyed fails with the fault of the task', async () => {
     const vm = await clone(false);
     await vcsim.control.fault({ method: 'Destroy_Task', fault: 'NoPermission', max: 1 });
     await expect(ensureDestroyed(client, vm)).rejects.toMatchObject({ code: 'NO_PERMISSION' });
   });
 
-  test('changes nothing when assertLeader throws', async () => {
+  test('ensureDestroyed changes nothing when assertLeader throws', async () => {
     const vm = await clone(true);
     const assertLeader = () => {
       throw new Error('not the leader');

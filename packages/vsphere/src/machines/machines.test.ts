@@ -50,7 +50,7 @@ async function powerOf(vm: Ref<'VirtualMachine'>): Promise<unknown> {
 }
 
 describe('clone', () => {
-  test('applies name, folder, datastore, size, extraConfig and power state', async () => {
+  test('clone applies name, folder, datastore, size, extraConfig and power state', async () => {
     const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'clones');
     const instanceUuid = '5f0c2c1e-7f4e-4a8e-9d0e-0c6f0a5d1b11';
     const datastore = await vcenter.lookup.datastore(datacenter, 'LocalDS_0');
@@ -87,7 +87,7 @@ describe('clone', () => {
     });
   });
 
-  test('creates a powered-off full clone by default', async () => {
+  test('clone creates a powered-off full clone by default', async () => {
     expect(await powerOf(await clone())).toBe('poweredOff');
     const { location, snapshot } = cloneSpec({
       name: 'x',
@@ -98,7 +98,7 @@ describe('clone', () => {
     expect([location, snapshot]).toEqual([{ pool: resourcePool }, undefined]);
   });
 
-  test('creates a linked clone from a snapshot', async () => {
+  test('clone creates a linked clone from a snapshot', async () => {
     const snapshot = await vcenter.tasks.follow(await vcenter.machines.snapshot(template, 'base'));
     if (!isRef(snapshot, 'VirtualMachineSnapshot')) throw new Error('the result is not a snapshot');
     expect(await vcenter.read(template, ['snapshot.currentSnapshot'])).toEqual({
@@ -113,7 +113,7 @@ describe('clone', () => {
     expect(await powerOf(await clone({ linked: { snapshot } }))).toBe('poweredOff');
   });
 
-  test('fails when the name is already used', async () => {
+  test('clone fails when the name is already used', async () => {
     await clone({ name: 'twin' });
     await expect(clone({ name: 'twin' })).rejects.toMatchObject({
       code: 'DUPLICATE_NAME',
@@ -154,14 +154,14 @@ test('powerOn and powerOff change the power state, and fail when the machine is 
 describe('shutDown', () => {
   const gracePeriodMs = 3_600_000;
 
-  test('shuts the guest down and starts no power-off', async () => {
+  test('shutDown shuts the guest down and starts no power-off', async () => {
     const vm = await clone({ powerOn: true });
     expect(await vcenter.machines.shutDown(vm, { gracePeriodMs })).toBe(undefined);
     expect(await powerOf(vm)).toBe('poweredOff');
     expect(await vcenter.machines.shutDown(vm, { gracePeriodMs })).toBe(undefined);
   });
 
-  test('powers off when the guest has no tools', async () => {
+  test('shutDown powers off when the guest has no tools', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'ToolsUnavailable', max: 1 });
     const task = await vcenter.machines.shutDown(vm, { gracePeriodMs });
@@ -170,7 +170,7 @@ describe('shutDown', () => {
     expect(await powerOf(vm)).toBe('poweredOff');
   });
 
-  test('powers off when the grace period is over', async () => {
+  test('shutDown powers off when the grace period is over', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.delay({ tasks: { ShutdownGuest: gracePeriodMs } });
     const task = await vcenter.machines.shutDown(vm, { gracePeriodMs: 50 });
@@ -179,7 +179,7 @@ describe('shutDown', () => {
     expect(await powerOf(vm)).toBe('poweredOff');
   });
 
-  test('fails without the permission and leaves the machine on', async () => {
+  test('shutDown fails without the permission and leaves the machine on', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'NoPermission', max: 1 });
     await expect(vcenter.machines.shutDown(vm, { gracePeriodMs })).rejects.toMatchObject({

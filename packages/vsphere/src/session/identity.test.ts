@@ -27,7 +27,7 @@ beforeEach(async () => {
 function throughProxy(): VcenterClient {
   return clientOf(east, {
     server: `https://${proxy.address}/sdk`,
-    tls: { insecure: true }, // both certificates have the same subject
+    tls: { insecure: true }, // the client cannot trust both certificates, because they have the same subject
   });
 }
 
@@ -59,7 +59,7 @@ test('an inventory keeps its objects and is not live while the address leads to 
   const changed = Promise.withResolvers<void>();
   await using vcenter = clientOf(east, {
     server: `https://${proxy.address}/sdk`,
-    tls: { insecure: true }, // both certificates have the same subject
+    tls: { insecure: true }, // the client cannot trust both certificates, because they have the same subject
     observer: { onError: (error) => error instanceof VcenterChangedError && changed.resolve() },
   });
   const inventory = vcenter.inventory({ properties: { VirtualMachine: ['name'] } });
@@ -73,7 +73,7 @@ test('an inventory keeps its objects and is not live while the address leads to 
   expect(inventory.size).toBe(size);
 });
 
-describe('an address that leads to two vCenters in turn', () => {
+describe('address that leads to two vCenters in turn', () => {
   /** Returns the response to the request for identity and session after a login. */
   const identity = (uuid: string, key: string) =>
     soap(
@@ -101,15 +101,15 @@ describe('an address that leads to two vCenters in turn', () => {
     );
   }
 
-  test('is accepted when the identified vCenter issued the session', async () => {
+  test('a login at an address of two vCenters is accepted when the identified vCenter issued the session', async () => {
     expect(await codeOf((read) => identity(A, `session-${read}`))).toBe('in');
   });
 
-  test('is rejected when the other vCenter issued the session', async () => {
+  test('a login at an address of two vCenters is rejected when the other vCenter issued the session', async () => {
     expect(await codeOf((read) => identity(B, `session-${read}`))).toBe('VCENTER_CHANGED');
   });
 
-  test('is rejected when the responding server does not know the session', async () => {
+  test('a login at an address of two vCenters is rejected when the responding server does not know the session', async () => {
     expect(await codeOf(() => identity(A, 'another'))).toBe('NOT_AUTHENTICATED');
   });
 });

@@ -32,14 +32,14 @@ async function hasFolder(name: string): Promise<boolean> {
   return found.some(({ properties }) => properties.name === name);
 }
 
-describe('a read', () => {
-  test('is retried after a 503 from a proxy in front of vCenter', async () => {
+describe('reads', () => {
+  test('a read is retried after a 503 from a proxy in front of vCenter', async () => {
     await vcsim.control.status(503, 3);
     expect(await read()).toEqual({ name: 'DC0' });
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
   });
 
-  test('is retried after a lost connection', async () => {
+  test('a read is retried after a lost connection', async () => {
     await vcsim.control.delay({ methods: { RetrievePropertiesEx: HOUR } });
     const result = read();
     await until(async () => (await vcsim.control.calls()).RetrievePropertiesEx === 1);
@@ -48,7 +48,7 @@ describe('a read', () => {
     expect(await result).toEqual({ name: 'DC0' });
   });
 
-  test('fails after four attempts', async () => {
+  test('a read fails after four attempts', async () => {
     await vcsim.control.status(503, 100);
     await expect(read()).rejects.toMatchObject({
       code: 'UNAVAILABLE',
@@ -60,15 +60,15 @@ describe('a read', () => {
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 4 });
   });
 
-  test('is not retried after a fault', async () => {
+  test('a read is not retried after a fault', async () => {
     await vcsim.control.fault({ method: 'RetrievePropertiesEx', fault: 'NoPermission' });
     await expect(read()).rejects.toMatchObject({ code: 'NO_PERMISSION' });
     expect(await vcsim.control.calls()).toEqual({ RetrievePropertiesEx: 1 });
   });
 });
 
-describe('a change', () => {
-  test('is not retried after a lost connection, and its error has effectUnknown because vCenter may carry it out', async () => {
+describe('changes', () => {
+  test('a change is not retried after a lost connection, and its error has effectUnknown', async () => {
     const name = `lost-${++folders}`;
     await vcsim.control.delay({ methods: { CreateFolder: HOUR } });
     const created = vcenter.machines.createFolder(datacenter.vmFolder, name);
@@ -89,7 +89,7 @@ describe('a change', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 1 });
   });
 
-  test('is not retried after a 503 from a proxy in front of vCenter, and its error has effectUnknown', async () => {
+  test('a change is not retried after a 503 from a proxy in front of vCenter, and its error has effectUnknown', async () => {
     const name = `rejected-${++folders}`;
     await vcsim.control.status(503);
     await expect(vcenter.machines.createFolder(datacenter.vmFolder, name)).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe('a change', () => {
     expect(await hasFolder(name)).toBe(false);
   });
 
-  test('is sent after a login that needed retries; if every login fails, it is not sent and effectUnknown is false', async () => {
+  test('a change is sent after a login that needed retries; if every login fails, it is not sent and effectUnknown is false', async () => {
     await using fresh = clientOf(vcsim);
     await vcsim.control.status(503, 2);
     await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);
@@ -142,7 +142,7 @@ describe('without a response in time', () => {
   const never = new Promise<never>(() => undefined);
   const credentials = () => ({ username: 'u', password: 'p' });
 
-  test('a change fails with an unknown effect', async () => {
+  test('a change without a response in time fails with an error that says that its effect is unknown', async () => {
     const world = new FakeWorld(withLogin(() => never));
     const fake = new VcenterClient({ world, server: 'vc.example.com', credentials, timeoutMs: 7_000 });
     const folder = { type: 'Folder', value: 'group-1' } as const;
@@ -152,7 +152,7 @@ describe('without a response in time', () => {
     expect(world.requests.filter((request) => methodIn(request) === 'CreateFolder')).toHaveLength(1);
   });
 
-  test('a read is retried', async () => {
+  test('a read without a response in time is retried', async () => {
     let calls = 0;
     const propSet = '<propSet><name>name</name><val xsi:type="xsd:string">n</val></propSet>';
     const object = `<objects><obj type="Folder">group-1</obj>${propSet}</objects>`;

@@ -31,7 +31,7 @@ async function failureOf(promise: Promise<unknown>): Promise<Error> {
   throw new Error('expected a rejection');
 }
 
-test('concurrent calls share one session, and disposing of the client logs it out', async () => {
+test('concurrent calls share one session, and disposing of the client ends that session', async () => {
   {
     await using vcenter = clientOf(vcsim);
     const all = await Promise.all(Array.from({ length: 20 }, () => names(vcenter)));
@@ -42,8 +42,8 @@ test('concurrent calls share one session, and disposing of the client logs it ou
   expect(await vcsim.control.sessions()).toEqual([]);
 });
 
-describe('a read in an ended session', () => {
-  test('succeeds after one login when calls return a fault', async () => {
+describe('reads in an ended session', () => {
+  test('a read in an ended session succeeds after one login when calls return a fault', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.expireSessions();
@@ -57,7 +57,7 @@ describe('a read in an ended session', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('succeeds after one login when vCenter reports the properties as missing', async () => {
+  test('a read in an ended session succeeds after one login when vCenter reports the properties as missing', async () => {
     await using vcenter = clientOf(vcsim);
     const datacenter = await vcenter.lookup.datacenter();
     await vcsim.control.expireSessions();
@@ -66,7 +66,7 @@ describe('a read in an ended session', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('succeeds when vCenter reports a valid session as ended, and the old session is logged out', async () => {
+  test('a read succeeds when vCenter reports a valid session as ended, and that session is logged out', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated', max: 1 });
@@ -74,7 +74,7 @@ describe('a read in an ended session', () => {
     expect(await vcsim.control.sessions()).toHaveLength(1);
   });
 
-  test('fails when vCenter also rejects the new session', async () => {
+  test('a read fails when vCenter reports the session, and then also the new session, as ended', async () => {
     await using vcenter = clientOf(vcsim);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated' });
     await expect(names(vcenter)).rejects.toMatchObject({ code: 'NOT_AUTHENTICATED' });
@@ -100,7 +100,7 @@ test('concurrent reads share one session even if it is killed repeatedly', async
   expect(await vcsim.control.sessions()).toHaveLength(1);
 });
 
-test('a change that was rejected because the session had ended is sent again after assertLeader', async () => {
+test('a change that was rejected because the session had ended is sent again after another call of assertLeader', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.expireSessions();
@@ -113,7 +113,8 @@ test('a change that was rejected because the session had ended is sent again aft
   });
   expect(await vcenter.read(folder, ['name'])).toEqual({ name: 'after-relogin' });
   expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 2, Login: 1 });
-  expect(checks).toBe(4); // twice for each send: before waiting for a connection, and when a connection is available
+  // assertLeader runs twice for each send: before waiting for a connection, and when one is available
+  expect(checks).toBe(4);
 });
 
 test('a change is not sent when assertLeader throws once a connection is available', async () => {
@@ -186,7 +187,7 @@ test('the error of a rejected login does not contain the password', async () => 
   expect(`${error.stack}${JSON.stringify(error)}${seen}`).not.toContain(password);
 });
 
-describe('a rejected password', () => {
+describe('rejected passwords', () => {
   function rejectingServer() {
     let password = 'wrong';
     let logins = 0;
@@ -219,7 +220,7 @@ describe('a rejected password', () => {
     };
   }
 
-  test('is tried again only with exponential back-off, so that the account is not locked', async () => {
+  test('a rejected password is tried again only with exponential back-off, so that the account is not locked', async () => {
     const { world, outcome, logins } = rejectingServer();
     for (let i = 0; i < 10; i++) expect(await outcome()).toBe('INVALID_LOGIN');
     expect(logins()).toBe(1);
@@ -234,7 +235,7 @@ describe('a rejected password', () => {
     expect(logins()).toBe(3);
   });
 
-  test('does not delay a login with another password', async () => {
+  test('a rejected password does not delay a login with another password', async () => {
     const { outcome, change, logins } = rejectingServer();
     expect(await outcome()).toBe('INVALID_LOGIN');
     change('right');
@@ -242,7 +243,7 @@ describe('a rejected password', () => {
     expect(logins()).toBe(2);
   });
 
-  test('is redacted from the error when the server includes it in its response', async () => {
+  test('a rejected password is redacted from the error when the server includes it in its response', async () => {
     expect(await rejectingServer().message()).toBe(
       "logging in as 'u': vCenter rejected the user name or password ([redacted] is not valid)",
     );

@@ -86,7 +86,7 @@ export class SoapClient {
     const { method, self, args, version, signal, changes } = request;
     const body = buildRequest(method, self, args, version);
     signal?.throwIfAborted();
-    request.assertLeader?.(); // called again by `beforeSend`, because the request may wait for a connection
+    request.assertLeader?.(); // `beforeSend` repeats this check, because the request may wait for a connection
     const started = world.monotonic();
     const record = (code: string) => observer?.onCall(method, code, world.monotonic() - started);
     const deadline = new Deadline(world, request.timeoutMs, signal);
@@ -110,7 +110,8 @@ export class SoapClient {
         ? `no response within ${request.timeoutMs / 1000} s`
         : redact(request.secret, messageOf(error));
       const untrusted = isCertificateError(error);
-      // No `cause`: a transport may attach the request to its errors, and the request may contain the password.
+      // The error has no `cause`: a transport may attach the request to its errors, and the request may contain the
+      // password.
       throw new ConnectionError(`${describeRequest(request)}: ${why}${effectNote(changes && !untrusted)}`, {
         effectUnknown: changes,
         untrusted,
@@ -176,7 +177,8 @@ export class SoapClient {
   ): ResultOf<M> {
     const { method, changes, secret } = request;
     const what = describeRequest(request);
-    // vCenter sends faults with status 500. Any other response comes from a proxy or a vCenter that is starting.
+    // vCenter sends results with status 200 and faults with status 500. Any other response comes from a proxy or a vCenter that
+    // is starting.
     if (status !== 200 && !(status === 500 && text.includes('Envelope'))) {
       record(String(status));
       throw new UnavailableError(`${what}: HTTP status ${status}${effectNote(changes)}`, {
@@ -188,7 +190,7 @@ export class SoapClient {
     if ('result' in parsed) {
       record('ok');
       if (isResultOf(method, parsed.result)) return parsed.result;
-      throw new InvalidResponseError(`${what}: the response has no result`, {
+      throw new InvalidResponseError(`${what}: the response has no result${effectNote(changes)}`, {
         effectUnknown: changes,
       });
     }

@@ -28,7 +28,7 @@ function clone(): Promise<TaskRef> {
   return vcenter.machines.clone({ name: `clone-${++clones}`, template, folder: datacenter.vmFolder });
 }
 
-/** Whether the client waits for changes, so that later events cannot precede the first response. */
+/** Whether the client has received the first response and waits for changes. */
 function isWaiting(): Promise<boolean> {
   return vcsim.control.calls().then(({ WaitForUpdatesEx = 0 }) => WaitForUpdatesEx >= 2);
 }
@@ -38,7 +38,7 @@ async function nameOf(result: unknown): Promise<unknown> {
   return (await vcenter.read(result, ['name'])).name;
 }
 
-test('many tasks share one filter and one waiting request', async () => {
+test('many tasks share one filter', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const first = clones + 1;
   const tasks = await Promise.all(Array.from({ length: 8 }, clone));
@@ -109,7 +109,7 @@ test('a task that has dropped out of the recent tasks is read directly', async (
   expect(await nameOf(await result)).toBe(`clone-${clones}`);
 });
 
-test('vCenter is not polled while no task is followed, and polling resumes with the next one', async () => {
+test('vCenter is not polled while no task is followed, and polling resumes with the next followed task', async () => {
   await vcenter.tasks.follow(await clone());
   const { WaitForUpdatesEx: before } = await vcsim.control.calls();
   const other = await clone();
@@ -133,7 +133,7 @@ test('an aborted follower does not affect the others', async () => {
   expect(await nameOf(await other)).toBe(`clone-${clones}`);
 });
 
-describe('a follower gets the outcome of its task', () => {
+describe('outcome of a task', () => {
   async function started() {
     await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
     const task = await clone();
@@ -143,7 +143,7 @@ describe('a follower gets the outcome of its task', () => {
     return { result, task };
   }
 
-  test('when the session is killed, with one session afterwards', async () => {
+  test('follow returns the outcome of a task although the session is killed, and leaves one session', async () => {
     const { result } = await started();
     await vcsim.control.expireSessions();
     await vcsim.control.clearDelays();
@@ -152,7 +152,7 @@ describe('a follower gets the outcome of its task', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CloneVM_Task: 1 });
   });
 
-  test('when connections are lost', async () => {
+  test('follow returns the outcome of a task when connections are lost', async () => {
     const { result } = await started();
     await vcsim.control.drop();
     await vcsim.control.status(503, 2);
@@ -161,7 +161,7 @@ describe('a follower gets the outcome of its task', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreateFilter: 1, CloneVM_Task: 1 });
   });
 
-  test('when vCenter restarts and does not know the task any more: TASK_GONE', async () => {
+  test('follow rejects with TASK_GONE when vCenter restarts and no longer knows the task', async () => {
     const { result, task } = await started();
     await vcsim.part.kill();
     await vcsim.part.start();

@@ -104,7 +104,7 @@ describe('the order of elements is that of the WSDL', () => {
     expect(known.filter((name) => expected.includes(name))).toEqual(expected);
   });
 
-  test('VirtualMachineConfigSpec is encoded in this order', () => {
+  test('VirtualMachineConfigSpec is encoded in the order of the WSDL', () => {
     const spec = { extraConfig: [], annotation: 'a', memoryMB: 1, numCPUs: 1, instanceUuid: 'u', name: 'n' };
     expect(elementsIn(written('VirtualMachineConfigSpec', spec))).toEqual(
       ['name', 'instanceUuid', 'annotation', 'numCPUs', 'memoryMB'], //
@@ -139,7 +139,7 @@ describe('with an API version older than some fields', () => {
     ({ since }) => since !== undefined,
   );
 
-  test('each newer field of VirtualMachineConfigSpec is rejected', () => {
+  test('a field of VirtualMachineConfigSpec that is newer than the API version is rejected', () => {
     expect(newer.length).toBeGreaterThan(5);
     for (const field of newer) {
       const one = randomValue(new Random(1), field.type);
@@ -154,7 +154,7 @@ describe('with an API version older than some fields', () => {
     expect(written('VirtualMachineConfigSpec', spec, since)).toContain(name);
   });
 
-  test('the required fields of VirtualMachineCloneSpec are accepted', () => {
+  test('the required fields of VirtualMachineCloneSpec are accepted with API version 6.7', () => {
     const spec = Object.fromEntries(
       (typeNamed('VirtualMachineCloneSpec')?.fields ?? []).flatMap(({ name, isOptional, type }) =>
         isOptional ? [] : [[name, randomValue(new Random(3), type, 9)]],
@@ -165,7 +165,7 @@ describe('with an API version older than some fields', () => {
 });
 
 describe('decode', () => {
-  test('recognizes xsi:type by its namespace instead of its prefix, and keeps the attribute type of a reference', () => {
+  test('decode recognizes xsi:type by its namespace instead of its prefix, and keeps the attribute type of a reference', () => {
     const xml =
       '<v XMLSchema-instance:type="ManagedObjectReference" type="Folder"' +
       ' xmlns:XMLSchema-instance="http://www.w3.org/2001/XMLSchema-instance">group-1</v>';
@@ -182,7 +182,7 @@ describe('decode', () => {
     ).toEqual({ _type: 'OptionValue', key: 'k' });
   });
 
-  test('reads prefixed elements, comments, CDATA sections, entities and line ends', () => {
+  test('decode reads prefixed elements, comments, CDATA sections, entities and line ends', () => {
     const xml =
       '<?xml version="1.0"?><!-- > --><n:v xmlns:n="urn:vim25" a=\'>\' ><n:key>a<!-- b -->&#65;&#x42;<![CDATA[<&amp;>]]>\r\nz</n:key ></n:v>';
     expect(read(xml, 'OptionValue')).toEqual({ key: 'aAB<&amp;>\nz' });
@@ -190,7 +190,7 @@ describe('decode', () => {
     expect(readWithin('<v><key/><value xsi:nil="true"/></v>', 'OptionValue')).toEqual({ key: '' });
   });
 
-  test('returns lists for ArrayOf types', () => {
+  test('decode returns lists for ArrayOf types', () => {
     const list = (type: string, xml: string) => readWithin(`<val xsi:type="${type}">${xml}</val>`, 'anyType');
     expect(list('ArrayOfString', '<string>a</string><string>b</string>')).toEqual(['a', 'b']);
     expect(list('ArrayOfInt', '<int>1</int>')).toEqual([1]);
@@ -207,7 +207,7 @@ describe('decode', () => {
     expect(list('VirtualMachinePowerState', 'poweredOn')).toBe('poweredOn');
   });
 
-  test('reads an unknown type as its nearest known base type and keeps its name', () => {
+  test('decode reads an unknown type as its nearest known base type and keeps its name', () => {
     expect(nearestKnownType('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
     const known = readWithin(
       '<d xsi:type="VirtualSriovEthernetCard"><key>7</key><macAddress>m</macAddress><allowGuestOSMtuChange>true</allowGuestOSMtuChange></d>',
@@ -227,7 +227,7 @@ describe('decode', () => {
   });
 });
 
-describe('invalid values are rejected', () => {
+describe('invalid values', () => {
   test.each([
     ['a control character', 'string', '\u0000'],
     ['an unpaired surrogate', 'string', '\ud83d'],
@@ -241,11 +241,11 @@ describe('invalid values are rejected', () => {
     ['a list for a single value', 'OptionValue', { key: ['k'], value: 1 }],
     ['a single value for a list', 'PropertySpec', { type: 'Task', pathSet: 'info' }],
     ['a value of unknown type', 'OptionValue', { key: 'k', value: {} }],
-  ])('%s', (_, type, value) => {
+  ])('encoding rejects %s', (_, type, value) => {
     expect(() => written(type, value)).toThrow(InvalidRequestError);
   });
 
-  test('with an error that does not contain the value', () => {
+  test('the error for an invalid value does not contain the value', () => {
     const _this = { type: 'SessionManager', value: 's' };
     for (const password of [['secret'], 'secret\u0000', { secret: 'secret' }])
       expect(() => written('$Login', { _this, userName: 'u', password })).toThrow(
@@ -301,7 +301,7 @@ describe('an invalid response gives a typed error', () => {
     );
   });
 
-  test('a valid message that was truncated or changed at random', () => {
+  test('a message that was truncated or changed at random is parsed or gives a typed error', () => {
     const outcomes = { parsed: 0, rejected: 0 };
     for (let seed = 0; seed < 4_000; seed++) {
       const random = new Random(seed);
@@ -360,23 +360,23 @@ test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
   },
 );
 
-describe('a text of 10 million characters from the server', () => {
+describe('texts of 10 million characters', () => {
   const long = 'x'.repeat(10_000_000);
 
-  test('is rejected as an element name, with an error that does not contain it', () => {
+  test('a text of 10 million characters from the server is rejected as an element name, with an error that does not contain it', () => {
     expect(() => readWithin(`<${long}/>`, 'anyType')).toThrow('a name has more than 256 characters');
   });
 
-  test('is treated as an unknown type in xsi:type', () => {
+  test('a text of 10 million characters from the server is treated as an unknown type in xsi:type', () => {
     expect(readWithin(`<v xsi:type="${long}">text</v>`, 'anyType')).toBe('text');
   });
 
-  test('is truncated as a fault message', () => {
+  test('a text of 10 million characters from the server is truncated as a fault message', () => {
     const text = `<Envelope><Body><Fault><faultstring>${long}</faultstring></Fault></Body></Envelope>`;
     expect(parseResponse(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
   });
 
-  test('is accepted as the value of an attribute before xsi:type', () => {
+  test('a text of 10 million characters from the server is accepted as the value of an attribute before xsi:type', () => {
     expect(readWithin(`<v a="${long}" xsi:type="xsd:int">1</v>`, 'anyType')).toBe(1);
   });
 });

@@ -7,7 +7,7 @@ export interface Success {
   readonly description: string;
   /** @default 'application/json' */
   readonly contentType?: string;
-  /** Undefined for a response without a body. */
+  /** Schema of the body; undefined for a response without a body. */
   readonly schema?: Schema;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -19,7 +19,7 @@ export interface Operation {
   /** Path template, such as `/servers/{id}`. */
   readonly path: string;
   readonly summary: string;
-  /** The operation needs no API key. */
+  /** Whether the operation needs no API key. @default false */
   readonly open?: true;
   readonly params?: Readonly<Record<string, Schema>>;
   readonly query?: Readonly<Record<string, Schema>>;
@@ -103,7 +103,7 @@ const API_OPERATIONS = {
     successes: {
       200: {
         description:
-          'A page; `next` is absent on the last page. A server that exists for the whole time is in exactly one page',
+          'A page; `next` is absent on the last page. A server that exists during the whole listing is in exactly one page',
         schema: schemas.ServerPage,
       },
     },
@@ -230,7 +230,7 @@ export function operation(id: OperationId): Operation {
   return ALL[id];
 }
 
-/** Returns all operations, those of `/faults` only with fault injection enabled. */
+/** Returns all operations. Those of `/faults` exist only if fault injection is enabled. */
 export function operations(withFaults: boolean): readonly Operation[] {
   return Object.values({ ...API_OPERATIONS, ...META_OPERATIONS, ...(withFaults && FAULT_OPERATIONS) });
 }

@@ -50,8 +50,8 @@ test('reload replaces the keys, and keeps the previous keys if the file is inval
   expect(keys.accept(`Bearer ${second}`)).toBe(true);
 });
 
-describe('the constructor throws an error that contains no key', () => {
-  test('if there are no keys', async () => {
+describe('constructor errors', () => {
+  test('the constructor throws if there are no keys', async () => {
     expect(() => new ApiKeys({ file: undefined, text: undefined })).toThrow(
       /^no API keys: pass a file with one key per line to --keys, or set CLOUD_API_KEYS$/,
     );
@@ -59,7 +59,7 @@ describe('the constructor throws an error that contains no key', () => {
     expect(() => new ApiKeys({ file, text: '' })).toThrow(`no API keys: ${file} contains none; pass a file`);
   });
 
-  test('if a key is too short or has invalid characters', async () => {
+  test('the constructor throws if a key is too short or has invalid characters, without the key in the error', async () => {
     const file = await fileWith(`${first}\nshort\n`);
     expect(() => new ApiKeys({ file, text: undefined })).toThrow(
       `${file}:2: a key must have at least 16 characters; this one has 5`,
@@ -69,7 +69,7 @@ describe('the constructor throws an error that contains no key', () => {
     );
   });
 
-  test('if the file does not exist', () => {
+  test('the constructor throws if the file does not exist', () => {
     expect(() => new ApiKeys({ file: '/nowhere', text: undefined })).toThrow(
       "cannot read the API keys: ENOENT: no such file or directory, open '/nowhere'",
     );

@@ -97,8 +97,8 @@ async function start(createDriver: (clock: VirtualWorld) => Driver) {
   };
 }
 
-describe('a server', () => {
-  test('is running after its boot time and removed after its stop time', async () => {
+describe('servers', () => {
+  test('a server is running after its boot time and removed after its stop time', async () => {
     const env = await start((clock) => new SimulatedDriver(SIMULATED, clock));
     const { id } = env.store.create('1', { name: 'x' }, undefined);
     env.machines.enqueue(id);
@@ -120,7 +120,7 @@ describe('a server', () => {
     expect(text).toContain('vmwright_cloud_driver_operations_total{operation="stop",result="success"} 1\n');
   });
 
-  test('has the same states at the same times if the cloud is restarted at any point', async () => {
+  test('a server has the same states at the same times if the cloud is restarted at any point', async () => {
     for (const restartAfter of [50, 900, 1_500, 2_200, 3_000]) {
       const env = await start((clock) => new SimulatedDriver(SIMULATED, clock));
       env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
@@ -142,14 +142,14 @@ describe('a server', () => {
     }
   });
 
-  test('is failed, with the reason, if its boot fails', async () => {
+  test('a server gets the state failed and the reason if its boot fails', async () => {
     const env = await start((clock) => new SimulatedDriver({ ...SIMULATED, failureProbability: 1 }, clock));
     env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
     await env.advance(1_200);
     expect(env.store.find('1')).toMatchObject({ state: 'failed', message: 'simulated boot failure' });
   });
 
-  test('is failed, with the reason, if the driver cannot start it', async () => {
+  test('a server gets the state failed and the reason if the driver cannot start it', async () => {
     const driver = new ScriptedDriver();
     driver.onStart = async () => {
       throw new Error('no memory');
@@ -161,7 +161,7 @@ describe('a server', () => {
     expect(driver.calls).toEqual(['start 1']);
   });
 
-  test('is failed, with the reason, if its running machine dies', async () => {
+  test('a server gets the state failed and the reason if its running machine dies', async () => {
     const driver = new ScriptedDriver();
     const env = await start(() => driver);
     env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);
@@ -173,7 +173,7 @@ describe('a server', () => {
     expect(env.audit).toEqual(['created', 'running', 'failed']);
   });
 
-  test('is stopped only after its start has finished if it is deleted during the start', async () => {
+  test('a server that is deleted during its start is stopped only after the start has finished', async () => {
     const driver = new ScriptedDriver();
     const startGate = Promise.withResolvers<void>();
     driver.onStart = () => startGate.promise;
@@ -189,7 +189,7 @@ describe('a server', () => {
     expect(env.store.find('1')).toBeUndefined();
   });
 
-  test('shows the error of a failed removal, which is retried with exponential back-off', async () => {
+  test('a failed removal is retried with exponential back-off, and the server shows its error', async () => {
     const driver = new ScriptedDriver();
     let canStop = false;
     driver.onStop = async () => {

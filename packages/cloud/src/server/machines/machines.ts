@@ -48,9 +48,9 @@ export class Machines {
 
   /** Reconciles a server whose stored state has changed. */
   enqueue(id: string): void {
-    // A running reconcile reads the store again before it ends, without an await in between, so no change is missed.
+    // A running reconcile does not miss the change: there is no await between its last read of the store and its end.
     if (this.#active.has(id) || this.#closing.signal.aborted) return;
-    // Registered before the reconcile starts, because the reconcile removes the entry and may end synchronously.
+    // The reconcile is registered before it starts, because it removes its entry and may end synchronously.
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#active.set(id, promise);
     void this.#reconcile(id).finally(resolve);
@@ -61,7 +61,7 @@ export class Machines {
     return server.state === 'running' ? this.#options.driver.observe(server).cpuUtilization : 0;
   }
 
-  /** Stops observing and retrying. Machines keep running, and started driver operations continue. */
+  /** Stops observing and retrying, and aborts driver operations, which the next `resume` continues. Machines keep running. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     this.#closing.abort(new Error('the cloud is closing'));
@@ -146,7 +146,7 @@ export class Machines {
       // The disk may be full. The error is not rethrown, because the removal must still be retried.
       this.#options.log.error(
         { id, error: messageOf(error) },
-        'Updating the message of a server that is being deleted failed',
+        'Could not store the error of a failed removal, retrying the removal',
       );
     }
   }

@@ -2,7 +2,7 @@ import { parseExposition, sampleOf } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
 import { CloudMetrics } from './cloud-metrics.ts';
 
-test('text returns the metrics in the format of Prometheus, with the labels of each request', () => {
+test('CloudMetrics.text returns the metrics in the format of Prometheus, with the labels of each request', () => {
   const metrics = new CloudMetrics();
   metrics.requestHandled('/servers/{id}', 'GET', 200, 0.02);
   metrics.operationFinished('start', 'error');

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { ProhibitedNames } from './prohibited-names.ts';
 import { parseRule } from './rule.ts';
 
-describe('a rule', () => {
+describe('rules', () => {
   test.for([
     ['root', ['root', 'Root', 'ROOT'], ['roots', 'a-root', '']],
     ['prod-*', ['prod-', 'prod-1', 'PROD-web.eu'], ['prod', 'a-prod-1']],
@@ -15,14 +15,14 @@ describe('a rule', () => {
     ['*', ['anything', ''], []],
     ['/^vm-?\\d+$/', ['vm1', 'vm-12'], ['VM1', 'vm1a']],
     ['/bad/i', ['bad', 'notBADatall'], ['good']],
-  ] as const)('%s matches %j and not %j', ([rule, hits, misses]) => {
+  ] as const)('the rule %s matches %j and not %j', ([rule, hits, misses]) => {
     const { pattern } = parseRule(rule);
     // Each name is tested twice: a pattern that keeps lastIndex would not match the second time.
     for (const name of [...hits, ...hits]) expect(pattern.test(name), name).toBe(true);
     for (const name of misses) expect(pattern.test(name), name).toBe(false);
   });
 
-  test('can have a reason', () => {
+  test('a rule can have a reason', () => {
     expect(parseRule('root   the superuser’s  ')).toMatchObject({ reason: 'the superuser’s' });
     expect(parseRule('root')).toMatchObject({ reason: undefined });
   });
@@ -32,12 +32,12 @@ describe('a rule', () => {
     ['a[bc]', '"[" is not allowed in a name or glob; write /a[bc]/ for a regular expression'],
     ['/(/', '/(/ is not a valid regular expression: Invalid regular expression: /(/: Unterminated group'],
     ['/a/g', '/a/g is not a valid regular expression: the flags g and y are not supported'],
-  ])('%s is rejected: %s', ([rule = '', message]) => {
+  ])('the rule %s is rejected: %s', ([rule = '', message]) => {
     expect(() => parseRule(rule)).toThrow(message);
   });
 });
 
-describe('the file', () => {
+describe('prohibited-names file', () => {
   async function start(text: string) {
     const file = join(await temporaryFolder('names'), 'prohibited');
     writeFileSync(file, text);
@@ -51,7 +51,7 @@ describe('the file', () => {
     return { file, lines, log, reloaded };
   }
 
-  test('has one rule per line, and may have empty lines and comments', async () => {
+  test('the prohibited-names file has one rule per line, and may have empty lines and comments', async () => {
     const { file, log } = await start('# politics\n\n  root  the superuser’s\nprod-*\n');
     using names = new ProhibitedNames(file, log);
     expect(names.match('ROOT')).toMatchObject({ reason: 'the superuser’s' });
@@ -59,7 +59,7 @@ describe('the file', () => {
     expect(names.match('free')).toBeUndefined();
   });
 
-  test('is reloaded when another file replaces it', async () => {
+  test('the prohibited-names file is reloaded when another file replaces it', async () => {
     const { file, log, reloaded } = await start('a\n');
     using names = new ProhibitedNames(file, log);
     writeFileSync(`${file}.new`, 'bb\n');
@@ -68,7 +68,7 @@ describe('the file', () => {
     expect([names.match('a'), names.match('bb')]).toMatchObject([undefined, { reason: undefined }]);
   });
 
-  test('keeps the previous rules when a reload finds an invalid rule', async () => {
+  test('the prohibited-names file keeps the previous rules when a reload finds an invalid rule', async () => {
     const { file, log, lines } = await start('a\n');
     using names = new ProhibitedNames(file, log);
     writeFileSync(file, 'b\n/(/\n');
@@ -77,7 +77,7 @@ describe('the file', () => {
     expect(lines.join('')).toContain(`${file}:2: /(/ is not a valid regular expression`);
   });
 
-  test('must exist and be valid at the start: otherwise the error names the file and the line', async () => {
+  test('a missing or invalid prohibited-names file makes the start fail with an error that names the file and the line', async () => {
     const { file, log } = await start('a\nb c\nd/\n');
     expect(() => new ProhibitedNames(file, log)).toThrow(`${file}:3: "/" is not allowed in a name or glob`);
     expect(() => new ProhibitedNames('/nowhere', log)).toThrow(
@@ -85,7 +85,7 @@ describe('the file', () => {
     );
   });
 
-  test('is optional: without a file no name is prohibited', async () => {
+  test('without a prohibited-names file no name is prohibited', async () => {
     const { log } = await start('');
     using names = new ProhibitedNames(undefined, log);
     names.reload();

@@ -47,7 +47,7 @@ async function open(settings: QemuSettings): Promise<QemuDriver> {
   return driver;
 }
 
-/** Polls until the observation satisfies the predicate, and returns it. */
+/** Polls until the observation satisfies the predicate. @returns the observation */
 async function waitForObservation(
   driver: QemuDriver,
   machine: Machine,
@@ -96,7 +96,7 @@ async function testLifecycle(settings: QemuSettings): Promise<void> {
   await second.stop(machine, never);
   expect(processesOf(machine.id)).toEqual([]);
   expect(existsSync(join(settings.dir, machine.id))).toBe(false);
-  await second.stop(machine, never); // stop is repeated after a crash that happened before the removal was stored
+  await second.stop(machine, never); // After a crash before the removal was stored, the cloud calls stop again.
 }
 
 describe('with the real QEMU', () => {
@@ -126,7 +126,7 @@ describe('with the real QEMU', () => {
     const driver = await QemuDriver.open({ ...settings, accel: 'auto' }, { clock: nodeWorld, log: infoLog });
     await driver.close();
     expect(lines.join('')).toMatch(/"version":"QEMU emulator version [^"]+","accel":"(kvm|tcg)"/);
-    // A CPU model that does not exist fails on every host.
+    // Simulates a host on which KVM does not work: an unknown CPU model makes the test machine fail on every host.
     const broken = { ...settings, accel: 'kvm', cpu: 'no-such-cpu' } as const;
     await expect(open(broken)).rejects.toThrow(/^qemu.accel is kvm, but KVM does not work on this host: /);
   });
@@ -158,7 +158,7 @@ describe('with a fake QEMU', () => {
     expect(processesOf(machine.id)).toEqual([]);
   });
 
-  test('a machine whose process exits fails, and its message names the console log', async () => {
+  test('a machine fails when its process exits, and its message names the console log', async () => {
     setFakeBehaviour('exits');
     const settings = await settingsWith();
     const machine = createMachine();
@@ -170,7 +170,7 @@ describe('with a fake QEMU', () => {
     expect(readFileSync(console, 'utf8')).toBe('booted vmsample\n');
   });
 
-  test('a paused machine fails', async () => {
+  test('a machine that QEMU reports as paused counts as failed', async () => {
     setFakeBehaviour('paused');
     const driver = await open(await settingsWith());
     const machine = createMachine();
@@ -213,28 +213,28 @@ describe('with a fake QEMU', () => {
   });
 });
 
-describe('open fails', () => {
-  test('without QEMU', async () => {
+describe('open', () => {
+  test('open fails without QEMU', async () => {
     const missing = open(await settingsWith({ binary: 'qemu-system-nowhere' }));
     await expect(missing).rejects.toThrow(
       'the qemu driver needs qemu-system-nowhere, which is not installed; install it, or set qemu.binary in the --config file',
     );
   });
 
-  test('without the disk image', async () => {
+  test('open fails without the disk image', async () => {
     await expect(open(await settingsWith({ image: '/nowhere/disk.img' }))).rejects.toThrow(
       'qemu.image: /nowhere/disk.img does not exist',
     );
   });
 
-  test('with a dir whose path is too long for a socket', async () => {
+  test('open fails with a dir whose path is too long for a socket', async () => {
     const dir = join(await temporaryFolder('qemu'), 'x'.repeat(80));
     await expect(open(await settingsWith({ dir }))).rejects.toThrow(
       `qemu.dir: the path ${dir} is too long for a Unix socket in it; use a shorter path`,
     );
   });
 
-  test('with a program that fails', async () => {
+  test('open fails if the QEMU program fails', async () => {
     const binary = join(await temporaryFolder('qemu'), 'qemu');
     writeFileSync(binary, '#!/bin/sh\nexit 3\n', { mode: 0o755 });
     await expect(open(await settingsWith({ binary }))).rejects.toThrow(

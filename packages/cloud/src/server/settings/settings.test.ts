@@ -11,8 +11,8 @@ async function fileWith(config: unknown): Promise<string> {
   return file;
 }
 
-describe('the command line', () => {
-  test('has a default for every setting', () => {
+describe('command line', () => {
+  test('every setting has a default', () => {
     expect(parseSettings(['serve'], { CLOUD_API_KEYS: 'k' })).toMatchObject({
       listen: { host: '127.0.0.1', port: 8480 },
       data: 'vmwright-cloud.sqlite',
@@ -29,7 +29,7 @@ describe('the command line', () => {
     });
   });
 
-  test('sets every setting', () => {
+  test('the command line sets every setting', () => {
     const all = [
       '--listen',
       '[::1]:0',
@@ -82,7 +82,7 @@ describe('the command line', () => {
       ['serve', '--tls-cert', 'c'],
       '--tls-cert and --tls-key must be set together; see vmwright-cloud --help',
     ],
-  ] as const)('%j is rejected: %s', ([args, message]) => {
+  ] as const)('the command line %j is rejected: %s', ([args, message]) => {
     expect(() => parseSettings(args, {})).toThrow(new StartError('SETTINGS', message));
   });
 
@@ -96,8 +96,8 @@ describe('the command line', () => {
   });
 });
 
-describe('the config file', () => {
-  test('overrides the defaults, and its paths are relative to its directory', async () => {
+describe('config file', () => {
+  test('the config file overrides the defaults, and its paths are relative to its directory', async () => {
     const file = await fileWith({
       keepKeysMs: 1_000,
       simulated: { seed: 7, bootMs: { min: 1, max: 2 }, cpu: { min: 50 } },
@@ -136,12 +136,12 @@ describe('the config file', () => {
     [{ qemu: { accel: 'hax' } }, ': qemu: "accel" must be one of auto, kvm, tcg, not "hax"'],
     [{ qemu: { args: 'x' } }, ': qemu: "args" must be an array of strings, not "x"'],
     [{ qemu: { binary: '' } }, ': qemu: "binary" must be a non-empty string, not ""'],
-  ] as const)('%j is rejected: %s', async ([config, message]) => {
+  ] as const)('the config file %j is rejected: %s', async ([config, message]) => {
     const file = await fileWith(config);
     expect(() => parseSettings(['serve', '--config', file], {})).toThrow(message);
   });
 
-  test('is rejected if it does not exist', () => {
+  test('the config file is rejected if it does not exist', () => {
     expect(() => parseSettings(['serve', '--config', '/nowhere'], {})).toThrow(
       "cannot read the config file: ENOENT: no such file or directory, open '/nowhere'",
     );

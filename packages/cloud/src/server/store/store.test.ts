@@ -39,8 +39,8 @@ function create(store: Store, name: string, options: { key?: string; labels?: Re
   return store.create(`id-${lastId}`, { name, labels: options.labels ?? {} }, options.key);
 }
 
-describe('an idempotency key', () => {
-  test('identifies one server and one body, regardless of the order of the labels', async () => {
+describe('idempotency keys', () => {
+  test('an idempotency key identifies one server and one body, regardless of the order of the labels', async () => {
     const { store } = open(await temporaryFile());
     const labels = { b: '1', a: '2' };
     const server = create(store, 'x', { key: 'k', labels });
@@ -53,13 +53,13 @@ describe('an idempotency key', () => {
     expect(store.lookupKey('other', { name: 'x' })).toBeUndefined();
   });
 
-  test('treats a body without labels like a body with empty labels', async () => {
+  test('an idempotency key treats a body without labels like a body with empty labels', async () => {
     const { store } = open(await temporaryFile());
     store.create('1', { name: 'x' }, 'k');
     expect(store.lookupKey('k', { name: 'x', labels: {} })).toMatchObject({ result: 'same' });
   });
 
-  test('is reported as gone from the delete request until it expires, and can then be used again', async () => {
+  test('an idempotency key is reported as gone from the delete request until it expires, and can then be used again', async () => {
     const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     const gone = { result: 'gone', serverId: id };
@@ -77,7 +77,7 @@ describe('an idempotency key', () => {
     expect(store.lookupKey('k', { name: 'x' })).toEqual({ result: 'same', server: recreated });
   });
 
-  test('does not expire while its server is still being deleted', async () => {
+  test('an idempotency key does not expire while its server is still being deleted', async () => {
     const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     store.beginDelete(id);
@@ -87,8 +87,8 @@ describe('an idempotency key', () => {
   });
 });
 
-describe('a server', () => {
-  test('has each lifecycle event written to the audit log once', async () => {
+describe('servers', () => {
+  test('each lifecycle event of a server is written to the audit log once', async () => {
     const { store, events } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     store.updateStates([{ id, state: 'running' }]);
@@ -106,7 +106,7 @@ describe('a server', () => {
     ]);
   });
 
-  test('stays in the state deleting when its boot finishes after the delete', async () => {
+  test('a server stays in the state deleting when its boot finishes after the delete', async () => {
     const { store, events } = open(await temporaryFile());
     const { id } = create(store, 'x');
     store.beginDelete(id);
@@ -117,7 +117,7 @@ describe('a server', () => {
     expect(events()).toHaveLength(2);
   });
 
-  test('is not stored if its name is taken, and neither are its key and its audit event', async () => {
+  test('a server with a taken name is not stored, and neither are its key and its audit event', async () => {
     const { store, events } = open(await temporaryFile());
     create(store, 'x');
     expect(() => create(store, 'x', { key: 'k' })).toThrow('UNIQUE constraint failed: servers.name');
@@ -128,14 +128,14 @@ describe('a server', () => {
   });
 });
 
-describe('the audit log', () => {
-  test('receives at the next start exactly the events that were not written because of a crash', async () => {
+describe('audit log', () => {
+  test('the next start writes exactly the audit events that a crash kept from being written', async () => {
     const path = await temporaryFile();
     const written: string[] = [];
     let alive = true;
     const crashing = open(path, {
       writeAudit: (line) => {
-        if (!alive) throw new Error('killed'); // a crash between the commit and the write
+        if (!alive) throw new Error('killed'); // simulates a crash between the commit and the write
         written.push(line);
       },
     });
@@ -150,7 +150,7 @@ describe('the audit log', () => {
     expect(open(path).audit).toEqual([]);
   });
 
-  test('receives the events that were not written because of a full disk with the next event, on a new line', async () => {
+  test('audit events that did not fit on a full disk are written with the next event, on a new line', async () => {
     const written: string[] = [];
     let hasSpace = true;
     const { store } = open(await temporaryFile(), {
@@ -174,19 +174,19 @@ describe('the audit log', () => {
     ]);
   });
 
-  test('repeats an event with the same number after a crash right after the write', async () => {
+  test('a crash right after the write of an audit event repeats the event with the same number', async () => {
     const path = await temporaryFile();
     const { store, audit } = open(path);
     create(store, 'x');
     const reader = new DatabaseSync(path, { readOnly: true });
     const rows = reader.prepare('SELECT seq, event FROM audit').all();
     reader.close();
-    // After a kill at this moment, the next start would write the rows that are on disk.
+    // After a crash now, the next start would write the rows that are on disk: the same lines again.
     expect(rows.map(({ seq, event }) => `{"audit":${seq},${String(event).slice(1)}\n`)).toEqual(audit);
   });
 });
 
-describe('a list', () => {
+describe('lists', () => {
   const listAll = (
     store: Store,
     limit: number,
@@ -201,7 +201,7 @@ describe('a list', () => {
     }
   };
 
-  test('is filtered by name and labels', async () => {
+  test('a list is filtered by name and labels', async () => {
     const { store } = open(await temporaryFile());
     create(store, 'a', { labels: { tier: 'gold', zone: '1' } });
     create(store, 'b', { labels: { tier: 'gold', zone: '2' } });
@@ -218,7 +218,7 @@ describe('a list', () => {
     expect(names('a', { key: 'zone', value: '2' })).toEqual([]);
   });
 
-  test('has no duplicates and no gaps while servers are created and deleted between pages (200 seeds)', async () => {
+  test('a list has no duplicates and no gaps while servers are created and deleted between pages (200 seeds)', async () => {
     const path = await temporaryFile();
     const { store } = open(path);
     for (let seed = 1; seed <= 200; seed++) {
@@ -252,8 +252,8 @@ describe('a list', () => {
   });
 });
 
-describe('the database file', () => {
-  test('keeps servers, keys and counts across a reopen', async () => {
+describe('database file', () => {
+  test('the database file keeps servers, keys and counts across a reopen', async () => {
     const path = await temporaryFile();
     const first = open(path);
     const server = create(first.store, 'x', { key: 'k', labels: { a: 'ü☃' } });
@@ -264,13 +264,13 @@ describe('the database file', () => {
     expect(store.countByState()).toEqual(new Map([['building', 1]]));
   });
 
-  test('uses WAL and synchronous FULL, so that changes are on disk when a method returns', async () => {
+  test('the database file uses WAL and synchronous FULL, so that changes are on disk when a method returns', async () => {
     using database = new Database(await temporaryFile());
     const pragma = (name: string) => Object.values(database.connection.prepare(`PRAGMA ${name}`).get() ?? {});
     expect([pragma('journal_mode'), pragma('synchronous')]).toEqual([['wal'], [2]]);
   });
 
-  test('can be opened only once, also through a symbolic link', async () => {
+  test('the database file can be opened only once, even through a symbolic link', async () => {
     const path = await temporaryFile();
     open(path);
     const message = 'is in use by another vmwright-cloud process; use another --data file';
@@ -280,7 +280,7 @@ describe('the database file', () => {
     expect(() => open(link)).toThrow(`${link} ${message}`);
   });
 
-  test('can be read by others while it is open', async () => {
+  test('the database file can be read by others while it is open', async () => {
     const path = await temporaryFile();
     const { store } = open(path);
     create(store, 'x');
@@ -289,7 +289,7 @@ describe('the database file', () => {
     reader.close();
   });
 
-  test('is rejected and not changed if it belongs to another program', async () => {
+  test('the database file is rejected and not changed if it belongs to another program', async () => {
     const path = await temporaryFile();
     writeFileSync(path, 'not a database, but a text file\n'.repeat(20));
     expect(() => open(path)).toThrow(`cannot use ${path}: file is not a database`);
@@ -307,7 +307,7 @@ describe('the database file', () => {
     );
   });
 
-  test('is rejected if its schema version is newer', async () => {
+  test('the database file is rejected if its schema version is newer', async () => {
     const path = await temporaryFile();
     open(path).close();
     const database = new DatabaseSync(path);
@@ -318,7 +318,7 @@ describe('the database file', () => {
     );
   });
 
-  test('cannot be used with another driver while it contains servers', async () => {
+  test('the database file cannot be used with another driver while it contains servers', async () => {
     const { store } = open(await temporaryFile());
     expect(store.claimDriver('simulated')).toBe('simulated');
     expect(store.claimDriver('qemu')).toBe('qemu');

@@ -60,7 +60,7 @@ test('a server that stopped listening answers on open connections, and new conne
 });
 
 describe('requests', () => {
-  test('share the maximum number of connections and wait for them in order', async () => {
+  test('requests share the maximum number of connections and wait for them in order', async () => {
     const held = gate();
     const order: string[] = [];
     const { get, opened } = await start((request, response) => {
@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('are not delayed by an earlier request that was aborted while it waited', async () => {
+  test('requests are not delayed by an earlier request that was aborted while it waited', async () => {
     const held = gate();
     const { get } = await start((request, response) => {
       if (request.url === '/held') held.hold(() => response.end('held'));
@@ -98,7 +98,7 @@ describe('requests', () => {
     expect(await Promise.all([blocking, next])).toEqual(['held', '/next']);
   });
 
-  test('close their connection when they are aborted after they were sent, and the next request opens another', async () => {
+  test('requests close their connection when they are aborted after they were sent, and the next request opens another', async () => {
     const held = gate();
     const { get, opened } = await start((request, response) => {
       if (request.url === '/slow') held.hold(() => undefined);
@@ -113,7 +113,7 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('succeed after the server has closed an idle connection', async () => {
+  test('requests succeed after the server has closed an idle connection', async () => {
     const { get, server, opened } = await start((_, response) => response.end('here'));
     expect(await get('/')).toBe('here');
     const gone = new Promise((resolve) => server.once('connection', resolve));
@@ -125,19 +125,19 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('keep their connection after a DELETE with a body', async () => {
+  test('a DELETE with a body does not close its connection', async () => {
     const { get, opened } = await start((request, response) => request.pipe(response), 1);
     for (let i = 0; i < 3; i++) expect(await get('/', { method: 'DELETE', body: 'options' })).toBe('options');
     expect(opened()).toBe(1);
   });
 
-  test('send and receive large bodies with non-ASCII characters', async () => {
+  test('requests send and receive large bodies with non-ASCII characters', async () => {
     const { get } = await start((request, response) => request.pipe(response));
     const body = 'žluťoučký kůň 🐎 '.repeat(200_000);
     expect(await get('/', { method: 'POST', body })).toBe(body);
   });
 
-  test('are rejected and not sent if the path or a header has an invalid character', async () => {
+  test('requests are rejected and not sent if the path or a header has an invalid character', async () => {
     const seen: string[] = [];
     const { get } = await start((request, response) => {
       seen.push(request.url ?? '');
@@ -153,7 +153,7 @@ describe('requests', () => {
     expect(seen).toEqual(['/fine']);
   });
 
-  test('fail when the pool is closed, whether they are running, waiting or new', async () => {
+  test('requests fail when the pool is closed, whether they are running, waiting or new', async () => {
     const held = gate();
     const { get, pool } = await start((_, response) => held.hold(() => response.end()), 1);
     const both = [get('/1'), get('/2')];

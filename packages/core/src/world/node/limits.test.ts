@@ -9,7 +9,7 @@ import { ByteList } from './byte-list.ts';
 import { connect } from './transport.ts';
 
 const MIB = 1 << 20;
-/** Bytes that may be buffered on both ends when the connection is closed. */
+/** Bytes that a server may send beyond the limit, because they are buffered on both ends when the connection is closed. */
 const IN_FLIGHT = 16 * MIB;
 
 async function start(respond: RequestListener): Promise<Transport> {
@@ -25,13 +25,13 @@ const tooLarge = async (result: Promise<unknown>) => {
   return String(error);
 };
 
-describe('an endless response', () => {
+describe('endless responses', () => {
   test.each([
     ['limit of the request', 200, 3 * MIB, 3],
     ['default limit', 200, undefined, 64],
     ['limit for error responses', 500, 64 * MIB, 1],
     ['limit below 1 MiB', 200, MIB / 2, 0.5],
-  ])('is cut off at the %s', async (_, status, maxBytes, mib) => {
+  ])('an endless response is cut off at the %s', async (_, status, maxBytes, mib) => {
     const sent = Promise.withResolvers<number>();
     const transport = await start((_request, response) => {
       response.writeHead(status);
@@ -47,7 +47,7 @@ describe('an endless response', () => {
 });
 
 describe('lines', () => {
-  test('are unlimited in number while each is within the limit', async () => {
+  test('a response may have any number of lines, each within the limit', async () => {
     const transport = await start((_, response) => response.end(`${'x'.repeat(1_000)}\n`.repeat(5_000)));
     const response = await transport.request({ method: 'GET', path: '/', headers: {}, maxBytes: 1_000 });
     let count = 0;
@@ -58,7 +58,7 @@ describe('lines', () => {
   test.each([
     ['without a newline', 'x'],
     ['one byte over the limit', `${'x'.repeat(1_001)}\n`],
-  ])('%s fail the response', async (_, piece) => {
+  ])('lines %s fail the response', async (_, piece) => {
     const sent = Promise.withResolvers<number>();
     const transport = await start((_request, response) => {
       response.write('fine\n');
@@ -75,7 +75,7 @@ describe('lines', () => {
     expect(await sent.promise).toBeLessThan(IN_FLIGHT);
   });
 
-  test('that are too long fail only their own HTTP/2 watch, not the others', async () => {
+  test('a line that is too long fails only its own HTTP/2 watch', async () => {
     const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) };
     const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
     const names = ['127.0.0.1'];

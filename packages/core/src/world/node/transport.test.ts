@@ -57,7 +57,7 @@ async function startWatchServer(ids: ReturnType<typeof authority>) {
 }
 
 describe('watches', () => {
-  test('share one connection', async () => {
+  test('watches share one connection', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -67,7 +67,7 @@ describe('watches', () => {
     expect(sessions).toHaveLength(1);
   });
 
-  test('open a second connection when the first one has reached its stream limit', async () => {
+  test('watches open a second connection when the first one has reached its stream limit', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -77,7 +77,7 @@ describe('watches', () => {
     expect(sessions).toHaveLength(2);
   });
 
-  test('continue after GOAWAY, and new ones open another connection', async () => {
+  test('watches continue after GOAWAY, and new ones open another connection', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -92,7 +92,7 @@ describe('watches', () => {
     await lines.return?.();
   });
 
-  test('fail when the connection breaks, and the next watch succeeds', async () => {
+  test('watches fail when their connection breaks, and the next watch succeeds', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -103,7 +103,7 @@ describe('watches', () => {
     expect(await firstLine(await watch(transport, '/again'))).toBe('/again');
   });
 
-  test('end without crashing the process when the client is closed while the connection opens', async () => {
+  test('watches end without crashing the process when the client is closed while the connection opens', async () => {
     const ids = authority();
     const { origin } = await startWatchServer(ids);
     for (let turns = 0; turns < 40; turns++) {
@@ -120,7 +120,7 @@ describe('watches', () => {
     }
   });
 
-  test('continue when another watch on the connection is aborted', async () => {
+  test('watches continue when another watch on their connection is aborted', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -134,7 +134,7 @@ describe('watches', () => {
     expect(sessions).toHaveLength(1);
   });
 
-  test('all fail when a ping times out on a half-open connection', async () => {
+  test('all watches fail when a ping times out on a half-open connection', async () => {
     await using toxiproxy = await startToxiproxy();
     const ids = authority();
     const { origin } = await startWatchServer(ids);
@@ -157,7 +157,7 @@ describe('watches', () => {
     expect(await firstLine(await send())).toBe('/');
   });
 
-  test('use one connection each when the server supports only HTTP/1.1', async () => {
+  test('watches use one connection each when the server supports only HTTP/1.1', async () => {
     const ids = authority();
     const sockets = new Set<Socket>();
     const server = createServer(
@@ -196,7 +196,7 @@ test('rotated client certificates are picked up without failing a request', asyn
   await expect.poll(get).toBe('after');
 });
 
-test('a certificate with the pinned thumbprint is accepted from any CA, and any other is rejected', async () => {
+test('a certificate with the pinned thumbprint is accepted from any CA, and any other certificate is rejected', async () => {
   const ids = authority();
   const server = createServer({ cert: ids.server.certificate, key: ids.server.key }, (_, response) =>
     response.end('here'),
@@ -211,12 +211,12 @@ test('a certificate with the pinned thumbprint is accepted from any CA, and any 
   expect(await get(pinned)).toBe('here');
   await expect(get('0'.repeat(64))).rejects.toMatchObject({
     message: `the server's certificate does not match the pinned thumbprint; its thumbprint is ${pinned}`,
-    code: 'CERT_NOT_PINNED', // distinguishes the error from an unreachable server
+    code: 'CERT_NOT_PINNED', // the code distinguishes this error from an unreachable server
   });
 });
 
-describe('the server name (SNI)', () => {
-  /** Starts a server that selects its certificate by SNI, and uses one for another name without SNI. */
+describe('server name (SNI)', () => {
+  /** Starts a server that selects its certificate by SNI. Without SNI it uses a certificate for another name. */
   async function start() {
     const { ca, validity } = authority();
     const identityOf = (name: string) =>
@@ -252,7 +252,7 @@ describe('the server name (SNI)', () => {
   test.each([
     ['requests', false],
     ['watches', true],
-  ])('is sent with %s', async (_, lasting) => {
+  ])('the server name is sent with %s', async (_, lasting) => {
     const { requested, get } = await start();
     expect(await get('localhost', lasting)).toBe('here\n');
     expect(requested).toEqual(['localhost']);
@@ -261,13 +261,13 @@ describe('the server name (SNI)', () => {
   test.each([
     ['requests', false],
     ['watches', true],
-  ])('is tls-server-name of the kubeconfig if set, with %s', async (_, lasting) => {
+  ])('the server name is tls-server-name of the kubeconfig if set, with %s', async (_, lasting) => {
     const { requested, get } = await start();
     expect(await get('127.0.0.1', lasting, 'api.example.com')).toBe('here\n');
     expect(requested).toEqual(['api.example.com']);
   });
 
-  test('is not sent for an IP address', async () => {
+  test('the server name is not sent for an IP address', async () => {
     const { requested, get } = await start();
     await expect(get('127.0.0.1', false)).rejects.toThrow('does not match certificate');
     expect(requested).toEqual([]);
