@@ -67,7 +67,7 @@ export {
   collectGarbage,
   collectorMetrics,
 } from './gc/collector.ts';
-export type { ExternalResources, Owner } from './gc/external-resources.ts';
+export type { ExternalChange, ExternalResources, Owner, RemoveOptions } from './gc/external-resources.ts';
 export { type FindOrphansOptions, type FoundOrphans, findOrphans } from './gc/orphans.ts';
 export { type RemoveOrphanOptions, removeOrphan } from './gc/remove-orphan.ts';
 export { ConfigMap } from './kind/builtin/config-map.ts';

@@ -39,6 +39,7 @@ const log: Logger = {
   },
   warn: (fields, message) => print(`failed ${JSON.stringify(fields)} ${message}`),
   error: (fields, message) => print(`failed ${JSON.stringify(fields)} ${message}`),
+  audit: () => undefined,
   child: () => log,
 };
 

@@ -171,7 +171,7 @@ describe('in-cluster access', () => {
     return { folder, env: { KUBERNETES_SERVICE_HOST: hostname, KUBERNETES_SERVICE_PORT: port } };
   }
 
-  test('uses the service account and its namespace, and follows token rotation', async ({
+  test('in-cluster access uses the service account and its namespace, and follows token rotation', async ({
     cluster,
     namespace,
   }) => {
@@ -198,7 +198,7 @@ describe('in-cluster access', () => {
     expect(server.origin).toBe('https://[fd00::1]:443');
   });
 
-  test('outside of a pod, or without a service account, the error says what to do', async ({
+  test('in-cluster access outside of a pod, or without a service account, fails with an error that says what to do', async ({
     cluster,
     namespace,
   }) => {

@@ -74,7 +74,7 @@ describe('exec plugin with a real API server', () => {
     await print({ token });
     await version();
     await version();
-    expect(await runs(folder)).toBe(4); // the first run, one after the expiry, and one after each rejection
+    expect(await runs(folder)).toBe(4); // the plugin runs at first, after the expiry, and after each rejection
   });
 
   test('the client certificate of the plugin authenticates', async ({ cluster }) => {
@@ -108,7 +108,7 @@ describe('exec plugin', () => {
     return new ExecPlugin({ clock: nodeWorld, spec: { ...exec, ...spec }, path: join(folder, 'config') });
   }
 
-  test('gets the API version, its arguments and its environment variables', async () => {
+  test('a plugin gets the API version, its arguments and its environment variables', async () => {
     const echo = await plugin(
       'printf \'{"status": {"token": "%s %s %s"}}\' "$1" "$FLAVOUR" "$(echo $KUBERNETES_EXEC_INFO | tr -d \'"\')"',
       { args: ['get-token'], env: [{ name: 'FLAVOUR', value: 'mint' }] },
@@ -132,7 +132,7 @@ describe('exec plugin', () => {
       const error: unknown = await garbled.authorization().catch((caught) => caught);
       expect(error).toBeInstanceOf(AccessError);
       expect(error).toMatchObject({ message: expect.stringMatching(/^credential plugin .*plugin /) });
-      // Covers the properties that a logger may print with the message.
+      // All properties are checked, because a logger may print others besides the message.
       expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
       expect(error).not.toHaveProperty('cause');
     },

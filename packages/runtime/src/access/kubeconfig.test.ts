@@ -44,7 +44,7 @@ current-context: a
 `;
 
 describe('context', () => {
-  test('defaults to the current context', async () => {
+  test('the context defaults to the current context of the kubeconfig', async () => {
     const path = await writeConfig(TWO_CONTEXTS);
     const current = await access({ path });
     expect(current).toMatchObject({ server: { origin: 'https://near:6443' }, namespace: 'team-a' });
@@ -78,8 +78,8 @@ describe('context', () => {
   });
 });
 
-describe('several paths in KUBECONFIG', () => {
-  test('are merged: the first definition wins and missing files are skipped', async () => {
+describe('KUBECONFIG with several paths', () => {
+  test('several paths in KUBECONFIG are merged: the first definition wins and missing files are skipped', async () => {
     const first = await writeConfig({
       'current-context': 'main',
       users: [{ name: 'me', user: { tokenFile: 'token' } }],
@@ -93,28 +93,28 @@ describe('several paths in KUBECONFIG', () => {
     expect(await credentials.authorization()).toBe('Bearer first');
   });
 
-  test('are all listed in the error when none exists', async () => {
+  test('several paths in KUBECONFIG are all listed in the error when none exists', async () => {
     const env = { KUBECONFIG: ['/nowhere', '/neither'].join(delimiter) };
     await expect(access({ env })).rejects.toThrow(
       'no kubeconfig at /nowhere or /neither; set KUBECONFIG to its path',
     );
   });
 
-  test('are ignored when a path is given', async () => {
+  test('several paths in KUBECONFIG are ignored when a path is given', async () => {
     const path = await writeConfig(config({}));
     await expect(access({ path, env: { KUBECONFIG: '/nowhere' } })).resolves.toBeDefined();
   });
 });
 
-describe('an AccessError reports a file that', () => {
-  test('is missing or unreadable', async () => {
+describe('invalid kubeconfig files', () => {
+  test('an AccessError reports a file that is missing or unreadable', async () => {
     await expect(access({ path: '/nowhere' })).rejects.toThrow('no kubeconfig at /nowhere');
     const folder = join(await temporaryFolder('kubeconfig'), 'config');
     await mkdir(folder);
     await expect(access({ path: folder })).rejects.toThrow(`cannot read ${folder}: EISDIR`);
   });
 
-  test('is not YAML, with the line number and without quoting the line', async () => {
+  test('an AccessError reports a file that is not YAML, with the line number and without quoting the line', async () => {
     const path = await writeConfig('clusters: []\nusers:\n- user: { token: s3cret\n');
     const error: unknown = await access({ path }).catch((caught) => caught);
     expect(error).toBeInstanceOf(AccessError);
@@ -125,10 +125,13 @@ describe('an AccessError reports a file that', () => {
     expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
   });
 
-  test.for(['', 'just words', '- a\n- list\n'])('is not a kubeconfig: %j', async (content) => {
-    const path = await writeConfig(content);
-    await expect(access({ path })).rejects.toThrow(`${path} is not a kubeconfig`);
-  });
+  test.for(['', 'just words', '- a\n- list\n'])(
+    'an AccessError reports a file that is not a kubeconfig: %j',
+    async (content) => {
+      const path = await writeConfig(content);
+      await expect(access({ path })).rejects.toThrow(`${path} is not a kubeconfig`);
+    },
+  );
 
   test.for([
     [{ cluster: { server: '' } }, 'the cluster has no server address'],
@@ -150,10 +153,13 @@ describe('an AccessError reports a file that', () => {
       'the auth provider "gcp" is not supported; use an exec plugin',
     ],
     [{ user: { exec: {} } }, "the user's exec plugin has no command"],
-  ] as const)('has invalid or unsupported fields: %j', async ([fields, message]) => {
-    const path = await writeConfig(config(fields));
-    await expect(access({ path })).rejects.toThrow(`${path}: ${message}`);
-  });
+  ] as const)(
+    'an AccessError reports a file that has invalid or unsupported fields: %j',
+    async ([fields, message]) => {
+      const path = await writeConfig(config(fields));
+      await expect(access({ path })).rejects.toThrow(`${path}: ${message}`);
+    },
+  );
 });
 
 test('the OIDC auth provider of a kubeconfig is used', async () => {

@@ -65,8 +65,8 @@ function settings(provider: IdentityProvider, more: object = {}) {
   };
 }
 
-describe('OIDC token', () => {
-  test('is used until shortly before it expires, then renewed', async () => {
+describe('OIDC tokens', () => {
+  test('an OIDC token is used until shortly before it expires, then renewed', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     provider.expiresAt = world.now() + 1_200_000;
@@ -89,7 +89,7 @@ describe('OIDC token', () => {
     ]);
   });
 
-  test('is renewed with the newest refresh token, once for concurrent rejections', async () => {
+  test('an OIDC token is renewed with the newest refresh token, once for concurrent rejections', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     provider.expiresAt = world.now() + 600_000;
@@ -106,7 +106,7 @@ describe('OIDC token', () => {
     expect(provider.requests).toHaveLength(2);
   });
 
-  test('stays in use when it cannot be renewed, and renew() reports no change', async () => {
+  test('an OIDC token stays in use when it cannot be renewed, and renew() reports no change', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     const config = settings(provider, {
@@ -146,7 +146,7 @@ describe('OIDC token', () => {
     await expect(authorize()).rejects.toThrow(/cannot reach .*ECONNREFUSED/);
   });
 
-  test('is not renewed over plain HTTP if the issuer is https and no CA is configured', async () => {
+  test('an OIDC token is not renewed over plain HTTP if the issuer is https and no CA is configured', async () => {
     await using provider = await new IdentityProvider().start(); // does not speak TLS
     const issuer = provider.origin.replace('http:', 'https:');
     const config = settings(provider, { 'idp-issuer-url': issuer });

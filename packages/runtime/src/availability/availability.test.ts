@@ -35,7 +35,7 @@ test('a backend becomes unavailable after a failure and 25 s without a response,
   availability.assertAvailable();
   expect(changes).toEqual([{ error: refused }, undefined]);
   expect(lines.map(({ level, msg, backend }) => [level, msg, backend])).toEqual([
-    ['warn', 'Backend unavailable; its objects are retried when it answers', 'cloud'],
+    ['warn', 'Backend unavailable; objects that depend on it are retried when it answers', 'cloud'],
     ['info', 'Backend available again', 'cloud'],
   ]);
 });

@@ -1,8 +1,8 @@
 import { type Clock, type Logger, messageOf, type Timer } from '@vmwright/core';
 
 /**
- * Thrown by a reconcile when a backend outside the cluster does not respond. The controller retries it like any error
- * but logs it at debug level: `Availability` logs the outage once for all objects.
+ * Thrown by a reconcile when a backend outside the cluster does not respond. The controller retries the reconcile as after
+ * any error but logs the error at debug level: `Availability` logs the outage once for all objects.
  */
 export class BackendUnavailableError extends Error {
   readonly code = 'BACKEND_UNAVAILABLE';
@@ -23,7 +23,10 @@ export interface AvailabilityOptions {
   readonly backend: string;
   /** Milliseconds without a response after which the backend is unavailable. */
   readonly afterMs: number;
-  /** Like `afterMs`, for the first response after `restart`. Only used if it is less than `afterMs`. @default 10_000 */
+  /**
+   * Time limit for the first response after `restart`, in milliseconds. The lower of this and `afterMs` applies.
+   * @default 10_000
+   */
   readonly startMs?: number;
   /**
    * Called when the backend becomes unavailable and when it responds again, after `outage` has changed. Use it to
@@ -107,7 +110,7 @@ export class Availability {
     onChange?.(undefined);
   }
 
-  /** Reports that a request got no response, or one that only says that the backend cannot serve requests. */
+  /** Reports that a request got no response, or a response that only says that the backend cannot serve requests. */
   failed(error: unknown): void {
     const { clock, afterMs } = this.#options;
     this.#failure = { error };
@@ -127,7 +130,10 @@ export class Availability {
     const { error } = this.#failure ?? { error: undefined };
     this.#outage = { error };
     const message = messageOf(error);
-    log.warn({ backend, error: message }, 'Backend unavailable; its objects are retried when it answers');
+    log.warn(
+      { backend, error: message },
+      'Backend unavailable; objects that depend on it are retried when it answers',
+    );
     this.#begin.abort(
       new BackendUnavailableError(backend, `${backend} is unavailable: ${message}`, { cause: error }),
     );

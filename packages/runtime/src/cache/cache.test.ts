@@ -124,7 +124,7 @@ test('transform reduces the cached objects; metadataOnly caches only their metad
   expect(bare.get({ namespace, name: 'lean' })?.data).toBeUndefined();
 });
 
-test('byIndex finds objects by an indexed value, also after the value of an object has changed', async ({
+test('byIndex finds objects by an indexed value, even after the value of an object has changed', async ({
   cluster,
   namespace,
 }) => {
@@ -153,7 +153,7 @@ test('byIndex finds objects by an indexed value, also after the value of an obje
   expect(() => [...cache.byIndex('color', 'red')]).toThrow('index "color" does not exist');
 });
 
-test('own writes are visible at once, cause one event each, and are never replaced by an older version', async ({
+test('writes of the program are visible at once, cause one event each, and are never replaced by an older version', async ({
   cluster,
   namespace,
 }) => {
@@ -168,7 +168,7 @@ test('own writes are visible at once, cause one event each, and are never replac
   expect(cache.get(metadata)?.data).toEqual({ n: '1' });
   const second = await client.mergePatch(ConfigMap, metadata, { data: { n: '2' } });
   cache.onWrite(second);
-  cache.onWrite(first); // a response that arrives late
+  cache.onWrite(first); // the response to the first write arrives late
   expect(cache.get(metadata)?.data).toEqual({ n: '2' });
 
   await client.delete(ConfigMap, metadata);
@@ -182,7 +182,7 @@ test('own writes are visible at once, cause one event each, and are never replac
   expect(seen).toEqual(['added', 'changed', 'removed']);
 });
 
-test('a metadataOnly cache drops the content of own writes too; list items have kind and apiVersion', async ({
+test('a metadataOnly cache also drops the content of writes of the program; list items have kind and apiVersion', async ({
   cluster,
   namespace,
 }) => {
@@ -202,7 +202,7 @@ test('an empty list of namespaces is rejected', async ({ cluster }) => {
   );
 });
 
-test('with a selector, own writes are visible at once and objects that stop matching are dropped', async ({
+test('with a selector, writes of the program are visible at once and objects that stop matching are dropped', async ({
   cluster,
   namespace,
 }) => {
@@ -223,7 +223,7 @@ test('with a selector, own writes are visible at once and objects that stop matc
   cache.onWrite(await client.create(ConfigMap, { metadata: { ...metadata, name: 'other' } }));
   expect(cache.get({ namespace, name: 'other' })).toBeUndefined();
   expect(await write({ hidden: 'yes' })).toBeUndefined();
-  cache.onWrite(first); // a response that arrives late
+  cache.onWrite(first); // the response to the first write arrives late
   expect(cache.get(metadata)).toBeUndefined();
   expect(await write({ hidden: null, app: 'b' })).toEqual({ app: 'b' });
   expect(await write({ app: 'c' })).toBeUndefined();

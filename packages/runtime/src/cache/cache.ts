@@ -9,9 +9,7 @@ import { NamespacePartition } from './namespace-partition.ts';
 import { Reflector } from './reflector.ts';
 import { SharedNamespaces } from './shared-namespaces.ts';
 import { type Change, type Indexer, Store, versionOf } from './store.ts';
-
-/** The fields that a metadata-only cache keeps. */
-const METADATA_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
+import { leanObject, transformed } from './stored-object.ts';
 
 /**
  * In-memory copy of all objects of a kind, or of those in some namespaces or with some labels, kept current by a watch.
@@ -64,7 +62,7 @@ export class ObjectCache<T extends KubeObject> {
         ? new Map([['', new NamespacePartition<T>(undefined)]])
         : new Map([...namespaces].map((name) => [name, partition(name)]));
     this.#shared = options.shared ?? new SharedNamespaces();
-    // A single namespace is never left out, so it has nothing to coordinate.
+    // Only a cache of several namespaces can leave one out, so other caches have nothing to coordinate.
     if (namespaces.size > 1) this.#shared.join(this.#partitions, () => this.#checkSynced());
   }
 
@@ -96,7 +94,7 @@ export class ObjectCache<T extends KubeObject> {
     return [...this.#partitions].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
   }
 
-  /** Resolves when the first list of every namespace is complete, except namespaces that cannot be listed. */
+  /** Resolves when every namespace is listed or known not to be listable, and at least one is listed. */
   waitForSync(): Promise<void> {
     return this.#synced.promise;
   }
@@ -148,8 +146,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Lists all objects again. When it resolves, the cache is at least as new as the moment of the call, also if its watch
-   * is late.
+   * Lists all objects again. When it resolves, the cache is at least as new as the moment of the call, even if its
+   * watch is late.
    * @returns namespaces that exist and cannot be listed: their objects may be missing or stale
    */
   async refresh(signal: AbortSignal): Promise<readonly string[]> {
@@ -180,7 +178,7 @@ export class ObjectCache<T extends KubeObject> {
       for (const object of page.items) {
         const key = keyOf(object.metadata);
         keys.add(key);
-        // The watch may have reported a deletion since the page was sent.
+        // An object is skipped if the watch has reported its deletion since the page was sent.
         if (this.#accepts(key, object)) this.#notify(this.#store.put(key, this.#toStored(object)));
       }
       version = Number(page.resourceVersion);
@@ -197,7 +195,8 @@ export class ObjectCache<T extends KubeObject> {
       await this.#relist(partition, signal);
       return true;
     } catch (error) {
-      // A watch that was opened before the namespace became forbidden goes on, so the partition is not failing yet.
+      // A namespace that has become forbidden is skipped. Its open watch continues, so the partition is not failing
+      // yet.
       const isSkipped = error instanceof ForbiddenError && this.#partitions.size > 1;
       if (!isSkipped && !this.#isUnserved(error)) throw error;
       this.#failed(partition, error);
@@ -226,7 +225,8 @@ export class ObjectCache<T extends KubeObject> {
       sink: {
         put: (object) => {
           const key = keyOf(object.metadata);
-          // `refresh` has read a newer list without this object: the watch is late and will report its deletion.
+          // The object is skipped if `refresh` has read a newer list without it: the watch is late and will report its
+          // deletion.
           const isDeleted =
             !store().has(key) && versionOf(object) <= (this.#refreshedVersions.get(namespace ?? '') ?? 0);
           if (!isDeleted) notify(store().put(key, this.#toStored(object)));
@@ -247,7 +247,7 @@ export class ObjectCache<T extends KubeObject> {
     });
   }
 
-  /** Ends a list: no objects but those of `keys` existed at this version. */
+  /** Ends a list: only the objects in `keys` existed at this version. */
   #complete(partition: NamespacePartition<T>, keys: ReadonlySet<string>, version: number): void {
     const { namespace = '', staged } = partition;
     const store = staged ?? this.#store;
@@ -266,9 +266,9 @@ export class ObjectCache<T extends KubeObject> {
     return this.#options.optional === true && error instanceof NotFoundError;
   }
 
-  /** A kind that is not installed has no objects. */
+  /** Empties the partition, because a kind that is not installed has no objects. */
   #unserved(partition: NamespacePartition<T>): void {
-    this.#setServed(false); // before the cache syncs, because readers may then ask
+    this.#setServed(false); // set before the cache syncs, because readers check it after the sync
     this.#complete(partition, new Set(), Number.POSITIVE_INFINITY);
   }
 
@@ -300,14 +300,15 @@ export class ObjectCache<T extends KubeObject> {
     this.#shared.changed(namespace);
   }
 
-  /** Whether a namespace that cannot be listed does not exist any more. Its objects are then removed. */
+  /** Returns whether a namespace that cannot be listed was deleted. If so, and if it is still failing, removes its objects. */
   async #isDeleted(partition: NamespacePartition<T>): Promise<boolean> {
     const { namespaceExists } = this.#options;
     const { namespace } = partition;
     if (namespaceExists === undefined || namespace === undefined) return false;
-    // After an error it is not known whether the namespace exists, so it is assumed to.
+    // If the check fails, assume that the namespace exists.
     if (await namespaceExists(namespace).catch(() => true)) return false;
-    // A namespace that is not failing any more was created again and listed.
+    // A namespace that is not failing keeps its objects: it was created again and listed, or has not failed
+    // persistently yet.
     if (partition.isFailing) this.#clear(partition);
     return true;
   }
@@ -348,34 +349,24 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Whether the response to a write or a list may be stored. An object that is not cached although the watch or a newer
-   * list has passed its version was deleted since: the response arrived late and must not bring the object back.
+   * Returns whether the response to a write or a list may be stored. If the object is not cached and the watch or a
+   * newer list has passed its version, the object was deleted: the response arrived late and must not restore it.
    */
   #accepts(key: string, object: T): boolean {
     if (this.#store.has(key)) return true;
     const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
-    if (this.#partitions.get(namespace)?.staged !== undefined) return false; // becomes visible with the rest of its namespace
+    // the object becomes visible with the rest of its namespace
+    if (this.#partitions.get(namespace)?.staged !== undefined) return false;
     const watched = namespaces === undefined ? '' : namespace;
     const versions = [this.#observedVersions.get(watched) ?? 0, this.#refreshedVersions.get(watched) ?? 0];
     return versionOf(object) > Math.max(...versions);
   }
 
   #toStored(object: T): T {
-    const { managedFields: _, ...metadata } = { managedFields: undefined, ...object.metadata };
-    const lean = { ...object, metadata };
-    if (this.#options.metadataOnly)
-      for (const part of Object.keys(lean))
-        if (!METADATA_FIELDS.has(part)) Reflect.deleteProperty(lean, part);
-    const { transform } = this.#options;
-    if (transform === undefined) return lean;
-    const transformed = () => {
-      const result = transform(lean);
-      keyOf(result.metadata); // throws if the result is not an object with metadata
-      return result;
-    };
-    return this.#guarded('the transform of', lean, transformed, lean);
+    const lean = leanObject(object, this.#options);
+    return this.#guarded('the transform of', lean, () => transformed(lean, this.#options), lean);
   }
 
   /** Calls a function that the program provides. If it throws, reports the error and returns `fallback`. */

@@ -20,14 +20,14 @@ export interface CachesOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** Whether a namespace exists; see `CacheOptions`. */
   readonly namespaceExists?: (namespace: string) => Promise<boolean>;
-  /** Called with each failure to list or watch; the cache retries. */
+  /** Called with the errors of a kind's cache; see `CacheOptions`. */
   readonly onError: (kind: Kind, error: unknown) => void;
   /**
    * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once
    * when it can be again (`isListable` is true).
    */
   readonly onListable?: (kind: Kind, namespace: string, isListable: boolean, error?: unknown) => void;
-  /** Called when the API server turns out to lack an optional kind, and when it has the kind again. */
+  /** Called when an optional kind turns out not to be installed in the cluster, and when it is installed later. */
   readonly onServed?: (kind: Kind, isServed: boolean) => void;
 }
 
@@ -61,7 +61,7 @@ export class Caches {
           `the cache of ${resourceOf(kind)} is in use already; configure it before the first controller that reads it`,
         );
       if (isCacheOf(known, kind)) return known;
-      throw new Error(`${resourceOf(kind)} is declared twice, as two kinds; declare it once and import it`);
+      throw new Error(`${resourceOf(kind)} is declared as two kinds; declare it once and import it`);
     }
     const { world, client, namespaces, namespaceExists, onError, onListable, onServed } = this.#options;
     // An empty name means all namespaces, so that a program can pass an environment variable that is not set.

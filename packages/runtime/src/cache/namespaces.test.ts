@@ -102,7 +102,7 @@ function cacheOf(
       add(`${short(namespace)} ${is ? 'can' : 'cannot'} be listed${code}`);
     },
   });
-  // The fast clock times out between the real server's bookmarks, so idle timeouts are expected.
+  // The fast clock times out between the real server's bookmarks, so idle timeouts are expected and left out.
   const isReport = (line: string) => !/^watch|no event for/.test(line);
   const reports = () => lines.filter(isReport);
   const events: CacheEvent<ConfigMap>[] = [];
@@ -118,7 +118,7 @@ function cacheOf(
   return { cache, lines, reports, until, events, next };
 }
 
-test('a cache of several namespaces syncs without a forbidden one, and adds its objects when access is granted', async ({
+test('a cache of several namespaces syncs without the objects of a forbidden one, and adds them when access is granted', async ({
   cluster,
 }) => {
   const { admin, client, names, allow, run } = await setUp(cluster, 2);
@@ -183,7 +183,7 @@ test('a namespace that becomes forbidden keeps its cached objects, and is update
   run(cache);
   await cache.waitForSync();
   await forbid(b, 'configmaps');
-  await until(() => reports().length > 0); // after the open watch has ended
+  await until(() => reports().length > 0); // reported only after the open watch has ended
   expect(reports()).toEqual(['b cannot be listed FORBIDDEN']);
   expect([cache.unlistable, cache.hasSynced]).toEqual([[b], true]);
   await admin.mergePatch(ConfigMap, { namespace: b, name: 'first' }, { data: { since: 'then' } });
@@ -197,7 +197,7 @@ test('a namespace that becomes forbidden keeps its cached objects, and is update
   expect(cache.unlistable).toEqual([]);
 });
 
-test('a forbidden namespace loses its cached objects when it does not exist any more, and refresh does not skip it', async ({
+test('a forbidden namespace that is deleted loses its cached objects, and refresh does not return it as skipped', async ({
   cluster,
 }) => {
   const { admin, client, names, allow, forbid, run, signal } = await setUp(cluster, 2);

@@ -8,7 +8,7 @@ import type { Client } from '../client/client.ts';
 import { ForbiddenError } from '../client/errors.ts';
 import { ObjectCache } from './cache.ts';
 
-/** A gate that is open until it is closed. */
+/** Holds back events or pages while it is closed. Open at first. */
 class Gate {
   #opened = Promise.withResolvers<void>();
   #isOpen = true;
@@ -123,7 +123,7 @@ async function setUp(cluster: Cluster) {
   return { client, namespace, create, patch, remove, env };
 }
 
-test('refresh makes the cache current while the watch is late, and the watch repeats no event', async ({
+test('refresh makes the cache equal to the server while the watch is late, and the late watch causes no event twice', async ({
   cluster,
 }) => {
   const { create, patch, remove, env } = await setUp(cluster);
@@ -249,7 +249,7 @@ test('refresh leaves out a namespace that has become forbidden, and keeps its ob
     );
   for (const namespace of names) await expect.poll(() => canList(namespace)).toBe(true);
   const { cache, refresh, watchGate } = await start(client, names);
-  // The open watch of the namespace goes on, so the cache has not noticed yet.
+  // The open watch of the namespace continues, so the cache has not noticed yet.
   await kubectl(b, 'delete', 'rolebinding', 'reader');
   await expect.poll(() => canList(b)).toBe(false);
   watchGate.close();

@@ -5,7 +5,7 @@ const object = (resourceVersion: number, uid = 'u-1') => ({
   metadata: { namespace: 'n', name: 'a', uid, resourceVersion: String(resourceVersion) },
 });
 
-describe('a tombstone of a deleted object', () => {
+describe('tombstones', () => {
   const deleted = () => {
     const store = new Store();
     store.put('n/a', object(10));
@@ -13,7 +13,7 @@ describe('a tombstone of a deleted object', () => {
     return store;
   };
 
-  test('hides every version of the object, even after a list that still contains it', () => {
+  test('a tombstone hides every version of the deleted object, even after a list that still contains the object', () => {
     const store = deleted();
     store.clearTombstones('', new Set(['n/a']), 12);
     expect(store.put('n/a', object(11))).toBeUndefined();
@@ -21,7 +21,7 @@ describe('a tombstone of a deleted object', () => {
     expect(store.size).toBe(0);
   });
 
-  test('survives a list that is older than the object, and a list of another namespace', () => {
+  test('a tombstone survives a list that is older than the object, and a list of another namespace', () => {
     const store = deleted();
     store.clearTombstones('', new Set(), 9);
     expect(store.put('n/a', object(10))).toBeUndefined();
@@ -29,7 +29,7 @@ describe('a tombstone of a deleted object', () => {
     expect(store.put('n/a', object(10))).toBeUndefined();
   });
 
-  test('is cleared by a list without the object, and does not hide a new object of the same name', () => {
+  test('a tombstone is cleared by a list without the object, and does not hide a new object of the same name', () => {
     const store = deleted();
     expect(store.put('n/a', object(12, 'u-2'))?.type).toBe('added');
     store.clearTombstones('', new Set(), 12);
@@ -44,7 +44,7 @@ test('versions that are not numbers replace each other in order of arrival', () 
   expect(store.put('a', odd('two'))?.type).toBe('changed');
 });
 
-test('replaces is true when the new object has the same name and another UID', () => {
+test('`replaces` is true when the new object has the same name and another UID', () => {
   const store = new Store();
   expect(store.put('n/a', object(10))?.replaces).toBe(false);
   expect(store.put('n/a', object(11))?.replaces).toBe(false);

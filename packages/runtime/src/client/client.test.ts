@@ -110,7 +110,7 @@ test('a watch with sendInitialEvents sends the existing objects, a bookmark, the
   expect(seen).toEqual(['ADDED', 'BOOKMARK', 'MODIFIED', 'DELETED']);
 });
 
-test('a watch ends with its signal', async ({ cluster, namespace }) => {
+test('a watch ends when its signal aborts', async ({ cluster, namespace }) => {
   await using client = await connect(cluster.kubeconfig);
   const stop = new AbortController();
   const watching = Array.fromAsync(
@@ -121,7 +121,7 @@ test('a watch ends with its signal', async ({ cluster, namespace }) => {
 });
 
 describe('errors', () => {
-  test('have a class for each kind of failure', async ({ cluster, namespace }) => {
+  test('each kind of failure has its own error class', async ({ cluster, namespace }) => {
     await using client = await connect(cluster.kubeconfig);
     const metadata = { namespace, name: 'twice' };
     const { metadata: first } = await client.create(ConfigMap, { metadata });
@@ -136,7 +136,7 @@ describe('errors', () => {
     await expect(unprivileged.list(ConfigMap, { namespace })).rejects.toThrow(ForbiddenError);
   });
 
-  test('list the invalid fields', async ({ cluster, namespace }) => {
+  test('an InvalidError lists the invalid fields', async ({ cluster, namespace }) => {
     await using client = await connect(cluster.kubeconfig);
     const error = await client
       .create(ConfigMap, { metadata: { namespace, name: 'Bad Name' } })

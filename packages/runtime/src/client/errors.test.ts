@@ -9,7 +9,7 @@ test.each(['constructor', 'toString', '__proto__'])(
   },
 );
 
-test('a known reason takes precedence over the status', () => {
+test('a known reason in a response determines the error class, even if the HTTP status has another one', () => {
   expect(apiError('POST /x: no', { status: 409, reason: 'AlreadyExists' })).toBeInstanceOf(
     AlreadyExistsError,
   );

@@ -63,7 +63,7 @@ describe('assertLeader', () => {
     expect(sent).toEqual([]);
   });
 
-  test('is called for each attempt: a fence that closes in between prevents the retry', async () => {
+  test('assertLeader is called for each attempt: a fence that closes in between prevents the retry', async () => {
     const { requests, sent, clock } = server(respond(503));
     let open = true;
     const assertLeader = () => {
@@ -77,7 +77,7 @@ describe('assertLeader', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('is called after the credentials are available: the fence may close while a token is fetched', async () => {
+  test('assertLeader is called after the credentials are available: the fence may close while a token is fetched', async () => {
     const { requests, sent } = server(respond(200));
     let open = true;
     const slow: Credentials = {
@@ -120,7 +120,7 @@ describe('credentials', () => {
     return { credentials, fetched: () => fetched };
   };
 
-  test('are renewed after a 401, also if an earlier attempt failed for another reason', async () => {
+  test('credentials are renewed after a 401, even if an earlier attempt failed for another reason', async () => {
     const { requests, sent, clock, world } = server(respond(503), respond(401), respond(200, ['done']));
     const text = requests(tokens(world).credentials).text(GET);
     await settle();
@@ -129,7 +129,7 @@ describe('credentials', () => {
     expect(sent.map(({ headers }) => headers.authorization)).toEqual(['Bearer t1', 'Bearer t1', 'Bearer t2']);
   });
 
-  test('are renewed once per request; a second 401 is thrown', async () => {
+  test('credentials are renewed once per request; a second 401 is thrown', async () => {
     const { requests, sent, world } = server(respond(401));
     await expect(requests(tokens(world).credentials).text(GET)).rejects.toMatchObject({
       code: 'UNAUTHORIZED',
@@ -137,7 +137,7 @@ describe('credentials', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('are fetched once for two requests whose 401 responses arrive one after the other', async () => {
+  test('credentials are fetched once for two requests whose 401 responses arrive one after the other', async () => {
     let respondLate: (response: TransportResponse) => void = () => undefined;
     const late = () => new Promise<TransportResponse>((resolve) => (respondLate = resolve));
     const { requests, world } = server(late, respond(401), respond(200, ['done']));
@@ -151,7 +151,7 @@ describe('credentials', () => {
     expect(fetched()).toBe(2);
   });
 
-  test('that cannot be fetched fail the request with their error; it is neither sent nor retried', async () => {
+  test('a request whose credentials cannot be fetched fails with the error of the fetch and is not sent', async () => {
     const { requests, sent } = server(respond(200));
     let fetches = 0;
     const failing: Credentials = {
@@ -165,7 +165,7 @@ describe('credentials', () => {
     expect([fetches, sent.length]).toEqual([1, 0]);
   });
 
-  test('that never arrive fail the request after its timeout, or when the caller aborts it', async () => {
+  test('a request whose credentials never arrive fails after its timeout, or when the caller aborts it', async () => {
     const { requests, clock } = server(respond(200));
     const hanging: Credentials = { ...noCredentials, authorization: () => new Promise(() => undefined) };
     const late = requests(hanging).text({ ...GET, idempotent: false });
@@ -210,7 +210,7 @@ test('warnings of the server are reported to the observer', async () => {
   expect(warnings).toEqual(['v1beta1 is deprecated', 'unknown field "a, b"']);
 });
 
-test('a 429 is retried after its Retry-After, also for a request that is not idempotent', async () => {
+test('a 429 is retried after its Retry-After, even for a request that is not idempotent', async () => {
   const { requests, clock, sent } = server(respond(429, [], { 'retry-after': '2' }), respond(200, ['done']));
   const text = requests().text({ ...GET, method: 'POST', idempotent: false });
   await settle();

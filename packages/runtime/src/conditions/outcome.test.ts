@@ -58,7 +58,7 @@ test('an outcome replaces the previous one and keeps other conditions and fields
   expect(status.vmId).toBe('x');
 });
 
-test('the same outcome again changes nothing', () => {
+test('setting the same outcome again changes nothing', () => {
   const outcome: Outcome = { state: 'progressing', reason: 'Creating', message: 'a' };
   const first = withOutcome(object, NOTHING, outcome, NOW);
   expect(withOutcome(object, first, outcome, LATER)).toEqual(first);

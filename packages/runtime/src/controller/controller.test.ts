@@ -109,7 +109,7 @@ test("a reconcile's own write is visible in the cache at once and does not enque
   });
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'writes' } });
   await until(client, namespace.name, 'writes', (object) => object?.data?.done === 'yes');
-  // When the cache has an object that was created later, its watch has passed the write.
+  // Once the cache has an object that was created later, the watch has passed the write.
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'fence' } });
   await seen.until((all) => all.includes('fence '));
   expect(seen.all).toEqual(['writes ', 'fence ']);
@@ -179,7 +179,7 @@ test('a status that another program edits or empties is restored at once; own st
   await seen.until((all) => all.includes('a edited'));
   await edit(null);
   await seen.until((all) => all.length === 3);
-  // When the cache has an object that was created later, its watch has passed all writes above.
+  // Once the cache has an object that was created later, the watch has passed all writes above.
   await create('fence');
   await seen.until((all) => all.includes('fence undefined'));
   expect(seen.all).toEqual(['a undefined', 'a edited', 'a undefined', 'fence undefined']);
@@ -277,7 +277,7 @@ test('the finalizer is added before the first reconcile and removed when finaliz
   await until(client, namespace.name, 'held', (object) => object === undefined);
 });
 
-test('an owned object enqueues its owner, a watched object the mapped one, and a source the key it names', async ({
+test('an owned object enqueues its owner, a watched object the objects it maps to, and a source the keys it names', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -543,7 +543,9 @@ test('repeated conflicts on an object are logged as a warning', async ({ cluster
     },
   });
   await seen.until((all) => all.length >= 8);
-  const logged = lines.find(({ msg }) => msg === 'Object changed during every reconcile, retrying');
+  const logged = lines.find(
+    ({ msg }) => msg === 'Object changed during reconcile after repeated failures, retrying',
+  );
   expect(logged).toMatchObject({ level: 'warn', object: `${namespace.name}/kube-root-ca.crt`, failures: 6 });
 });
 

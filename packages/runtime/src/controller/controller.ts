@@ -40,7 +40,7 @@ export type Reconcile<T extends KubeObject> = (object: T, context: ReconcileCont
 
 /** Options of a controller. */
 export interface ControllerOptions<T extends KubeObject> {
-  /** Name in logs and metrics. @default the kind's name in lower case */
+  /** Name in logs, metrics and events. @default the kind's name in lower case */
   readonly name?: string;
   /** Kind of the objects that the controller reconciles. */
   readonly for: Kind<T>;
@@ -50,7 +50,7 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly owns?: readonly Kind[];
   /** Watches of other kinds whose changes enqueue objects of this controller; created by `watch(…)`. */
   readonly watches?: readonly Watch[];
-  /** Kinds that `reconcile` and `finalize` read from the cache, without being enqueued by their changes. */
+  /** Kinds that `reconcile` and `finalize` read from the cache. Their changes do not enqueue objects. */
   readonly reads?: readonly Kind[];
   /** Sources of events from outside the cluster. */
   readonly sources?: readonly Source[];
@@ -65,7 +65,7 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly resyncMs?: number;
   /** Back-off between retries of a failing object. */
   readonly backoff?: Partial<BackoffOptions>;
-  /** Called for each object until it succeeds, never concurrently for the same object. */
+  /** Called for each enqueued object, again after a failure, and never concurrently for the same object. */
   readonly reconcile: Reconcile<T>;
   /**
    * Finalizer for objects that represent resources outside the cluster. The controller adds it before the first
@@ -78,9 +78,9 @@ export interface ControllerOptions<T extends KubeObject> {
   /** Permissions that `reconcile` and `finalize` need beyond those derived from the other options (see `rbacOf`). */
   readonly permissions?: readonly Permission[];
   /**
-   * Called at the start of each run of the controller, which with leader election is each leadership term, before its
-   * sources start and before the first reconcile. Drop in-memory state here: another replica may have led since it was
-   * gathered.
+   * Called at the start of each run of the controller (with leader election: of each leadership term), before its
+   * sources start and before the first reconcile. Drop in-memory state here: another replica may have led since that
+   * state was gathered.
    */
   readonly onStartedLeading?: () => void;
 }
@@ -107,11 +107,11 @@ interface Outcome {
 
 /** A reconcile in progress. */
 interface Run {
-  /** Versions that its conditional writes produced (`resource@version`). */
+  /** Versions that the conditional writes of the reconcile produced (`resource@version`). */
   readonly ownWrites: string[];
-  /** Events of its key that arrived during the reconcile. */
+  /** Events of the reconciled key that arrived during the reconcile. */
   readonly pendingEvents: { readonly change: string; readonly priority: number }[];
-  /** Id of its trace, if the program is traced. */
+  /** Trace id of the reconcile, if the program is traced. */
   traceId: string | undefined;
   /** Creates the logger on first use: most reconciles do not log. */
   readonly log: () => Logger;
@@ -159,7 +159,8 @@ export class Controller<T extends KubeObject> {
       ...(options.backoff && { backoff: options.backoff }),
       ...(observer && { observer: observer.queue }),
     });
-    void this.queue.close(); // stays closed until `run`: a standby replica would collect the keys of all objects
+    // the queue stays closed until `run`, because the queue of a standby replica would collect the keys of all objects
+    void this.queue.close();
     observer?.queue.read(this.queue);
     observer?.maxConcurrent(options.concurrency ?? 1);
     const { owns = [], watches = [], reads = [] } = options;
@@ -181,7 +182,8 @@ export class Controller<T extends KubeObject> {
     for (const watched of watches) {
       watched.subscribe(caches, (key, event) => this.#enqueueEvent(key, watched.kind, event));
     }
-    // An optional kind that is installed or removed can change the result for every object, also without objects of it.
+    // An optional kind that is installed or removed can change the result for every object, even if the kind has no
+    // objects.
     for (const kind of others) caches.get(kind).onServedChange(() => this.#addAll());
     share?.onGained((isGained) => {
       for (const key of this.#cache.keys()) if (isGained(key)) this.#add(key, { priority: LOW });
@@ -294,7 +296,7 @@ export class Controller<T extends KubeObject> {
       const { share } = this.#environment;
       const work = share?.begin(item.key);
       if (share !== undefined && work === undefined) {
-        // The shard moved to another replica while the key was queued.
+        // The shard moved to another replica while the key was queued: drop the key.
         this.queue.forget(item.key);
         this.queue.done(item.key);
         continue;
@@ -359,11 +361,15 @@ export class Controller<T extends KubeObject> {
       // Single conflicts are normal; many in a row mean that another writer fights over the object.
       const failures = this.queue.failures(key) + 1;
       if (failures < MANY_CONFLICTS) log.debug(fields, 'Object changed during reconcile, retrying');
-      else log.warn({ ...fields, failures }, 'Object changed during every reconcile, retrying');
+      else
+        log.warn(
+          { ...fields, failures },
+          'Object changed during reconcile after repeated failures, retrying',
+        );
       return { result: 'requeue' };
     }
     if (signal.aborted && !tooLong) {
-      log.debug(fields, 'Reconcile aborted: this replica stops or hands the object over');
+      log.debug(fields, 'Reconcile aborted: this replica stops, lost leadership, or hands the object over');
       return { result: 'requeue' };
     }
     const retry = { ...fields, failures: this.queue.failures(key) + 1 };
@@ -413,9 +419,9 @@ export class Controller<T extends KubeObject> {
       return isWanted || reconcilesDeleting ? reconcile(object, context) : undefined;
     }
     if (object.metadata.deletionTimestamp !== undefined) {
-      if (!hasFinalizer(object, finalizer.name)) return undefined; // held by other finalizers only
+      if (!hasFinalizer(object, finalizer.name)) return undefined; // only other finalizers hold the object
       const result = await finalizer.finalize(object, context);
-      if (result !== undefined) return result; // not finished
+      if (result !== undefined) return result; // `finalize` asks to be called again
       // The object may have changed during `finalize`; with the newest known version the removal does not conflict.
       // An object that was created again under the same name keeps its finalizer.
       const newest = this.#cache.get(key);

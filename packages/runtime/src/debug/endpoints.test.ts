@@ -35,11 +35,14 @@ async function start(options: Partial<StatusServerOptions> = {}) {
   return { clock, queue, state, send, port: server.port, [Symbol.asyncDispose]: () => server.close() };
 }
 
+/** Request that never starts a recording: it is rejected with 409 during another recording, and otherwise with 400. */
+const UNRECORDED = '/debug/profile?seconds=0';
+
 /** Allows every request. */
 const authorize = async () => undefined;
 
 describe('debug endpoints', () => {
-  test('show the keys of each queue and the operations in flight as JSON', async () => {
+  test('debug endpoints show the keys of each queue and the operations in flight as JSON', async () => {
     await using env = await start();
     const { clock, queue, send } = env;
     queue.add('shop/a');
@@ -59,7 +62,7 @@ describe('debug endpoints', () => {
     expect(JSON.parse((await send('/debug/operations')).text)).toEqual(operations);
   });
 
-  test('need authorization for every path, and are closed on an address that is not loopback', async () => {
+  test('debug endpoints call `authorize` for every path; without it they are closed on a non-loopback address', async () => {
     const asked: string[] = [];
     const authorize = async (_: unknown, path: string) => {
       asked.push(path);
@@ -76,18 +79,18 @@ describe('debug endpoints', () => {
       });
   });
 
-  test('on loopback need no token, except for heap snapshots, which contain Secrets', async () => {
+  test('debug endpoints on loopback need no token, except for heap snapshots, which contain Secrets', async () => {
     await using env = await start();
     expect(await env.send('/debug/queues')).toMatchObject({ status: 200 });
     expect(await env.send('/debug/heap')).toMatchObject({ status: 403 });
   });
 
-  test('accept only GET', async () => {
+  test('debug endpoints accept only GET', async () => {
     await using env = await start({ authorize });
     for (const path of PATHS) expect(await env.send(path, 'POST')).toMatchObject({ status: 405 });
   });
 
-  test('a CPU profile samples for the requested seconds, one at a time', async () => {
+  test('a CPU profile samples for the requested seconds, and a second profile at the same time is rejected', async () => {
     await using env = await start();
     const { clock, send } = env;
     const profiling = send('/debug/profile?seconds=30');
@@ -130,5 +133,21 @@ describe('debug endpoints', () => {
     expect([status, name]).toEqual([200, 'attachment; filename="vmwright.heapsnapshot"']);
     expect(text.slice(0, 40)).toContain('{"snapshot":');
     expect(text.trimEnd().at(-1)).toBe('}');
+    await expect.poll(() => send(UNRECORDED)).toMatchObject({ status: 400 });
+  });
+
+  test('a heap snapshot is the only recording until it has been sent or its client has disconnected', async () => {
+    await using env = await start({ authorize });
+    const { state, send, port } = env;
+    state.isLeading = false;
+    const sent = request({ host: '127.0.0.1', port, path: '/debug/heap', agent: false }).end();
+    await once(sent, 'response'); // its body is not read, so that the server cannot send all of it
+    for (const path of ['/debug/heap', '/debug/profile'])
+      expect(await send(path)).toMatchObject({
+        status: 409,
+        text: expect.stringContaining('is being recorded'),
+      });
+    sent.destroy();
+    await expect.poll(() => send(UNRECORDED)).toMatchObject({ status: 400 });
   });
 });

@@ -8,11 +8,11 @@ import { takeHeapSnapshot } from './heap-snapshot.ts';
 /** What the debug endpoints show. */
 export interface DebugOptions {
   readonly clock: Pick<Clock, 'after'>;
-  /** Whether this replica leads, or owns shards: it must not block. */
+  /** Whether this replica leads or owns shards, and therefore must not be blocked. */
   readonly isLeading: () => boolean;
   /** Returns the queued keys of each controller. */
   readonly queues: () => Readonly<Record<string, readonly QueuedKey[]>>;
-  /** Returns the operations in flight of each controller that has any. */
+  /** Returns the operations in flight by the name that was passed to `Manager.showOperations`. */
   readonly operations: () => Readonly<Record<string, readonly object[]>>;
 }
 
@@ -28,12 +28,12 @@ const DEFAULT_SECONDS = 10;
 const MAX_SECONDS = 60;
 
 /**
- * Answers requests of an administrator who debugs the running program. All servers of a program share one instance, which records one
- * profile or heap snapshot at a time.
+ * Answers requests of an administrator who debugs the running program. All servers of a program share one instance,
+ * which records one profile or heap snapshot at a time.
  *
- * `/debug/queues` and `/debug/operations` return JSON. `/debug/profile?seconds=10` samples the CPU and returns a file for Chrome's
- * developer tools. `/debug/heap` returns a heap snapshot, which contains every Secret in memory. It blocks the process for seconds, so a
- * leader, which would lose its Lease, refuses it.
+ * `/debug/queues` and `/debug/operations` return JSON. `/debug/profile?seconds=10` samples the CPU and returns a file
+ * for Chrome's developer tools. `/debug/heap` returns a heap snapshot, which contains every Secret in memory. A leader
+ * refuses it, because a snapshot blocks the process for seconds, and the leader would lose its Lease.
  */
 export class DebugEndpoints {
   readonly #options: DebugOptions;
@@ -43,7 +43,7 @@ export class DebugEndpoints {
     this.#options = options;
   }
 
-  /** The caller has authorized the request. @throws RequestError */
+  /** Answers a request that the caller has authorized. @throws RequestError */
   async respond(
     path: DebugPath,
     request: Pick<IncomingMessage, 'method' | 'socket'>,
@@ -62,14 +62,22 @@ export class DebugEndpoints {
     }
   }
 
+  /** Runs one recording at a time. That of a heap snapshot ends when its stream has closed: it is in memory until then. */
   async #exclusively(record: () => Promise<HttpResponse>): Promise<HttpResponse> {
     if (this.#isRecording)
       throw new RequestError(409, 'a profile or a heap snapshot is being recorded; try again later\n');
     this.#isRecording = true;
-    try {
-      return await record();
-    } finally {
+    const end = () => {
       this.#isRecording = false;
+    };
+    try {
+      const response = await record();
+      if (typeof response.text === 'string') end();
+      else response.text.once('close', end);
+      return response;
+    } catch (error) {
+      end();
+      throw error;
     }
   }
 

@@ -10,7 +10,7 @@ import type { LeaderElectionOptions } from './options.ts';
 
 const CANDIDATES = 3;
 const machine = fc.nat(CANDIDATES - 1);
-/** Durations around those of the election: retry, renewal, lease. */
+/** Durations of the order of the election's retry interval, renew deadline and lease duration. */
 const span = fc.oneof(fc.integer({ min: 1, max: 4_000 }), fc.integer({ min: 4_000, max: 40_000 }));
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: fc.constant('pass' as const), ms: span }) },
@@ -40,7 +40,7 @@ const step = fc.oneof(
 const clocks = fc.record({
   speed: fc.double({ min: 0.9, max: 1.1, noNaN: true }),
   wallOffsetMs: fc.integer({ min: -86_400_000, max: 86_400_000 }),
-  /** Whether the machine may sleep; its wall clock then does not jump (see the election's assumptions). */
+  /** Whether the machine can sleep. The wall clock of such a machine does not jump (see the election's assumptions). */
   sleeps: fc.boolean(),
 });
 
@@ -129,7 +129,7 @@ function electionProperty({ plant, leads = ({ leads }) => leads }: PropertyOptio
 }
 
 test('at most one machine leads at any instant, and one leads after the faults have ended', async () => {
-  // Shrinking a failure takes long; after the limit the smallest one so far is reported.
+  // Shrinking a failure takes long; after the limit the smallest failure so far is reported.
   await fc.assert(electionProperty(), { numRuns: 500, interruptAfterTimeLimit: 60_000 });
   // The scenarios must contain enough faults.
   expect(counts.terms).toBeGreaterThan(700);
@@ -139,7 +139,7 @@ test('at most one machine leads at any instant, and one leads after the faults h
   expect(counts.lostAnswers).toBeGreaterThan(100);
 });
 
-describe('the model detects that', () => {
+describe('mutants', () => {
   async function found(mutant: PropertyOptions): Promise<string> {
     const { failed, errorInstance } = await fc.check(electionProperty(mutant), {
       numRuns: 2_000,
@@ -149,7 +149,7 @@ describe('the model detects that', () => {
     return String(errorInstance);
   }
 
-  test('a candidate does not wait for the lease to expire', async () => {
+  test('the model detects that a candidate does not wait for the lease to expire', async () => {
     const hasty = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -163,7 +163,7 @@ describe('the model detects that', () => {
     expect(await found({ plant: hasty })).toContain('2 lead');
   });
 
-  test("a candidate waits by the holder's clock instead of its own", async () => {
+  test("the model detects that a candidate waits by the holder's clock instead of its own", async () => {
     const trusting = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -179,7 +179,7 @@ describe('the model detects that', () => {
     expect(await found({ plant: trusting })).toContain('2 lead');
   });
 
-  test('a write overwrites a record that its writer has not read', async () => {
+  test('the model detects that a write overwrites a record that its writer has not read', async () => {
     const blind = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -191,11 +191,11 @@ describe('the model detects that', () => {
     expect(await found({ plant: blind })).toContain('2 lead');
   });
 
-  test('a leader relies on its timer alone', async () => {
+  test('the model detects that a leader relies on its timer alone', async () => {
     expect(await found({ leads: ({ leadsBySignal }) => leadsBySignal })).toContain('2 lead');
   });
 
-  test('a leader measures its term from the response instead of the request', async () => {
+  test('the model detects that a leader measures its term from the response instead of the request', async () => {
     const late = (options: LeaderElectionOptions): LeaderElectionOptions => {
       const { client, world } = options;
       // The leader's clock skips the time between a request and its response.
@@ -222,7 +222,7 @@ describe('the model detects that', () => {
     expect(await found({ plant: late })).toContain('2 lead');
   });
 
-  test('a leader ignores the time during which its machine slept', async () => {
+  test('the model detects that a leader ignores the time during which its machine slept', async () => {
     const sleepy = ({ world, ...options }: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       world: { ...world, now: () => 0 },

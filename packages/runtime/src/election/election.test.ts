@@ -109,8 +109,8 @@ class Candidate {
   }
 }
 
-describe('a leader', () => {
-  test('renews the lease during a graceful shutdown and releases it afterwards', async () => {
+describe('leaders', () => {
+  test('a leader renews the lease during a graceful shutdown and releases it afterwards', async () => {
     using env = new TestEnv();
     const first = env.candidate('first').run(false);
     await env.pass(100);
@@ -129,7 +129,7 @@ describe('a leader', () => {
     expect(first.transitions).toEqual(['lease false', 'lease true', 'lease false']);
   });
 
-  test('stops in time when calls hang and ignore their signal', async () => {
+  test('a leader stops in time when calls hang and ignore their signal', async () => {
     using env = new TestEnv();
     let hangs = false;
     const never = new Promise<never>(() => undefined);
@@ -181,18 +181,18 @@ describe('a leader', () => {
     expect(() => second.assertOpen()).toThrow(NotLeadingError);
   });
 
-  test('stops leading when it reads another holder in the lease', async () => {
+  test('a leader stops leading when it reads another holder in the lease', async () => {
     using env = new TestEnv();
     const candidate = env.candidate('first').run();
     await env.pass(100);
     env.server.patch({ holderIdentity: 'other' }, undefined);
     await env.pass(2_500);
     expect(candidate.leads).toBe(false);
-    expect(String(candidate.signal?.reason)).toContain('other has overwritten it');
+    expect(String(candidate.signal?.reason)).toContain('other has overwritten the lease');
     expect(env.holder).toBe('other');
   });
 
-  test('renews visibly even if its wall clock stands still', async () => {
+  test('each renewal changes the lease even if the wall clock of the leader stands still', async () => {
     using env = new TestEnv();
     const world = { ...env.world, now: () => 1_700_000_000_000 };
     const first = env.candidate('first', { world }).run();
@@ -202,12 +202,12 @@ describe('a leader', () => {
     expect([first.leads, second.leads]).toEqual([true, false]);
   });
 
-  test('keeps leading when its lease is deleted: other candidates still wait until the deleted lease would expire', async () => {
+  test('a leader keeps leading when its lease is deleted: other candidates still wait until the deleted lease would expire', async () => {
     using env = new TestEnv();
     const first = env.candidate('first').run();
     await env.pass(1_000);
     const second = env.candidate('second').run();
-    await env.pass(1_950); // both retry every 2 s, and the second is next
+    await env.pass(1_950); // each candidate reads or renews the lease every 2 s; the second candidate is the next to do so
     env.server.lease = undefined;
     await env.pass(3 * LEASE_MS);
     expect([first.leads, second.leads]).toEqual([true, false]);
@@ -215,7 +215,7 @@ describe('a leader', () => {
     expect(first.transitions).toEqual(['lease false', 'lease true']);
   });
 
-  test('rejects with the error of its work and leaves the lease to expire', async () => {
+  test('run rejects with the error of the work and leaves the lease to expire', async () => {
     using env = new TestEnv();
     const candidate = env.candidate('first').run(false);
     await env.pass(100);
@@ -225,8 +225,8 @@ describe('a leader', () => {
   });
 });
 
-describe('a candidate', () => {
-  test('acquires a free lease at once', async () => {
+describe('candidates', () => {
+  test('a candidate acquires a free lease at once', async () => {
     using env = new TestEnv();
     env.server.create({});
     const candidate = env.candidate('first').run();
@@ -234,7 +234,7 @@ describe('a candidate', () => {
     expect(candidate.leads).toBe(true);
   });
 
-  test("waits for the record's duration from its own first read, whatever times the record contains", async () => {
+  test("a candidate waits for the record's duration from its own first read, whatever times the record contains", async () => {
     using env = new TestEnv();
     const renewTime = '1999-12-31T23:59:59.000000Z';
     env.server.create({
@@ -252,7 +252,7 @@ describe('a candidate', () => {
     expect(env.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 8 });
   });
 
-  test('leads after the response to its create was lost', async () => {
+  test('a candidate leads after the response to its create was lost', async () => {
     using env = new TestEnv();
     const open = env.client();
     let lost = 0;
@@ -272,7 +272,7 @@ describe('a candidate', () => {
     expect(env.server.lease?.spec?.leaseTransitions).toBe(0);
   });
 
-  test('that is stopped while it acquires the lease releases it', async () => {
+  test('a candidate that is stopped while it acquires the lease releases it', async () => {
     using env = new TestEnv();
     const open = env.client();
     const client = env.client({
@@ -288,14 +288,14 @@ describe('a candidate', () => {
     expect(candidate.signal).toBeUndefined();
   });
 
-  test('does not share leadership with another candidate of the same name', async () => {
+  test('a candidate does not share leadership with another candidate of the same name', async () => {
     using env = new TestEnv();
     const candidates = [env.candidate('same').run(), env.candidate('same').run()];
     await env.pass(3 * LEASE_MS);
     expect(candidates.filter(({ leads }) => leads)).toHaveLength(1);
   });
 
-  test('rejects invalid durations', () => {
+  test('a candidate rejects invalid durations', () => {
     using env = new TestEnv();
     const wrong = [{ leaseMs: 1_500 }, { renewMs: 15_000 }, { retryMs: 6_000 }, { retryMs: 0 }];
     for (const times of wrong) expect(() => env.candidate('first', times)).toThrow(ElectionOptionsError);

@@ -34,7 +34,7 @@ const CONFLICT_ATTEMPTS = 2;
  *   acquires the lease. After a write without a response the lease is read again before any decision.
  * - `isLeading` becomes false and the leader's signal aborts `renewMs` after the start of the last successful renewal,
  *   even if the API server is unreachable. That is `leaseMs - renewMs` before another candidate may start.
- * - The lease is renewed until `onLeading` has ended, also during a graceful shutdown; only then is it released, and
+ * - The lease is renewed until `onLeading` has ended, even during a graceful shutdown; only then is it released, and
  *   the next leader starts within about `retryMs`.
  *
  * Assumptions:
@@ -50,7 +50,8 @@ const CONFLICT_ATTEMPTS = 2;
  *   (Candidates that have seen it wait for its expiry, and the leader creates it again.)
  *
  * Errors: an API server that rejects a call or does not respond is reported to the observer and retried indefinitely.
- * `run` rejects with the error of `onLeading`, unless it is the signal's reason, and then leaves the lease to expire.
+ * If `onLeading` fails with any error but the reason of its signal, `run` rejects with that error and leaves the lease
+ * to expire.
  */
 export class LeaderElection {
   /** Holder identity in the lease. */
@@ -64,7 +65,7 @@ export class LeaderElection {
   readonly #closed: Fence;
   #term: Term | undefined;
   #sinceVersion = 0;
-  /** Version of the lease that `observe` found released. */
+  /** Resource version of the lease when `observe` found it released. */
   #releasedVersion: string | undefined;
   #wasReleased = false;
   #holder: string | undefined;
@@ -84,7 +85,7 @@ export class LeaderElection {
     this.#closed.close();
   }
 
-  /** Milliseconds that in-flight operations have to end after leadership was lost. */
+  /** Milliseconds within which in-flight operations must end after leadership was lost. */
   get slackMs(): number {
     return this.#timings.leaseMs - this.#timings.renewMs;
   }
@@ -129,8 +130,8 @@ export class LeaderElection {
   }
 
   /**
-   * Competes for the lease until `signal` aborts, and leads whenever it holds the lease. Resolves when it no longer
-   * leads and the lease is released, or earlier if `onLeading` ends by itself.
+   * Competes for the lease, and leads whenever it holds the lease, until `signal` aborts or `onLeading` ends by itself.
+   * Resolves when it no longer leads and has released the lease or failed to.
    * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or the reason of `signal`. The
    *   second signal aborts if leadership is lost, which may also happen during a graceful shutdown.
    */
@@ -142,7 +143,7 @@ export class LeaderElection {
       for (let again = true; again && !signal.aborted; ) {
         const term = await this.#acquire(signal);
         again = term !== undefined && (await this.#lead(term, signal, onLeading));
-        // Skipped if `onLeading` threw: its operations may still be in flight, so the lease is left to expire.
+        // Not reached if `onLeading` failed: its operations may still be in flight, so the lease is left to expire.
         await this.#release();
       }
     } finally {
@@ -154,14 +155,14 @@ export class LeaderElection {
     return keyOf(this.#options.lease);
   }
 
-  /** Waits for the lease and acquires it; undefined once `signal` has aborted. */
+  /** Waits for the lease and acquires it. @returns undefined once `signal` has aborted. */
   async #acquire(signal: AbortSignal): Promise<Term | undefined> {
     const { world } = this.#options;
     while (!signal.aborted) {
       const term = await this.#attempt(signal, () => this.#tryAcquire(signal));
       if (term !== undefined) return term;
-      // Wakes up when the lease expires instead of up to a whole retry delay later; failed attempts wait the full
-      // delay.
+      // Try again when the lease expires, if that is before the retry delay ends. If the lease is free already, the
+      // last attempt failed, and the full delay applies.
       const delay = this.#retryDelay();
       const freeIn = Math.ceil(this.#observation.freeIn(world.monotonic()));
       await wait(world, freeIn > 0 ? Math.min(delay, freeIn) : delay, signal).catch(() => undefined);
@@ -226,11 +227,11 @@ export class LeaderElection {
     let delay = this.#retryDelay();
     while (!signal.aborted) {
       await wait(world, delay, signal).catch(() => undefined);
-      term.check(); // after a pause of the process this timer may fire before the term's own
+      term.check(); // after a pause of the process, this timer may fire before the timer of the term
       if (signal.aborted) return;
       const started = world.monotonic();
       await this.#attempt(signal, () => this.#renew(term, signal));
-      // Measured from start to start: after a slow attempt the next one follows without delay.
+      // The delay counts from the start of the last attempt: after a slow attempt the next one follows at once.
       delay = Math.max(this.#retryDelay() - (world.monotonic() - started), 0);
     }
   }
@@ -240,11 +241,11 @@ export class LeaderElection {
       const lease = await this.#lock.current(signal);
       this.#observe(lease);
       if (lease !== undefined && holderOf(lease.spec) !== this.identity) {
-        term.lose(`${holderOf(lease.spec) ?? 'another writer'} has overwritten it`);
+        term.lose(`${holderOf(lease.spec) ?? 'another writer'} has overwritten the lease`);
         return;
       }
       if (lease === undefined && this.#options.whenDeleted === 'lose') {
-        term.lose('it was deleted');
+        term.lose('the lease was deleted');
         return;
       }
       const since = await this.#claim(lease, signal);

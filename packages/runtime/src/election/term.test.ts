@@ -55,7 +55,7 @@ test('a term lasts renewMs from the start of its last renewal', () => {
   expect(term.holds).toBe(false);
 });
 
-test('a term ends with its fence, even if the wall clock is set back before the timer fires', () => {
+test('a term is over once its fence has found it expired, even if the wall clock is then set back before the timer fires', () => {
   const { clock, term } = begin();
   clock.wall += 20_000;
   expect(() => term.fence.assertOpen()).toThrow('has ended');
@@ -65,11 +65,11 @@ test('a term ends with its fence, even if the wall clock is set back before the 
   expect(term.holds).toBe(false);
 });
 
-test('a term within a longer period is lost with it, for the same reason', () => {
+test('a term within a longer period is lost when that period ends, with the same error', () => {
   const { clock, term: outer } = begin();
   const options = { clock, lease: 'test/inner', since: momentOf(clock), renewMs: 10_000 };
   const inner = new Term({ ...options, within: outer.fence });
-  outer.lose('it was deleted');
+  outer.lose('the lease was deleted');
   expect([inner.holds, inner.fence.isOpen]).toEqual([false, false]);
   expect(inner.leadershipLost.reason).toBe(outer.leadershipLost.reason);
   const late = new Term({ ...options, within: outer.fence });

@@ -18,7 +18,7 @@ export interface TermOptions {
   /** Time right before the request that acquired the lease was sent. */
   readonly since: Moment;
   readonly renewMs: number;
-  /** Fence of a longer period that the term is part of: the term is lost when it closes. @default none */
+  /** Fence of a longer period that the term is part of: the term is lost when that fence closes. @default none */
   readonly within?: Fence | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface TermOptions {
  * which is safe; one that is set back has no effect.
  */
 export class Term {
-  /** Open during the term, and closed forever afterwards. */
+  /** Fence of the term: open during the term, and closed forever afterwards. */
   readonly fence: Fence;
   readonly #options: TermOptions;
   readonly #leadershipLost = new AbortController();
@@ -47,7 +47,7 @@ export class Term {
     this.fence = new Fence({ within, holds: () => this.holds, error: () => new NotLeadingError(lease) });
     this.#since = since;
     this.#arm();
-    // A fence that has found the term expired stays closed, also if the wall clock is set back before the timer fires.
+    // A fence that has found the term expired stays closed, even if the wall clock is set back before the timer fires.
     const { signal } = this.fence;
     if (signal.aborted) this.#onFenceClosed();
     else signal.addEventListener('abort', () => this.#onFenceClosed(), { once: true });
@@ -89,7 +89,7 @@ export class Term {
   #onFenceClosed(): void {
     const outer = this.#options.within?.signal;
     if (outer?.aborted) this.#lose(outer.reason);
-    else this.lose('its time has passed');
+    else this.lose('the term has expired');
   }
 
   #lose(reason: unknown): void {

@@ -40,9 +40,7 @@ test('equal events appear as one event with a count in kubectl describe', async 
   expect(described.stdout).toMatch(/Warning +CloneFailed .*the datastore is full; free some space/);
 });
 
-test('a role that allows events in the core group only is enough with the group core', async ({
-  cluster,
-}) => {
+test('with the group core, a role for events in the core group is enough', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using admin = await connect(cluster.kubeconfig);
   const inNamespace = (...args: readonly string[]) => cluster.kubectl(['-n', namespace.name, ...args]);

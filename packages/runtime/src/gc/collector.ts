@@ -3,7 +3,7 @@ import type { Kind } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import type { JobContext } from '../manager/job.ts';
 import type { Manager } from '../manager/manager.ts';
-import type { ExternalResources } from './external-resources.ts';
+import type { ExternalChange, ExternalResources } from './external-resources.ts';
 import { OrphanReport } from './orphan-report.ts';
 import { findOrphans, uidsOf } from './orphans.ts';
 import { removeOrphan } from './remove-orphan.ts';
@@ -12,13 +12,13 @@ import { WitnessedDeletions } from './witnessed-deletions.ts';
 export interface CollectorOptions<T> {
   /** Name of the job: `vm-gc`. */
   readonly name: string;
-  /** Prefix of its metrics `<prefix>_orphans` and `<prefix>_swept_total`. */
+  /** Prefix of the metrics `<prefix>_orphans` and `<prefix>_swept_total`. */
   readonly metricPrefix: string;
   readonly kind: Kind;
   readonly external: ExternalResources<T>;
   readonly world: Pick<World, 'monotonic'>;
   readonly everyMs: number;
-  /** How long an external resource must have had no owner before it is collected or reported. */
+  /** Minimum time between the first run that finds an external resource without an owner and its deletion or report. */
   readonly graceMs: number;
   /** Namespaces that the program watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
@@ -27,9 +27,9 @@ export interface CollectorOptions<T> {
    * not, they are reported and never deleted.
    */
   readonly deletesExternal: (object: KubeObject) => boolean;
-  /** Logs that a resource was deleted. @default a warning with its id and description */
-  readonly onCollected?: (item: T, log: Logger) => void;
-  /** Tells the user how to list all orphans; appended to the log line about new ones. @default nothing */
+  /** Logs a change of a collected resource, as soon as the backend has accepted it. @default a warning about each deletion */
+  readonly onChange?: (item: T, change: ExternalChange, log: Logger) => void;
+  /** Text that tells the user how to list all orphans; appended to the log line about new ones. @default nothing */
   readonly hint?: string;
 }
 
@@ -113,8 +113,8 @@ class Collector<T> {
   async run(context: JobContext): Promise<void> {
     const { kind, external, namespaces } = this.#options;
     const { client, cache, signal } = context;
-    // `findOrphans` lists the objects only if the cache lacks the owner of a resource: such an owner may exist
-    // nevertheless.
+    // With the UIDs from the cache, `findOrphans` lists the objects from the API server only if the owner of a resource
+    // is not cached.
     const known = new Set(uidsOf(cache<KubeObject>(kind).list()));
     const found = await findOrphans({ client, kind, external, namespaces, known, signal });
     this.#logForbidden(found.forbidden, context);
@@ -137,18 +137,21 @@ class Collector<T> {
   }
 
   async #collect(item: T, isOrphan: (item: T) => boolean, context: JobContext): Promise<void> {
-    const { kind, external, onCollected = (newest) => this.#log(newest, context) } = this.#options;
+    const {
+      kind,
+      external,
+      onChange = (newest, change) => this.#log(newest, change, context),
+    } = this.#options;
     const { signal, log, assertLeader } = context;
     const id = external.idOf(item);
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
-      const removed = await removeOrphan({
+      const isDeleted = await removeOrphan({
         ...{ item, external, signal, assertLeader },
         isRemovable: (newest) => isOrphan(newest) && isCollectable(newest, external, this.#deletions),
+        onChange: (newest, change) => onChange(newest, change, log),
       });
-      if (removed === undefined) return;
-      onCollected(removed, log);
-      this.#metrics.collected.inc();
+      if (isDeleted) this.#metrics.collected.inc();
     } catch (error) {
       signal.throwIfAborted();
       assertLeader(); // ends the run when this process no longer leads
@@ -157,10 +160,11 @@ class Collector<T> {
     }
   }
 
-  #log(item: T, { log }: JobContext): void {
+  #log(item: T, { type, task }: ExternalChange, { log }: JobContext): void {
+    if (type !== 'delete') return;
     const { kind, external } = this.#options;
     const what = external.describe(item);
-    log.warn({ id: external.idOf(item) }, `Deleted ${what}, which has outlived its ${kind.kind}`);
+    log.warn({ id: external.idOf(item), task }, `Deleting ${what}, which has outlived its ${kind.kind}`);
   }
 
   #logForbidden(forbidden: readonly string[], { log }: JobContext): void {

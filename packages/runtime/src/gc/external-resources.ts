@@ -1,7 +1,7 @@
 /** Object that an external resource was created for, as recorded in the ownership labels of the resource. */
 export interface Owner {
   readonly uid: string;
-  /** Empty if the backend does not store it. */
+  /** Namespace; empty if the backend does not store it. */
   readonly namespace: string;
   /** Name for messages; owners are compared by UID. Empty if the backend does not store it. */
   readonly name: string;
@@ -24,9 +24,23 @@ export interface ExternalResources<T> {
   isHeld?(item: T): boolean;
   /** Reads a resource from the backend, not from a cache. @returns undefined if it or its ownership labels are gone */
   refetch(item: T, signal: AbortSignal): Promise<T | undefined>;
-  /** Deletes a resource. Calls `assertLeader`, which throws once this process may not act, right before each change. */
-  remove(
-    item: T,
-    options: { readonly signal: AbortSignal; readonly assertLeader: () => void },
-  ): Promise<void>;
+  /** Deletes a resource, unless it is gone already. */
+  remove(item: T, options: RemoveOptions): Promise<void>;
+}
+
+/** Options of `ExternalResources.remove`. */
+export interface RemoveOptions {
+  readonly signal: AbortSignal;
+  /** Throws once this process may no longer act. Must be called right before each change. */
+  readonly assertLeader: () => void;
+  /** Must be called with each change as soon as the backend has accepted it, because the process may end before the resource is gone. */
+  readonly onChange: (change: ExternalChange) => void;
+}
+
+/** A change of an external resource that its backend has accepted. */
+export interface ExternalChange {
+  /** `stop`: the backend requires that the resource is stopped before it is deleted. */
+  readonly type: 'stop' | 'delete';
+  /** Task of the backend that makes the change. @default none */
+  readonly task?: string;
 }

@@ -9,7 +9,7 @@ interface Item {
 
 const outside = { ownerOf: ({ owner }: Item) => owner };
 
-test('withoutOwner returns resources with our ownership labels whose namespace is watched and whose owner UID is unknown', () => {
+test('withoutOwner returns resources with our ownership labels whose owner has a watched namespace and an unknown UID', () => {
   const ours: Item = { id: 'a', owner: { uid: 'u-1', namespace: 'default', name: 'a' } };
   const foreign: Item = { id: 'b' };
   expect(withoutOwner(outside, [ours, foreign], new Set(['u-1']))).toEqual([]);

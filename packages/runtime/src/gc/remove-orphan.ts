@@ -1,4 +1,4 @@
-import type { ExternalResources } from './external-resources.ts';
+import type { ExternalChange, ExternalResources } from './external-resources.ts';
 
 /** Input of `removeOrphan`. */
 export interface RemoveOrphanOptions<T> {
@@ -7,19 +7,28 @@ export interface RemoveOrphanOptions<T> {
   /** Returns whether the resource, as it is now, may be deleted: it has no owner, and no user took it over. */
   readonly isRemovable: (newest: T) => boolean;
   readonly signal: AbortSignal;
-  /** Throws once this process may not act any more. */
+  /** Throws once this process may no longer act. */
   readonly assertLeader: () => void;
+  /** Called with each change as soon as the backend has accepted it. */
+  readonly onChange: (newest: T, change: ExternalChange) => void;
 }
 
 /**
  * Deletes an external resource without an owner. Reads it again first: since it was listed, a user may have asked to orphan
  * it, which removes its labels, or may have taken it over.
- * @returns the resource as it was deleted; undefined if it was kept
+ * @returns whether this call deleted it; false if it was kept, or is gone already
  */
-export async function removeOrphan<T>(options: RemoveOrphanOptions<T>): Promise<T | undefined> {
-  const { item, external, isRemovable, signal, assertLeader } = options;
+export async function removeOrphan<T>(options: RemoveOrphanOptions<T>): Promise<boolean> {
+  const { item, external, isRemovable, signal, assertLeader, onChange } = options;
   const newest = await external.refetch(item, signal);
-  if (newest === undefined || !isRemovable(newest)) return undefined;
-  await external.remove(newest, { signal, assertLeader });
-  return newest;
+  if (newest === undefined || !isRemovable(newest)) return false;
+  let isDeleted = false;
+  await external.remove(newest, {
+    ...{ signal, assertLeader },
+    onChange: (change) => {
+      isDeleted ||= change.type === 'delete';
+      onChange(newest, change);
+    },
+  });
+  return isDeleted;
 }

@@ -62,7 +62,7 @@ test('an object that is restored with the same UID is no longer a witnessed dele
   expect(deletions.has('a')).toBe(false);
 });
 
-test('a deletion is forgotten after an hour, unless it is touched', () => {
+test('a deletion is forgotten after an hour without a call of touch', () => {
   removed(vm('a', true));
   removed(vm('b', true));
   now = HOUR_MS - 1;

@@ -226,7 +226,7 @@ test('kubectl explain shows every description', async ({ cluster, client }) => {
   );
 });
 
-test('kubectl get shows the columns by short name and category; lists can select by a field', async ({
+test('kubectl get accepts the short name and the category and shows the columns; lists can select by a field', async ({
   client,
   cluster,
   namespace,
@@ -371,20 +371,29 @@ describe('API server and validator reject a violation of the schema with the sam
   });
 });
 
-describe('an object that violates a CEL rule is rejected with the message of the rule', () => {
-  test('a rule of a field, with fieldPath and messageExpression', async ({ client, namespace }) => {
+describe('CEL rules', () => {
+  test('an object that violates the CEL rule of a field is rejected with the fieldPath and messageExpression of the rule', async ({
+    client,
+    namespace,
+  }) => {
     expect(await rejection(client, namespace, { range: { min: 3, max: 2 } })).toEqual([
       'spec.range.min: Forbidden: 3 is above 2',
     ]);
   });
 
-  test('a rule of the whole object', async ({ client, namespace }) => {
+  test('an object that violates a CEL rule of the whole object is rejected with the message of the rule', async ({
+    client,
+    namespace,
+  }) => {
     expect(await rejection(client, namespace, {}, 'forbidden')).toEqual([
       '<nil>: Invalid value: this name is reserved',
     ]);
   });
 
-  test('a rule that forbids a change of the value', async ({ client, namespace }) => {
+  test('an update that violates a CEL transition rule is rejected with the message of the rule', async ({
+    client,
+    namespace,
+  }) => {
     const metadata = { namespace, name: 'moved' };
     await client.create(Vm, { metadata, spec: { zone: 'a' } });
     const moved = client.mergePatch(Vm, metadata, { spec: { zone: 'b' } });

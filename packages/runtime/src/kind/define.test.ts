@@ -25,8 +25,8 @@ import {
 
 const names = { group: 'kind-test.vmwright.dev', kind: 'Vm', plural: 'vms' };
 
-describe('the compiler', () => {
-  test('infers the type of the values of a schema', () => {
+describe('type inference', () => {
+  test('the compiler infers the type of the values of a schema', () => {
     const disk = object({ name: string(), size: optional(quantity()) });
     expectTypeOf<ValueOf<typeof disk>>().toEqualTypeOf<{
       readonly name: string;
@@ -62,7 +62,7 @@ describe('the compiler', () => {
     }>();
   });
 
-  test('infers the type of the objects of a kind, with and without a status', () => {
+  test('the compiler infers the type of the objects of a kind, with and without a status', () => {
     const Bare = defineKind({ ...names, version: 'v1', spec: object({ a: string() }) });
     expectTypeOf<ObjectOf<typeof Bare>>().toEqualTypeOf<{
       readonly apiVersion?: string;
@@ -87,7 +87,7 @@ describe('the compiler', () => {
     expectTypeOf(Full).toExtend<DeclaredKind>();
   });
 
-  test('infers the type of each version, and uses the type of the storage version for the kind', () => {
+  test('the compiler infers the type of each version, and uses the type of the storage version for the kind', () => {
     const Vm = defineKind({
       ...names,
       versions: [
@@ -104,7 +104,7 @@ describe('the compiler', () => {
     expect(() => Vm.at('v2')).toThrow('Vm has no version v2');
   });
 
-  test('reports a misspelt field, an optional list key and a default of another type as errors', () => {
+  test('the compiler reports a misspelt field, an optional list key and a default of another type as errors', () => {
     // @ts-expect-error statsu
     defineKind({ ...names, version: 'v1', spec: object({}), statsu: object({}) });
     // @ts-expect-error colums
@@ -118,7 +118,7 @@ describe('the compiler', () => {
   });
 });
 
-describe('DeclarationError for', () => {
+describe('invalid declarations', () => {
   test.for<readonly [string, () => unknown, string]>([
     [
       'no storage version',
@@ -157,7 +157,7 @@ describe('DeclarationError for', () => {
     ['an invalid pattern', () => string({ pattern: '(' }), 'invalid pattern ('],
     ['a bound beyond 2^53', () => integer({ maximum: 2 ** 60 }), 'is not a valid bound'],
     ['a nullable enum', () => nullable(literals(['a', 'b'])), 'an enum of a, b cannot be nullable'],
-  ])('%s', ([, declare, message]) => {
+  ])('a DeclarationError is thrown for %s', ([, declare, message]) => {
     expect(declare).toThrow(
       expect.objectContaining({ code: 'DECLARATION', message: expect.stringContaining(message) }),
     );

@@ -27,7 +27,7 @@ function start(limit: number) {
 }
 
 describe('FairLimiter', () => {
-  test('issues permits up to its limit and calls onAvailable with a waiting key when one is free', () => {
+  test('acquire issues permits up to the limit, and onAvailable is called with a waiting key when a permit is free', () => {
     const { limiter, available } = start(2);
     const [first, second] = [limiter.acquire('a'), limiter.acquire('a')];
     expect([first, second].every((permit) => permit !== undefined)).toBe(true);
@@ -113,12 +113,12 @@ describe('FairLimiter', () => {
           } else {
             const late = [...available];
             available.clear();
-            timers.fire(); // the reservations go to other keys
-            for (const each of late) if (!available.has(each)) waiting.delete(each); // it did not acquire in time
+            timers.fire(); // the reservations expire and go to other keys
+            for (const each of late) if (!available.has(each)) waiting.delete(each); // the key did not acquire in time
           }
           expect(held.length).toBeLessThanOrEqual(limit);
         }
-        // Once all permits are released, every waiting key is called.
+        // When all permits have been released, onAvailable must have been called with every waiting key.
         for (let rounds = 0; rounds < 20; rounds++) {
           held.shift()?.release();
           for (const key of [...available]) {

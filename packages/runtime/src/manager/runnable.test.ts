@@ -64,7 +64,9 @@ function untilAborted({ signal }: RunnableContext): Promise<void> {
   });
 }
 
-test('a runnable runs only on the leader, and on the next one when the leader stops', async ({ cluster }) => {
+test('a runnable runs only on the leader, and on the next leader when the first one stops', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const options = {
     namespaces: [namespace.name],
@@ -84,7 +86,7 @@ test('a runnable runs only on the leader, and on the next one when the leader st
   await second.until(() => second.terms.length === 1);
 });
 
-test('a runnable ends with the term of its replica, and runs again in the next one with a new fence', async ({
+test('a runnable ends with the term of its replica, and runs again in the next term with a new fence', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -142,7 +144,9 @@ test('a runnable of a manager without election runs at once', async ({ cluster, 
   expect([terms.length, ended()]).toEqual([1, 1]);
 });
 
-test('with sharding, a runnable runs on every replica and knows the shards of each', async ({ cluster }) => {
+test('with sharding, a runnable runs on every replica and knows the shards of its own replica', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const options = (identity: string) => ({
     namespaces: [namespace.name],

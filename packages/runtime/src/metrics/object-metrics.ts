@@ -26,7 +26,7 @@ export class ObjectMetrics {
   /** @param name name of the gauge, such as `vmwright_objects` */
   constructor(registry: Registry, name: string) {
     const help =
-      'Number of objects by kind and phase, None before the first status. Every replica counts all objects, so aggregate with max; NaN until they are listed';
+      'Number of objects by kind and phase; the phase is None before the first status, and the value NaN until the objects are listed. Every replica counts all objects, so aggregate with max';
     this.#registry = registry;
     this.#family = registry.gauge({ name, help, labels: ['kind', 'phase'] });
   }
@@ -34,7 +34,7 @@ export class ObjectMetrics {
   /** Adds the objects of a cache to the gauge. Call it once per cache. */
   count<T extends KubeObject>(cache: ObjectCache<T>, { phases, phaseOf }: CountOptions<T>): void {
     const { kind } = cache.kind;
-    // All objects of a phase share one array, because the index keeps the array of each object.
+    // The index keeps the returned array of each object, so all objects of a phase share one array.
     const values = new Map([...phases, NONE].map((phase) => [phase, [phase] as const]));
     const none = [NONE] as const;
     cache.addIndex(INDEX, (object) => values.get(phaseOf(object) ?? NONE) ?? none);

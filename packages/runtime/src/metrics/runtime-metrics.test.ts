@@ -36,11 +36,11 @@ const EXPECTED: Readonly<Record<string, readonly string[]>> = {
   leader_election_master_status: ['name'],
   certwatcher_read_certificate_total: [],
   certwatcher_read_certificate_errors_total: [],
-  // Specific to this runtime; it has no series until a certificate is served.
+  // This metric is specific to this runtime. It has no series until a certificate is served.
   vmwright_webhook_certificate_expiry_timestamp_seconds: [],
 };
 
-test('all metrics of controller-runtime and client-go exist with their labels and start at 0', () => {
+test('the metrics that dashboards for controller-runtime rely on exist with their labels and start at 0', () => {
   const { registry, metrics } = start();
   metrics.controller('vm');
   metrics.queue('vm');
@@ -164,7 +164,7 @@ test('leadership, webhook requests and certificate reads are exposed', () => {
 });
 
 describe('process metrics', () => {
-  test('expose start time, CPU, memory, open files and version', () => {
+  test('process metrics expose start time, CPU, memory, open files and version', () => {
     const registry = new Registry();
     const now = Date.now();
     processMetrics(registry, { clock: { now: () => now } });
@@ -185,7 +185,7 @@ describe('process metrics', () => {
     expect(sampleOf(registry.text(), 'process_cpu_seconds_total')).toBeGreaterThanOrEqual(cpu);
   });
 
-  test('expose the event-loop lag if enabled', () => {
+  test('process metrics expose the event-loop lag if enabled', () => {
     const registry = new Registry();
     processMetrics(registry, { clock: { now: () => 0 }, eventLoop: true });
     const parsed = parseExposition(registry.text());

@@ -8,7 +8,7 @@ const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
 const leaf = (more: Partial<LeafOptions>) =>
   ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'], ...more });
 
-describe('the CA rejects', () => {
+describe('invalid inputs', () => {
   test.for([
     ['bücher.example', 'its ASCII form is xn--bcher-kva.example'],
     ['a\0b', 'is not a DNS name'],
@@ -21,7 +21,7 @@ describe('the CA rejects', () => {
     [`${'a'.repeat(64)}.example`, 'is not a DNS name'],
     [Array(64).fill('abc').join('.'), 'is not a DNS name'],
     ['fe80::1%eth0', 'has a zone'],
-  ] as const)('the alternative name %j', ([name, message]) => {
+  ] as const)('the CA rejects the alternative name %j', ([name, message]) => {
     expect(() => leaf({ names: [name] })).toThrow(CertificateInputError);
     expect(() => leaf({ names: [name] })).toThrow(message);
   });
@@ -32,7 +32,7 @@ describe('the CA rejects', () => {
     ['a\0b', 'control character'],
     ['a\nb', 'control character'],
     ['\ud800', 'not valid Unicode'],
-  ] as const)('the common name %j', ([commonName, message]) => {
+  ] as const)('the CA rejects the common name %j', ([commonName, message]) => {
     expect(() => leaf({ subject: { commonName } })).toThrow(message);
     expect(() => CertificateAuthority.create({ commonName }, validity)).toThrow(message);
     expect(() => leaf({ subject: { commonName: 'x', organizations: [commonName] } })).toThrow(message);
@@ -44,33 +44,33 @@ describe('the CA rejects', () => {
     ['nonsense', '2026-01-01', 'is not a date'],
     ['2026-01-01', '2026-01-01', 'notAfter must be later than notBefore'],
     ['2026-01-02', '2026-01-01', 'notAfter must be later than notBefore'],
-  ] as const)('a validity from %s to %s', ([from, to, message]) => {
+  ] as const)('the CA rejects a validity from %s to %s', ([from, to, message]) => {
     const times = { notBefore: new Date(from), notAfter: new Date(to) };
     expect(() => leaf(times)).toThrow(message);
     expect(() => CertificateAuthority.create({ commonName: 'x' }, times)).toThrow(message);
   });
 
-  test('a certificate without a usage', () => {
+  test('the CA rejects a certificate without a usage', () => {
     expect(() => leaf({ usage: [] })).toThrow('needs at least one usage');
   });
 
-  test('a CA whose key is not ECDSA P-256', () => {
+  test('load rejects a CA whose key is not ECDSA P-256', () => {
     expect(() => CertificateAuthority.load(P384)).toThrow('is not an ECDSA P-256 key');
   });
 });
 
-describe('the issuer encodes', () => {
+describe('encoding', () => {
   test.for([
     ['1950-01-01T00:00:00Z', '2049-12-31T23:59:59Z'],
     ['1999-12-31T23:59:59Z', '2050-01-01T00:00:00Z'],
     ['2050-01-01T00:00:00Z', '9999-12-31T23:59:59Z'],
-  ])('a validity from %s to %s as OpenSSL reads it', ([from = '', to = '']) => {
+  ])('the issuer encodes a validity from %s to %s as OpenSSL reads it', ([from = '', to = '']) => {
     const times = { notBefore: new Date(from), notAfter: new Date(to) };
     const read = new X509Certificate(leaf(times).certificate);
     expect([read.validFromDate, read.validToDate]).toEqual([times.notBefore, times.notAfter]);
   });
 
-  test('names at their limits as OpenSSL reads them', () => {
+  test('the issuer encodes names of the maximum length and with special characters as OpenSSL reads them', () => {
     const commonName = 'ü'.repeat(64);
     const names = ['*.example', 'a_b.example', 'xn--bcher-kva.example', `${'a'.repeat(63)}.example`, '::1'];
     const read = new X509Certificate(leaf({ subject: { commonName }, names }).certificate);

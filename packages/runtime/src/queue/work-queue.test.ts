@@ -145,13 +145,13 @@ test('the queue behaves like the reference model under random operations', () =>
   );
 });
 
-describe('the queue', () => {
+describe('work queue', () => {
   const start = () => {
     const clock = new VirtualClock();
     return { clock, queue: new WorkQueue({ clock }) };
   };
 
-  test('serves waiting workers in FIFO order', async () => {
+  test('the queue serves waiting workers in FIFO order', async () => {
     const { queue } = start();
     const [first, second] = [queue.take(), queue.take()];
     queue.add('a');
@@ -159,7 +159,7 @@ describe('the queue', () => {
     expect([(await first)?.key, (await second)?.key]).toEqual(['a', 'b']);
   });
 
-  test('returns a change before the low-priority keys of the initial list', () => {
+  test('the queue returns a change before the low-priority keys of the initial list', () => {
     const { queue } = start();
     for (let i = 0; i < 10_000; i++) queue.add(`old-${i}`, { priority: LOW });
     queue.add('new');
@@ -168,7 +168,7 @@ describe('the queue', () => {
     expect(queue.tryTake()?.key).toBe('old-5000');
   });
 
-  test('does not increase the back-off of a key that fails before its scheduled retry', () => {
+  test('the queue does not increase the back-off of a key that fails before its scheduled retry', () => {
     const { clock, queue } = start();
     const fail = () => {
       queue.tryTake();
@@ -178,7 +178,7 @@ describe('the queue', () => {
     queue.add('a');
     fail(); // retry in 5 ms
     for (let i = 0; i < 20; i++) {
-      queue.add('a'); // an unrelated event makes it ready immediately
+      queue.add('a'); // an unrelated event makes the key ready immediately
       fail();
     }
     expect(queue.failures('a')).toBe(1);
@@ -190,7 +190,7 @@ describe('the queue', () => {
     expect(queue.depth).toBe(1);
   });
 
-  test('returns and accepts no keys once closed, and waits for keys in progress', async () => {
+  test('a closed queue returns and accepts no keys, and close waits for keys in progress', async () => {
     const { clock, queue } = start();
     queue.add('a');
     queue.add('b');
@@ -217,7 +217,7 @@ describe('the queue', () => {
     expect(queue.tryTake()?.key).toBe('c');
   });
 
-  test('rejects `done` for a key that is not processed', () => {
+  test('the queue rejects `done` for a key that is not processed', () => {
     const { queue } = start();
     queue.add('a');
     expect(() => queue.done('a')).toThrow('a is not being processed');

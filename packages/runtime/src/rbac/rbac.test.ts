@@ -35,7 +35,7 @@ const notes = {
 };
 
 describe('rules', () => {
-  test('merge all verbs of a resource, in a stable order', () => {
+  test('rules merge all verbs of a resource, in a stable order', () => {
     const permissions: Permission[] = [
       { kind: Secret, verbs: ['list'] },
       { kind: ConfigMap, verbs: ['watch', 'list'] },
@@ -52,7 +52,7 @@ describe('rules', () => {
     expect(rulesFor(permissions.toReversed())).toEqual(rulesFor(permissions));
   });
 
-  test('are bound only in the watched namespaces if the program does not watch all', () => {
+  test('rules are bound only in the watched namespaces if the program does not watch all', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',
@@ -69,7 +69,7 @@ describe('rules', () => {
       // Events about cluster-scoped objects, here nodes, are stored in the namespace default.
       'RoleBinding default noter-own',
     ]);
-    // A cache asks whether a namespace that it may not list was deleted.
+    // A cache asks whether a namespace that it is forbidden to list was deleted.
     const cluster = objects.find(({ metadata }) => metadata.name === 'noter-cluster');
     expect(cluster).toMatchObject({
       rules: expect.arrayContaining([
@@ -78,7 +78,7 @@ describe('rules', () => {
     });
   });
 
-  test('grant access to Leases, certificates and webhook configurations only where those are stored', () => {
+  test('rules for Leases, certificates and webhook configurations are limited to their names and namespaces', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',
@@ -114,7 +114,7 @@ describe('rules', () => {
   });
 });
 
-test('permissions of a controller with a role are in roles of their own', () => {
+test('the permissions of a controller with the option `role` are in separate roles', () => {
   const objects = rbacOf({
     name: 'noter',
     namespace: 'system',

@@ -40,8 +40,8 @@ test('a body is read as text and counts towards the total limit until it is disp
   expect(bodies.heldBytes).toBe(0);
 });
 
-describe('a body releases its memory', () => {
-  test('when it exceeds the limit by its Content-Length or its content', async () => {
+describe('memory of a body', () => {
+  test('a body releases its memory when it exceeds the limit by its Content-Length or its content', async () => {
     const bodies = new RequestBodies(100);
     expect(await outcome(bodies.read(newRequest(11), { maxBytes: 10 }))).toBe(413);
     const request = newRequest();
@@ -52,7 +52,7 @@ describe('a body releases its memory', () => {
     expect(bodies.heldBytes).toBe(0);
   });
 
-  test('when the client disconnects or the signal aborts', async () => {
+  test('a body releases its memory when the client disconnects or the signal aborts', async () => {
     const bodies = new RequestBodies(100);
     const [disconnected, aborted] = [newRequest(), newRequest()];
     const stop = new AbortController();

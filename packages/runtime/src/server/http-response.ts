@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { Readable } from 'node:stream';
+import { pipeline, type Readable } from 'node:stream';
 
 /** Response to a request. */
 export interface HttpResponse {
   readonly status: number;
-  /** Body. A stream is sent as it is read. */
+  /** Body. A stream is sent as it is read, and closed when it is sent or the client has disconnected. */
   readonly text: string | Readable;
   /** @default 'text/plain; charset=utf-8' */
   readonly contentType?: string;
@@ -41,8 +41,5 @@ export function send(response: ServerResponse, { status, text, contentType, head
   });
   if (typeof text === 'string')
     response.end(text); // Node omits the body in response to HEAD
-  else {
-    response.once('close', () => text.destroy()); // also if the client disconnects early
-    text.pipe(response);
-  }
+  else pipeline(text, response, () => undefined); // ignores clients that disconnect early
 }

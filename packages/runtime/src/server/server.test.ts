@@ -44,7 +44,7 @@ async function sendRaw(server: StatusServer, bytes: string): Promise<string> {
 }
 
 describe('health', () => {
-  test('is always ok if there are no checks', async () => {
+  test('the health endpoint returns ok if there are no checks', async () => {
     await using env = await start();
     const { server } = env;
     expect(await send(server, '/healthz')).toEqual({
@@ -56,7 +56,7 @@ describe('health', () => {
     expect(await send(server, '/healthz/ping')).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('responds with 500 and all checks in order of their names if one fails', async () => {
+  test('the health endpoint responds with 500 and all checks in order of their names if one fails', async () => {
     await using env = await start();
     const { server, lines } = env;
     let synced = false;
@@ -79,7 +79,7 @@ describe('health', () => {
     );
   });
 
-  test('shows the remark of a check in the verbose report', async () => {
+  test('the health endpoint shows the remark of a check in the verbose report', async () => {
     await using env = await start();
     const { server } = env;
     server.ready.add('caches', async () => 'cannot list vms in b');
@@ -90,7 +90,7 @@ describe('health', () => {
     expect(await send(server, '/readyz/caches')).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('can be requested for one check, or with checks excluded', async () => {
+  test('the health endpoint can be requested for one check, or with checks excluded', async () => {
     await using env = await start();
     const { server } = env;
     server.health.add('bad', () => {
@@ -111,7 +111,7 @@ describe('health', () => {
     });
   });
 
-  test('fails a check that exceeds its timeout', async () => {
+  test('the health endpoint fails a check that exceeds its timeout', async () => {
     await using env = await start();
     const { server, clock, lines } = env;
     const started = Promise.withResolvers<void>();
@@ -128,7 +128,7 @@ describe('health', () => {
 });
 
 describe('metrics', () => {
-  test('are served in the Prometheus text format', async () => {
+  test('metrics are served in the Prometheus text format', async () => {
     const metrics = new Registry();
     metrics.counter({ name: 'x_total', help: 'x' });
     await using env = await start({ metrics });
@@ -138,7 +138,7 @@ describe('metrics', () => {
     expect(await send(env.server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
   });
 
-  test('respond with 500 without the reason if collecting them throws, and the next request succeeds', async () => {
+  test('/metrics responds with 500 without the reason if collecting the metrics throws, and the next request succeeds', async () => {
     const metrics = {
       text: () => {
         throw new Error('s3cret');
@@ -155,8 +155,8 @@ describe('metrics', () => {
   });
 });
 
-describe('the log level', () => {
-  test('can be read and set', async () => {
+describe('log level', () => {
+  test('the log level can be read and set', async () => {
     const { logger, lines } = collectingLogger('info');
     const child = logger.child({ controller: 'vm' });
     await using env = await start({ logLevel: logger });
@@ -171,7 +171,7 @@ describe('the log level', () => {
     expect(lines.map(({ msg }) => msg)).toEqual(['logged']);
   });
 
-  test('is unchanged by an invalid value', async () => {
+  test('the log level is unchanged by an invalid value', async () => {
     const { logger } = collectingLogger('warn');
     await using env = await start({ logLevel: logger });
     const put = (body: string) => send(env.server, '/debug/loglevel', 'PUT', body);
@@ -185,7 +185,7 @@ describe('the log level', () => {
     expect(logger.level).toBe('warn');
   });
 
-  test('is not served by default', async () => {
+  test('the log level is not served by default', async () => {
     await using env = await start();
     expect((await send(env.server, '/debug/loglevel')).status).toBe(404);
     expect((await send(env.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(404);
@@ -225,7 +225,7 @@ test('invalid requests get an error response, and the server continues', async (
 });
 
 describe('closing', () => {
-  test('waits for a pending response and accepts no new connections', async () => {
+  test('closing waits for a pending response and accepts no new connections', async () => {
     await using env = await start();
     const { server } = env;
     const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -244,7 +244,7 @@ describe('closing', () => {
     await closed;
   });
 
-  test('does not wait longer than the grace period', async () => {
+  test('closing does not wait longer than the grace period', async () => {
     await using env = await start({ graceMs: 1_000 });
     const { server, clock } = env;
     const started = Promise.withResolvers<void>();
@@ -260,7 +260,7 @@ describe('closing', () => {
     await failed;
   });
 
-  test('does not wait longer than the grace period for a TLS handshake', async () => {
+  test('closing does not wait longer than the grace period for a TLS handshake', async () => {
     const clock = new VirtualClock();
     const { logger } = collectingLogger();
     const listener = new Listener(createTlsServer(), {
@@ -276,7 +276,7 @@ describe('closing', () => {
     silent.destroy();
   });
 
-  test('is idempotent and does not wait for idle connections', async () => {
+  test('closing is idempotent and does not wait for idle connections', async () => {
     await using env = await start();
     const { server } = env;
     const idle = connect(server.port, '127.0.0.1');
@@ -289,14 +289,14 @@ describe('closing', () => {
   });
 });
 
-describe('on a non-loopback address', () => {
+describe('non-loopback address', () => {
   const everything = () => {
     const metrics = new Registry();
     metrics.counter({ name: 'x_total', help: 'x' });
     return { host: '0.0.0.0', metrics, logLevel: { level: 'info' } as LogLevel };
   };
 
-  test('health needs no authorization; metrics and the log level are forbidden', async () => {
+  test('on a non-loopback address, health needs no authorization; metrics and the log level are forbidden', async () => {
     const options = everything();
     await using env = await start(options);
     expect((await send(env.server, '/healthz')).status).toBe(200);
@@ -310,13 +310,13 @@ describe('on a non-loopback address', () => {
     expect(options.logLevel.level).toBe('info');
   });
 
-  test('openMetrics opens the metrics but not the log level', async () => {
+  test('on a non-loopback address, openMetrics opens the metrics but not the log level', async () => {
     await using env = await start({ ...everything(), openMetrics: true });
     expect((await send(env.server, '/metrics')).status).toBe(200);
     expect((await send(env.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
   });
 
-  test('the authorize callback decides about metrics and log level', async () => {
+  test('on a non-loopback address, the authorize callback decides about metrics and log level', async () => {
     const options = everything();
     const authorize = async ({ method }: IncomingMessage, path: string) => {
       if (method === 'PUT')
@@ -369,7 +369,7 @@ describe('additional routes', () => {
       ...options,
     });
 
-  test('respond with status, text and content type', async () => {
+  test('additional routes respond with status, text and content type', async () => {
     await using env = await withRoutes();
     expect(await send(env.server, '/health/controller')).toEqual({
       status: 503,
@@ -380,7 +380,7 @@ describe('additional routes', () => {
     expect(await send(env.server, '/dead-letters', 'HEAD')).toMatchObject({ status: 200, text: '' });
   });
 
-  test('allow GET and HEAD only, and no other path', async () => {
+  test('additional routes allow GET and HEAD only, and no other path', async () => {
     await using env = await withRoutes();
     for (const method of ['POST', 'PUT', 'DELETE'])
       expect((await send(env.server, '/dead-letters', method)).status, method).toBe(405);
@@ -388,7 +388,7 @@ describe('additional routes', () => {
       expect((await send(env.server, path)).status, path).toBe(404);
   });
 
-  test('an error is not shown to the client', async () => {
+  test('an error of an additional route is not shown to the client', async () => {
     await using env = await withRoutes();
     expect(await send(env.server, '/broken')).toMatchObject({
       status: 500,
@@ -397,7 +397,7 @@ describe('additional routes', () => {
     expect(env.lines[0]).toMatchObject({ level: 'error', path: '/broken' });
   });
 
-  test('on all addresses, a local route is open to local clients', async () => {
+  test('a local route of a server on all addresses is open to local clients', async () => {
     for (const host of ['0.0.0.0', '::']) {
       await using env = await withRoutes({ host });
       expect((await send(env.server, '/dead-letters')).status, host).toBe(200);

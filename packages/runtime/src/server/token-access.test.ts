@@ -42,7 +42,7 @@ function start() {
   return { clock, lines, reviews, server, hold, request };
 }
 
-test('a user that RBAC allows gets access, checked with user, path and verb', async () => {
+test('a user gets access if RBAC allows the verb on the path', async () => {
   const { request, reviews } = start();
   expect(await request('Bearer good')).toBe(200);
   expect(reviews).toEqual([
@@ -80,8 +80,8 @@ test('an invalid token gives 401, a user without permission 403', async () => {
   });
 });
 
-describe('the cache of verdicts', () => {
-  test('keeps a granted verdict for a minute, separately for each verb and path', async () => {
+describe('cache of verdicts', () => {
+  test('the cache of verdicts keeps a granted verdict for a minute, separately for each verb and path', async () => {
     const { request, reviews, clock, server } = start();
     await request('Bearer good');
     server.janeMay = false;
@@ -94,7 +94,7 @@ describe('the cache of verdicts', () => {
     expect(await request('Bearer good')).toBe(403);
   });
 
-  test('keeps a denial for ten seconds', async () => {
+  test('the cache of verdicts keeps a denial for ten seconds', async () => {
     const { request, reviews, clock, server } = start();
     server.janeMay = false;
     await request('Bearer good');
@@ -106,7 +106,7 @@ describe('the cache of verdicts', () => {
     expect(await request('Bearer good')).toBe(200);
   });
 
-  test('does not keep the 503 of a failed review, and the token is not logged', async () => {
+  test('the cache of verdicts does not keep the 503 of a failed review, and the token is not logged', async () => {
     const { request, server, lines } = start();
     server.isDown = true;
     expect(await request('Bearer good')).toBe(503);

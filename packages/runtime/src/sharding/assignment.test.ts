@@ -62,7 +62,7 @@ test('namespaces are spread evenly over the shards', () => {
   }
 });
 
-test('the results are the same in every version of the program', () => {
+test('shards and their owners are the same in every version of the program', () => {
   // Replicas of two versions that disagree would act on the same namespace.
   expect(['', 'default', 'kube-system', 'team-a'].map((name) => shardOf(name, 256))).toMatchInlineSnapshot(`
     [

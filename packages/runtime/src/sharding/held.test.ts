@@ -56,7 +56,7 @@ test('shards move to a replica that joins, and back when it stops', async () => 
   expect(before?.size).toBeGreaterThan(0); // a copy of that moment
 });
 
-test('replicas agree on the shard of a key, also if one is configured with another number of shards', async () => {
+test('replicas agree on the shard of a key, even if one is configured with another number of shards', async () => {
   const { replicas, run } = start(SHARDS, 4);
   for (const replica of replicas) {
     replica.start();
@@ -69,7 +69,7 @@ test('replicas agree on the shard of a key, also if one is configured with anoth
   }
 });
 
-test('held is empty while a replica has lost its membership', async () => {
+test('`held` is empty while a replica has lost its membership', async () => {
   const { replicas, heldBy, run } = start(SHARDS);
   const [only] = replicas;
   only?.start();

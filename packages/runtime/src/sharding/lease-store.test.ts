@@ -27,7 +27,7 @@ function start() {
 
 const OWNERS = ['x-a', undefined, 'x-b'];
 
-test('a shard map is absent, then blank, then has the written owners', async () => {
+test('a shard map is absent at first, then blank if a blank one is written, then has the written owners', async () => {
   const { store } = start();
   expect((await store.read()).shardMap).toBe('absent');
   expect(await store.write(undefined, 'blank')).toBe(true);
@@ -53,7 +53,7 @@ test('writing the same owners again creates a new version, so that a delayed ear
   await store.write(undefined, 'blank');
   await store.write((await store.read()).lease, OWNERS);
   const { lease: seen } = await store.read();
-  expect(await store.write(seen, OWNERS)).toBe(true); // although the clock has not advanced
+  expect(await store.write(seen, OWNERS)).toBe(true); // the version changes although the clock has not advanced
   expect(await store.write(seen, [])).toBe(false);
   expect((await store.read()).shardMap).toEqual(OWNERS);
 });

@@ -58,32 +58,35 @@ test('a member writes its claim again for a shard that the map assigns to it but
   expect(plan({})).toEqual({ write: desired, claims: mine, release: [] });
 });
 
-describe('a shard map with unknown owners', () => {
-  test.for(['absent', 'damaged'] as const)('is replaced by a blank one if it is %s', (shardMap) => {
-    expect(plan({ shardMap, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], release: [] });
-  });
+describe('shard map with unknown owners', () => {
+  test.for(['absent', 'damaged'] as const)(
+    'a shard map with unknown owners is replaced by a blank one if it is %s',
+    (shardMap) => {
+      expect(plan({ shardMap, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], release: [] });
+    },
+  );
 
-  test('is filled once it is blank and no member can act according to an older one', () => {
+  test('a blank shard map is filled once no member can act according to an older map', () => {
     expect(plan({ shardMap: 'blank' })).toEqual(NOTHING);
     expect(plan({ shardMap: 'blank', blankIsSafe: true }).write).toEqual(onlyMine);
   });
 
-  test('is created without owners by a replica that is not a member yet', () => {
+  test('a replica that is not a member yet replaces a blank shard map by one in which no shard has an owner', () => {
     const input = { self: undefined, live: [] };
     expect(plan({ ...input, shardMap: 'blank', blankIsSafe: true }).write).toEqual(unowned);
     expect(plan({ ...input, shardMap: unowned })).toEqual(NOTHING);
   });
 });
 
-describe('a member configured with another number of shards', () => {
+describe('member with another number of shards', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('uses the number of shards in the shard map while another member acts according to it', () => {
+  test('a member with another number of shards uses that of the shard map while another member acts', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('writes its own number of shards when no member acts, even if it claims no shard', () => {
+  test('a member with another number of shards writes its own number when no member acts, even if it claims no shard', () => {
     expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
     const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';

@@ -65,7 +65,7 @@ const clocks = fc.record({
   wallOffsetMs: fc.integer({ min: -86_400_000, max: 86_400_000 }),
   /** Whether the machine can sleep. The wall clock of such a machine does not jump (see the election's assumptions). */
   sleeps: fc.boolean(),
-  /** Some replicas have a different configuration. */
+  /** Configured number of shards; some replicas differ from the others. */
   shards: fc.constantFrom(SHARDS, SHARDS, SHARDS, 4),
 });
 
@@ -258,7 +258,7 @@ test('a member whose clock jumps forward and back between two syncs loses its sh
   expect(NAMESPACES.map((_, at) => member.acts(at))).toEqual(NAMESPACES.map(() => true));
 });
 
-describe('the model detects that', () => {
+describe('mutants', () => {
   async function failureOf(mutation: Mutation): Promise<string> {
     const { failed, errorInstance } = await fc.check(property(mutation), {
       numRuns: 3_000,
@@ -268,7 +268,7 @@ describe('the model detects that', () => {
     return String(errorInstance);
   }
 
-  test("a member does not wait for another member's Lease to expire", async () => {
+  test("the model detects that a member does not wait for another member's Lease to expire", async () => {
     const hasty = (options: ShardingOptions): ShardingOptions => ({
       ...options,
       client: {
@@ -287,15 +287,15 @@ describe('the model detects that', () => {
     expect(await failureOf({ mutate: hasty })).toContain('2 replicas act');
   });
 
-  test('a shard is given away before its work has ended', async () => {
+  test('the model detects that a shard is given away before its work has ended', async () => {
     expect(await failureOf({ endsEarly: true })).toContain('2 replicas act');
   });
 
-  test('a member relies only on its abort signal and acts after its deadline', async () => {
+  test('the model detects that a member relies only on its abort signal and acts after its deadline', async () => {
     expect(await failureOf({ acts: (each, at) => each.actsBySignal(at) })).toContain('2 replicas act');
   });
 
-  test('the shard map is written without a resourceVersion precondition', async () => {
+  test('the model detects that the shard map is written without a resourceVersion precondition', async () => {
     const unconditional = (options: ShardingOptions): ShardingOptions => ({
       ...options,
       client: {
@@ -315,7 +315,7 @@ describe('the model detects that', () => {
     expect(await failureOf({ mutate: unconditional })).toContain('2 replicas act');
   });
 
-  test('members are read from a stale cache', async () => {
+  test('the model detects that members are read from a stale cache', async () => {
     const stale = (options: ShardingOptions): ShardingOptions => {
       const { client, world } = options;
       let cached: { readonly at: number; readonly page: Awaited<ReturnType<typeof client.list>> } | undefined;
@@ -335,7 +335,7 @@ describe('the model detects that', () => {
     expect(await failureOf({ mutate: stale })).toContain('2 replicas act');
   });
 
-  test('a shard map edited by hand is accepted', async () => {
+  test('the model detects that a shard map edited by hand is accepted', async () => {
     const forge = (server: LeaseTable) => {
       const owners = shardMapOf(server.shardMap);
       if (typeof owners === 'string') return;

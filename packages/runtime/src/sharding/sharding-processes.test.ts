@@ -29,7 +29,7 @@ afterEach(async () => {
   }
 });
 
-test('overlaps finds two processes that reconcile one object at the same time', () => {
+test('`overlaps` finds two processes that reconcile one object at the same time', () => {
   const write = (at: bigint, name: string, reconcile: string) => ({ at, name, key: 'n/object', reconcile });
   const first = [write(1n, 'a', '1'), write(5n, 'a', '1')];
   expect(overlaps([...first, write(6n, 'b', '1'), write(7n, 'b', '1')])).toEqual([]);
@@ -52,7 +52,7 @@ test('processes that join, stop, are killed or suspended never reconcile one obj
     started.push(replica);
     return replica;
   };
-  /** Waits until these replicas have together written all objects since this time, and each of them some. */
+  /** Waits until these replicas have together written every object since this time, and each replica at least one. */
   const sharedBy = async (names: readonly string[], since: bigint) => {
     await output.until(() => {
       const later = output.writes.filter(({ at, name }) => at > since && names.includes(name));

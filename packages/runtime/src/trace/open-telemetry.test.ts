@@ -18,7 +18,7 @@ interface Recorded {
   status?: unknown;
 }
 
-/** Returns a tracer over OpenTelemetry's API that records its spans, and a clock. */
+/** Returns a tracer on a fake OpenTelemetry API, the spans that the API has recorded, and the clock of the tracer. */
 function start() {
   const clock = { at: 0, now: () => 1_000_000 + clock.at, monotonic: () => clock.at };
   const spans: Recorded[] = [];
@@ -55,7 +55,7 @@ function start() {
   return { clock, spans, tracer: openTelemetryTracer(api, clock) };
 }
 
-test('calls become children of the span in which they are made, with the times of the world', async () => {
+test('calls become children of the span in which they are made, with times from the clock of the tracer', async () => {
   const { clock, spans, tracer } = start();
   await tracer.span('reconcile vm', { a: 1 }, async (span) => {
     expect(span.traceId).toBe('a'.repeat(32));
@@ -71,7 +71,7 @@ test('calls become children of the span in which they are made, with the times o
   ]);
 });
 
-test('concurrent spans keep their calls apart, and a span in a span is its child', async () => {
+test('calls belong to the right one of concurrent spans, and a span in another span is its child', async () => {
   const { spans, tracer } = start();
   const first = Promise.withResolvers<void>();
   const outer = tracer.span('one', {}, async () => {
@@ -92,7 +92,7 @@ test('concurrent spans keep their calls apart, and a span in a span is its child
   });
 });
 
-test('calls without a span, and calls after its end, are not recorded', async () => {
+test('calls outside of a span, or after its end, are not recorded', async () => {
   const { spans, tracer } = start();
   const call = { name: 'late', durationMs: 0, attributes: {} };
   tracer.call(call);
@@ -106,7 +106,7 @@ test('calls without a span, and calls after its end, are not recorded', async ()
   expect(spans.map(({ name }) => name)).toEqual(['reconcile vm']);
 });
 
-test('a failure is recorded and thrown', async () => {
+test('the error of a span is recorded and thrown', async () => {
   const { spans, tracer } = start();
   const failing = tracer.span('reconcile vm', {}, async () => {
     tracer.call({ name: 'cloud GET', durationMs: 0, isError: true, attributes: {} });

@@ -46,7 +46,7 @@ test('a mutation may modify its argument, and is not called for a deletion', asy
   expect(await review({ mutate }, deleted)).toEqual({ uid: 'u1', allowed: true });
 });
 
-test('a denial has message, code, reason and causes; both verdicts have warnings and audit annotations', async () => {
+test('a denial has message, code, reason and causes; denials and approvals have warnings and audit annotations', async () => {
   const causes = [{ field: 'data', message: 'too little' }];
   const more = { code: 422, causes, warnings: ['w'], audit: { k: 'v' } };
   const failure = { status: 'Failure', message: 'no', code: 422, reason: 'Invalid', details: { causes } };

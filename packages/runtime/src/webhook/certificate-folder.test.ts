@@ -88,7 +88,7 @@ async function issuerOf(port: number): Promise<string> {
   return String(issuer.CN);
 }
 
-test('a certificate from files is served, and the API server trusts it by ca.crt, also when the CA changes', async ({
+test('a certificate from files is served, and the API server trusts it by ca.crt, even when the CA changes', async ({
   program,
   cluster,
   namespace,

@@ -44,7 +44,7 @@ function convert(desiredAPIVersion: unknown, objects: unknown) {
 }
 
 describe('objects of a review', () => {
-  test('are converted from any version to any other by way of the storage version', () => {
+  test('objects of a review are converted from any version to any other by way of the storage version', () => {
     const { review } = convert('ropes.dev/v1beta1', [
       rope('v1', { meters: 6 }),
       rope('v1alpha1', { feet: '3' }),
@@ -59,7 +59,7 @@ describe('objects of a review', () => {
     ]);
   });
 
-  test('keep their metadata, except labels and annotations that the conversion function sets', () => {
+  test('objects of a review keep their metadata, except labels and annotations that the conversion function sets', () => {
     const { review } = convert('ropes.dev/v1beta1', [rope('v1', { meters: 6 })]);
     const [{ metadata }] = review.response.convertedObjects;
     expect(metadata).toEqual({
@@ -91,7 +91,7 @@ describe('objects of a review', () => {
       'no conversion is registered for kind Chain',
     ],
     ['that are null', null, 'no conversion is registered for kind undefined'],
-  ] as const)('%s fail the whole review with a message', ([, object, message]) => {
+  ] as const)('objects %s fail the whole review with a message', ([, object, message]) => {
     const { review, lines } = convert('ropes.dev/v1', [rope('v1beta1', { length: '6m' }), object]);
     expect(review.response).toMatchObject({ uid: 'u1', convertedObjects: [], result: { status: 'Failure' } });
     expect(review.response.result.message).toContain(message);

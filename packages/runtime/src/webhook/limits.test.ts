@@ -87,38 +87,48 @@ async function sendPartially(server: WebhookServer, declared: number, bytes: num
   return socket;
 }
 
-describe('40 incomplete requests', () => {
-  test('use no more memory than the total limit and do not block a review', async () => {
+/** Resolves when the socket is closed, with or without an error. */
+function closed(socket: TLSSocket): Promise<void> {
+  if (socket.closed) return Promise.resolve();
+  return new Promise((resolve) => {
+    socket.once('close', () => resolve());
+  });
+}
+
+describe('incomplete requests', () => {
+  test('40 incomplete requests use no more memory than the total limit and do not block a review', async () => {
     await using env = await start();
     const { server } = env;
     let maxHeld = 0;
     const sockets = await Promise.all(
       Array.from({ length: 40 }, () => sendPartially(server, 8 * MIB, 4 * MIB)),
     );
-    // They send 160 MiB together; those above the limit get 503 and are closed.
+    // The requests send 160 MiB together. Those above the limit get 503, and their connections are closed, which loses the
+    // response if the client is still sending.
     const statusLines = sockets.map(async (socket) => {
       const [data] = await once(socket, 'data');
       maxHeld = Math.max(maxHeld, server.heldBytes);
       return String(data).split('\r\n')[0];
     });
-    const first = await Promise.race(statusLines);
+    const first = await Promise.any(statusLines);
     expect(first).toBe('HTTP/1.1 503 Service Unavailable');
     expect((await send(server)).status).toBe(200);
     expect(server.heldBytes).toBeLessThanOrEqual(64 * MIB);
-    // After the body timeout the rest is closed too, and all memory is released.
-    const ended = Promise.all(sockets.map((socket) => (socket.closed ? undefined : once(socket, 'close'))));
+    // After the body timeout the remaining connections are closed too, and all memory is released.
+    const ended = Promise.all(sockets.map(closed));
     await expect
       .poll(() => {
         env.clock.advance(10_000);
         return server.heldBytes;
       })
       .toBe(0);
-    await Promise.all([...statusLines, ended]);
+    await Promise.allSettled(statusLines);
+    await ended;
     expect(maxHeld).toBeLessThanOrEqual(64 * MIB);
     expect((await send(server)).status).toBe(200);
   });
 
-  test('get 413 immediately if they declare a body over the limit', async () => {
+  test('40 incomplete requests get 413 immediately if they declare a body over the limit', async () => {
     await using env = await start();
     const sockets = await Promise.all(
       Array.from({ length: 40 }, () => sendPartially(env.server, 512 * MIB, 1)),
@@ -133,7 +143,7 @@ describe('required client certificates', () => {
   const issue = (commonName: string, usage: 'client' | 'server' = 'client', by = clients) =>
     by.issue({ ...validity, subject: { commonName }, usage: [usage] });
 
-  test('the API server is accepted, also after the serving certificate was replaced', async () => {
+  test('the API server is accepted with its client certificate, even after the serving certificate was replaced', async () => {
     await using env = await start({ clients: rules });
     expect((await send(env.server, issue('apiserver'))).status).toBe(200);
     env.server.use(certificate);

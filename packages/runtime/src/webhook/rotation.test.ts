@@ -15,7 +15,9 @@ import { planCertificates } from './certificates/plan.ts';
 import { dataOf, EMPTY_STATE } from './certificates/state.ts';
 import { allow } from './verdict.ts';
 
-/** `settleMs` covers the time in which an API server observes a changed caBundle: on a busy machine, seconds. */
+/**
+ * `settleMs` covers the time in which an API server observes a changed caBundle, which is seconds on a busy machine.
+ */
 const TIMES = { authorityMs: 600_000, servingMs: 60_000, settleMs: 5_000, pollMs: 200 };
 
 /** Each test has its own program, with webhook configuration, Secret and replicas. */
@@ -184,7 +186,7 @@ test('two replicas that start together serve the same certificate', async ({ cli
   expect(secret.type).toBe('kubernetes.io/tls');
 });
 
-test('a replica completes the work of one that was killed after it wrote the Secret', async ({
+test('a replica completes the work of another replica that was killed right after writing the Secret', async ({
   client,
   program,
   cluster,

@@ -77,7 +77,7 @@ test('the response to a review has the uid of the review', async () => {
   });
 });
 
-describe('an invalid review', () => {
+describe('invalid reviews', () => {
   const invalid: [string, unknown, number, string][] = [
     ['malformed JSON', 'x{', 400, 'the body is not valid JSON\n'],
     ['an empty body', '', 400, 'the body is not valid JSON\n'],
@@ -121,7 +121,7 @@ describe('an invalid review', () => {
       'request.oldObject must be of kind ConfigMap (v1), but contains no object',
     ],
   ];
-  test.for(invalid)('with %s gets an explanation', async ([, body, status, message]) => {
+  test.for(invalid)('a review with %s gets an explanation', async ([, body, status, message]) => {
     await using env = await start();
     const response = await send(env.server, body);
     expect(response.status).toBe(status);
@@ -129,7 +129,7 @@ describe('an invalid review', () => {
     expect((await send(env.server, review())).status).toBe(200);
   });
 
-  test('that is too large, or with a wrong content type, method or path gets the matching status', async () => {
+  test('a review that is too large, or has a wrong content type, method or path, gets the matching status', async () => {
     await using env = await start();
     const { server } = env;
     expect(await send(server, Buffer.alloc(9 * 1024 * 1024, ' '))).toEqual({

@@ -230,7 +230,7 @@ test('objects can be read and written in both versions without losing informatio
   const { annotations: _new, managedFields: _newFields, ...after } = asNew.metadata;
   expect(after).toEqual(before);
 
-  // Changed in the old version and read in the new one.
+  // The object is changed in the old version and read in the new one.
   await kubectl.run([
     'patch',
     `widgets.v1beta1.${GROUP}`,
@@ -254,7 +254,7 @@ test('an object that cannot be converted is rejected with a message that names i
   );
 });
 
-test('readiness and metrics include the webhooks, also series without requests', async ({
+test('readiness and metrics include the webhooks, with series for status codes that have not occurred', async ({
   replica: { lines },
 }) => {
   const port = lines.find(({ msg }) => msg === 'Serving metrics, health and readiness')?.port;

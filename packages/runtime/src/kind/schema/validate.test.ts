@@ -19,7 +19,7 @@ const spec = object({
 });
 
 describe('admit', () => {
-  test('returns the value as the API server would store it, with its type', () => {
+  test('admit returns the value as the API server would store it, with its type', () => {
     const admission = admit(spec, {
       name: 'a',
       unknown: 1,
@@ -39,7 +39,7 @@ describe('admit', () => {
     }
   });
 
-  test('modifies neither the value nor the defaults of the schema', () => {
+  test('admit modifies neither the value nor the defaults of the schema', () => {
     const value = { name: 'a', labels: { a: null, b: 'c' } };
     const [one, other] = [admit(spec, value), admit(spec, value)];
     expect(value).toEqual({ name: 'a', labels: { a: null, b: 'c' } });
@@ -47,7 +47,7 @@ describe('admit', () => {
     if (one.ok && other.ok) expect(one.value.disks).not.toBe(other.value.disks);
   });
 
-  test('returns every problem with its path', () => {
+  test('admit returns every problem with its path', () => {
     const admission = admit(spec, { power: 'Full', disks: [{ size: true }] }, 'spec');
     expect(admission.ok ? [] : admission.problems.map(sentenceOf).toSorted()).toEqual([
       'spec.disks[0].name: Required value',
@@ -60,7 +60,7 @@ describe('admit', () => {
     ]);
   });
 
-  test('treats __proto__ and constructor as ordinary fields', () => {
+  test('admit treats __proto__ and constructor as ordinary fields', () => {
     const labels: unknown = JSON.parse('{ "__proto__": "x", "constructor": "y" }');
     const admission = admit(spec, { name: 'a', labels, constructor: { prototype: 1 } });
     expect(admission).toMatchObject({ ok: true });

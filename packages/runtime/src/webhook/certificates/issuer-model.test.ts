@@ -24,7 +24,7 @@ import { dataOf, EMPTY_STATE } from './state.ts';
  */
 const LAG_MS = 80_000;
 const REPLICAS = 3;
-/** Clock error below the remaining lifetime of a certificate at its renewal. */
+/** Clock error in milliseconds, less than the remaining lifetime of a certificate at its renewal. */
 const clockOffset = fc.integer({ min: -200_000, max: 200_000 });
 const replica = fc.nat(REPLICAS - 1);
 
@@ -146,7 +146,8 @@ async function run({ seed, age, steps }: History, times: Partial<typeof TIMES> =
         start(replicas[step.replica]);
         break;
       case 'network': {
-        // Limited, because a replica without a network for longer than the renewal window cannot have a valid certificate.
+        // The outage is limited: a replica without a network for longer than the renewal window cannot have a valid
+        // certificate.
         const affected = replicas[step.replica];
         if (affected === undefined) break;
         affected.network = step.state;
@@ -235,22 +236,22 @@ function histories(...more: readonly (typeof bundleEdits | typeof secretEdits)[n
   return fc.record({ ...initial, steps });
 }
 
-describe('the certificate issuer', () => {
-  test('serves an accepted certificate through renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
+describe('certificate issuer', () => {
+  test('the issuer serves an accepted certificate through renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...bundleEdits), (history) => run(history)),
       RUNS,
     );
   });
 
-  test('serves an accepted certificate from running replicas while the Secret is deleted or damaged', async () => {
+  test('the issuer serves an accepted certificate from running replicas while the Secret is deleted or damaged', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...secretEdits), (history) => run(history)),
       RUNS,
     );
   });
 
-  test('fails the model if it serves a certificate of a new CA too early', async () => {
+  test('the model detects an issuer that serves a certificate of a new CA too early', async () => {
     const hasty = fc.asyncProperty(histories(), (history) => run(history, { settleMs: 0 }));
     await expect(fc.assert(hasty, RUNS)).rejects.toHaveProperty(
       'cause.message',
@@ -258,7 +259,7 @@ describe('the certificate issuer', () => {
     );
   });
 
-  test('was tested with all kinds of events', () => {
+  test('the histories contain every kind of event', () => {
     for (const [event, count] of Object.entries(counts)) expect(count, event).toBeGreaterThan(20);
   });
 });

@@ -45,7 +45,7 @@ test('a certificate is renewed by its CA when a third of its lifetime is left or
   }
 });
 
-test('a CA with a fifth of its lifetime left issues a last certificate; its successor issues once it is settled', () => {
+test('a CA with a fifth of its lifetime left issues a last certificate; the next CA issues one once it is settled', () => {
   const due = NOW + 8 * YEAR;
   const both = next(first, at(due));
   const [created, old] = both.authorities;
@@ -53,7 +53,7 @@ test('a CA with a fifth of its lifetime left issues a last certificate; its succ
   expect(both.leaf?.authority).toBe(old);
   expect(both.leaf?.x509.validToDate.getTime()).toBe(due + YEAR);
   expect(planCertificates(both, at(due + 1_000))).toBeUndefined();
-  // Even an old certificate is kept, because one of the new CA might not be trusted yet.
+  // Even an old certificate is kept, because a certificate of the new CA might not be trusted yet.
   expect(planCertificates(both, at(due + (YEAR * 5) / 6))).toBeUndefined();
   const { leaf } = next({ ...both, signer: undefined }, at(due + 1_000));
   expect(leaf?.certificate).toBe(both.leaf?.certificate);
@@ -76,10 +76,10 @@ test('certificates of a replica whose clock is a year ahead are valid now', () =
     expect(leaf && isValidAt(leaf.x509, NOW)).toBe(true);
     expect(authorities.every((each) => isValidAt(each, NOW))).toBe(true);
   }
-  expect(planCertificates(ahead, at(NOW))).toBeUndefined(); // replicas with a correct clock keep them
+  expect(planCertificates(ahead, at(NOW))).toBeUndefined(); // replicas with a correct clock keep these certificates
 });
 
-test('replicas with different names do not replace the certificate again and again', () => {
+test('replicas with different server names do not keep replacing the certificate', () => {
   const both = next(first, at(NOW, { names: ['c.d.svc', '10.0.0.1'] }));
   for (const names of [['a.b.svc'], ['c.d.svc', '10.0.0.1']])
     expect(planCertificates(both, at(NOW, { names }))).toBeUndefined();
