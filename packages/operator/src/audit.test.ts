@@ -7,8 +7,8 @@ const object = {
   metadata: { namespace: 'shop', name: 'web', uid: 'u-1', generation: 3 },
 };
 
-test('an act is one line with the object, the machine, the reason and the task', () => {
-  const { logger, lines } = collectingLogger();
+test('an act is logged as one line with the object, the machine, the reason and the task, at every log level', () => {
+  const { logger, lines } = collectingLogger('error');
   const reconcileLog = logger.child({ controller: 'vm', object: 'shop/web' });
   audit(reconcileLog, object, {
     ...{ act: 'create', resource: 'Server', machine: 's-1', machineName: 'web-1' },
@@ -24,7 +24,7 @@ test('an act is one line with the object, the machine, the reason and the task',
   ]);
 });
 
-test('fields that a backend or an orphan does not have are absent', () => {
+test('an audit line has no generation, machine name and task if they are not known', () => {
   const { logger, lines } = collectingLogger();
   const metadata = { namespace: 'shop', name: 'web', uid: 'u-1' };
   const act = { act: 'collect', resource: 'Server', machine: 's-1', reason: 'late' } as const;

@@ -1,6 +1,6 @@
 import { type KubeObject, keyOf, type Logger } from '@vmwright/runtime';
 
-/** What the operator does to a machine, or to an object of another operator that holds a part of one. */
+/** An act of the operator on a machine, or on another operator's object that is part of a machine, such as a DataVolume. */
 export type Act =
   | 'create'
   | 'reconfigure'
@@ -28,9 +28,9 @@ const MESSAGES: Readonly<Record<Act, string>> = {
 /** An act that the backend has accepted. */
 export interface AuditedAct {
   readonly act: Act;
-  /** Type of what is changed, as its backend names it: `Server`, `VirtualMachine`, `DataVolume`. */
+  /** Type of the changed resource in its backend: `Server`, `VirtualMachine`, `DataVolume`. */
   readonly resource: string;
-  /** Id of the machine in its backend, which never changes. */
+  /** Immutable id of the machine in its backend. */
   readonly machine: string;
   /** Name of the machine. @default none */
   readonly machineName?: string | undefined;
@@ -47,12 +47,13 @@ export interface AuditedObject {
 }
 
 /**
- * Logs an act on a machine. Every kind uses it, so that all lines have the same fields and `audit` finds them. Call it once per
- * act, when the backend has accepted the request.
+ * Logs an act on a machine, whatever the configured log level. All controllers that act on machines use this function, so that all
+ * lines have the same fields and can be found by the field `audit`. Must be called once per act, as soon as the backend has accepted
+ * the request, and not if a deletion found the machine already gone.
  */
 export function audit(log: Logger, { kind, metadata }: AuditedObject, act: AuditedAct): void {
   const { act: name, resource, machine, machineName, reason, task } = act;
   const { uid, generation } = metadata;
   const object = { kind, object: keyOf(metadata), uid, generation };
-  log.info({ audit: name, ...object, resource, machine, machineName, reason, task }, MESSAGES[name]);
+  log.audit({ audit: name, ...object, resource, machine, machineName, reason, task }, MESSAGES[name]);
 }

@@ -64,13 +64,13 @@ export async function connectCloud(
   });
 }
 
-/** Declares the metrics of requests to the cloud. @returns a function that records one */
+/** Declares the metrics of requests to the cloud. @returns a function that records a request */
 export function cloudMetrics(
   registry: Registry,
 ): (method: string, route: string, code: string, durationMs: number) => void {
   const requests = registry.counter({
     name: 'vmwright_cloud_requests_total',
-    help: 'Requests to the private cloud; code is <error> without a response.',
+    help: 'Requests to the private cloud; code is <error> if there was no response.',
     labels: ['method', 'route', 'code'],
   });
   const duration = registry.histogram({

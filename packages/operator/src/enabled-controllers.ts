@@ -6,8 +6,8 @@ import { SettingsError } from './settings/values.ts';
 
 /**
  * Disables the controllers whose CustomResourceDefinitions are not installed and logs each disabled controller once. CRDs that are
- * installed later take effect after a restart.
- * @throws SettingsError if a controller that `--controllers` names cannot run, or if none can
+ * installed later take effect after a restart. If no controller is left, the operator still answers webhook requests.
+ * @throws SettingsError if a controller that `--controllers` names cannot run
  */
 export async function withoutUnserved(
   client: Pick<Client, 'raw'>,
@@ -26,9 +26,7 @@ export async function withoutUnserved(
     log.info({ controller: name, why, remedy }, 'Controller is off');
   }
   if (disabled.length === CONTROLLERS.length)
-    throw new SettingsError(
-      `no controller can run: ${disabled.map(({ name, why, remedy }) => `${name}: ${why}; ${remedy}`).join('. ')}`,
-    );
+    log.warn({ remedy: 'follow one of the remedies above, then restart the operator' }, 'No controller runs');
   const runs = (name: ControllerName) => !disabled.some((each) => each.name === name);
   return {
     ...settings,

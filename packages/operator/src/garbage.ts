@@ -1,4 +1,4 @@
-import type { CollectorOptions, ExternalResources, Kind, Logger } from '@vmwright/runtime';
+import type { CollectorOptions, ExternalChange, ExternalResources, Kind, Logger } from '@vmwright/runtime';
 import { deletesMachines } from './annotations.ts';
 import { type AuditedAct, audit } from './audit.ts';
 
@@ -8,27 +8,34 @@ export type GarbageOptions = Pick<CollectorOptions<unknown>, 'world' | 'everyMs'
 /** Options of garbage collection that are the same for every kind. */
 export const GARBAGE = { deletesExternal: deletesMachines, hint: 'List them with: vmwright orphans' };
 
-/** External resources of a kind whose deletion without an owner is audited. */
+/** External resources of a kind. The audit log records those that garbage collection deletes. */
 export interface AuditedResources<T> extends ExternalResources<T> {
   /** Returns type, id and name of a resource for the audit log. */
   auditOf(item: T): Pick<AuditedAct, 'resource' | 'machine' | 'machineName'>;
 }
 
-/** Logs that a resource without an owner was deleted. */
+/**
+ * Returns an observer that audits each change of a resource without an owner.
+ * @param deletion act and reason of the deletion
+ */
 export function auditOrphan<T>(
-  log: Logger,
   { kind }: Kind,
   external: Pick<AuditedResources<T>, 'auditOf' | 'ownerOf'>,
-  item: T,
-  act: Pick<AuditedAct, 'act' | 'reason'>,
-): void {
-  const { uid = '', namespace = '', name } = external.ownerOf(item) ?? {};
-  const metadata = { namespace, name: name || '-', uid }; // some backends do not store the name
-  audit(log, { kind, metadata }, { ...act, ...external.auditOf(item) });
+  deletion: Pick<AuditedAct, 'act' | 'reason'>,
+): (item: T, change: ExternalChange, log: Logger) => void {
+  return (item, { type, task }, log) => {
+    const { uid = '', namespace = '', name } = external.ownerOf(item) ?? {};
+    const metadata = { namespace, name: name || '-', uid }; // some backends do not store the name
+    const act = type === 'stop' ? 'powerOff' : deletion.act;
+    audit(log, { kind, metadata }, { ...external.auditOf(item), act, reason: deletion.reason, task });
+  };
 }
 
-/** Returns the option of garbage collection that audits deletions. */
-export function onCollected<T>(kind: Kind, external: AuditedResources<T>): (item: T, log: Logger) => void {
-  const act = { act: 'collect', reason: `it was created after its ${kind.kind} was deleted` } as const;
-  return (item, log) => auditOrphan(log, kind, external, item, act);
+/** Returns the option of garbage collection that audits its changes. */
+export function auditCollected<T>(
+  kind: Kind,
+  external: AuditedResources<T>,
+): Required<CollectorOptions<T>>['onChange'] {
+  const reason = `it was created after its ${kind.kind} was deleted`;
+  return auditOrphan(kind, external, { act: 'collect', reason });
 }

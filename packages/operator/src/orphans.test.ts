@@ -13,7 +13,7 @@ const row: OrphanRow = {
   createdAt: new Date(NOW - 90_000),
 };
 
-test('the table lists the oldest orphan first and those of unknown age last', () => {
+test('the table lists the oldest orphan first and orphans of unknown age last', () => {
   const older = { ...row, id: 's-2', createdAt: new Date(NOW - 3 * 86_400_000) };
   const folder = {
     ...row,

@@ -20,7 +20,7 @@ import { VM } from './vm/resource.ts';
 import { VmGroup } from './vmgroup/resource.ts';
 import { vcenterResources } from './vmgroup/vcenter-resources.ts';
 
-/** An external resource with our ownership labels whose object does not exist. */
+/** An external resource with vmwright's ownership labels whose object does not exist. */
 export interface OrphanRow {
   /** Kind of the missing object. */
   readonly kind: string;
@@ -30,7 +30,7 @@ export interface OrphanRow {
   readonly name: string;
   readonly uid: string;
   readonly createdAt: Date | undefined;
-  /** Why `vmwright orphans --delete` keeps it; undefined if it deletes it. */
+  /** Why `vmwright orphans --delete` keeps the resource; undefined if the command deletes it. */
   readonly keptBecause?: string | undefined;
 }
 
@@ -43,8 +43,8 @@ export interface Orphan extends OrphanRow {
 /**
  * Finds all orphans, as garbage collection would find them now, and passes them to `use`.
  *
- * Guarantees: changes nothing unless `use` calls `remove`, which follows the rules of garbage collection, except that the user
- * confirms the deletion of the owner instead of this process having witnessed it.
+ * Guarantees: changes nothing unless `use` calls `remove`, which follows the rules of garbage collection with one exception: the
+ * user confirms that the owner was deleted, because this process did not observe the deletion.
  * @throws SettingsError, and the errors of the API server and the backends
  */
 export async function withOrphans(
@@ -74,20 +74,18 @@ export async function withOrphans(
         { namespaces: forbidden.join(', ') },
         `${kind.kind} objects cannot be listed in these namespaces`,
       );
+    const onChange = auditOrphan(kind, external, { act: 'delete', reason: 'vmwright orphans --delete' });
     for (const item of orphans)
       all.push({
         ...rowOf(kind, external, item),
         keptBecause: keptBecause(item, external, graceMs, world.now()),
-        remove: async () => {
-          const removed = await removeOrphan({
+        remove: () =>
+          removeOrphan({
             ...{ item, external, signal },
             isRemovable: (newest) => isOrphan(newest) && external.isHeld?.(newest) !== true,
             assertLeader: () => signal.throwIfAborted(),
-          });
-          if (removed === undefined) return false;
-          auditOrphan(log, kind, external, removed, { act: 'delete', reason: 'vmwright orphans --delete' });
-          return true;
-        },
+            onChange: (newest, change) => onChange(newest, change, log),
+          }),
       });
   };
   if (settings.cloud !== undefined) {

@@ -30,7 +30,7 @@ program
 
 program
   .command('verify')
-  .description('compares cluster and table; exit code 1 if they differ, 2 if it fails')
+  .description('compares cluster and table; exit code 1 if they differ, 2 if the comparison fails')
   .option('--config <file>', `config file (default: ${DEFAULT_CONFIG}, which may be missing)`)
   .option('--wait <time>', 'repeats the comparison until they agree, at most for this time', '0s')
   .action(async ({ config, wait }: { readonly config?: string; readonly wait: string }) => {

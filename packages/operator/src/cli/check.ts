@@ -4,6 +4,7 @@ import type { Flags } from '../settings/flags.ts';
 import { loadSettings, type Settings } from '../settings/settings.ts';
 import { parseTime } from '../settings/values.ts';
 import { checkBackends, checkDatabase } from './checks/backends.ts';
+import { checkedControllers } from './checks/checked-controllers.ts';
 import { checkCrds } from './checks/crds.ts';
 import { checkPermissions } from './checks/permissions.ts';
 import { type CheckResult, failed, passed } from './checks/result.ts';
@@ -28,7 +29,7 @@ export async function check(flags: Flags, command: Command): Promise<void> {
     const isPassed = results.every(({ state }) => state !== 'failed');
     if (isPassed || nodeWorld.monotonic() >= deadline) {
       printResult(isJson(command), results, (paint) => renderChecks(results, paint));
-      process.exit(isPassed ? 0 : 1); // a connection to a backend that does not respond would keep the process alive
+      process.exit(isPassed ? 0 : 1); // an open connection to a backend that does not respond would keep the process alive
     }
     await wait(nodeWorld, REPEAT_MS, signal);
   }
@@ -48,11 +49,12 @@ async function runChecks(
     const text = await cluster.client.raw('/version', { signal });
     const version = textAt(JSON.parse(text), 'gitVersion');
     const account = command.getOptionValue('serviceAccount') === undefined ? undefined : accountOf(command);
+    const controllers = await checkedControllers(cluster.client, settings, signal);
     return [
       passed('cluster', `Kubernetes ${version} answers`),
-      ...(await checkCrds(cluster.client, settings, signal)),
-      ...(await checkPermissions(cluster.client, settings, account, signal)),
-      ...(await checkWebhooks(cluster.client, settings, signal)),
+      ...(await checkCrds(cluster.client, settings, controllers, signal)),
+      ...(await checkPermissions(cluster.client, settings, controllers, account, signal)),
+      ...(await checkWebhooks(cluster.client, settings, controllers, signal)),
       ...(await checkBackends(settings, log, signal)),
       ...(await database()),
     ];

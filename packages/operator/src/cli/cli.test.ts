@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { CommanderError } from 'commander';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import type { ControllerName } from '../settings/controllers.ts';
 import { VM } from '../vm/resource.ts';
+import { checkedControllers } from './checks/checked-controllers.ts';
 import { contains } from './checks/crds.ts';
 import { accessesOf } from './checks/permissions.ts';
 import { checkBundle } from './checks/webhooks.ts';
@@ -113,7 +115,7 @@ test('children are found by their owner references, at every level', () => {
   ]);
 });
 
-test('every permission of the shipped roles is checked, where it is bound', () => {
+test('every permission of the shipped roles is checked in the namespace in which it is bound', () => {
   const everywhere = accessesOf('sys');
   const patch = { group: VM.group, resource: 'vms', subresource: 'status', verb: 'patch' };
   expect(everywhere).toContainEqual(patch);
@@ -130,7 +132,38 @@ test('every permission of the shipped roles is checked, where it is bound', () =
   ]);
 });
 
-test('a CRD is of this version if it has all fields, whatever the API server has added', () => {
+test('the check asks only for the permissions of the checked controllers', () => {
+  const resources = accessesOf('sys', undefined, new Set(['vmgroup'])).map(({ resource }) => resource);
+  expect(resources).toContain('vmgroups');
+  for (const other of ['vms', 'virtualmachines', 'gpuinfoes']) expect(resources).not.toContain(other);
+});
+
+describe('the checked controllers', () => {
+  const served = (...plurals: readonly string[]) => ({
+    raw: async () => JSON.stringify({ resources: plurals.map((name) => ({ name })) }),
+  });
+  const off = (name: ControllerName) => ({ name, why: '', remedy: '' });
+  const settings = { named: new Set<ControllerName>(), disabled: [off('vm')] };
+
+  test('an enabled controller is checked if one of its CRDs is installed', async () => {
+    expect(await checkedControllers(served('vms', 'vmgroups'), settings)).toEqual(new Set(['vmgroup']));
+    const isOff = { ...settings, disabled: [off('vm'), off('vmgroup')] };
+    expect(await checkedControllers(served('vmdiskimages', 'gpuinfoes'), isOff)).toEqual(
+      new Set(['kubevirt', 'gpuinfo']),
+    );
+  });
+
+  test('without its CRDs, a controller is checked if --controllers names it, its backend is set, or no CRD exists', async () => {
+    expect(await checkedControllers(served('gpuinfoes'), settings)).toEqual(new Set(['vmgroup', 'gpuinfo']));
+    const named = new Set(['kubevirt'] as const);
+    expect(await checkedControllers(served('vmgroups'), { ...settings, named })).toEqual(
+      new Set(['vmgroup', 'kubevirt']),
+    );
+    expect(await checkedControllers(served(), settings)).toEqual(new Set(['vmgroup', 'kubevirt', 'gpuinfo']));
+  });
+});
+
+test('a CRD is of this version if it has all fields, even if the API server has added others', () => {
   const wanted = { versions: [{ name: 'v1', schema: { type: 'object' } }] };
   expect(contains({ versions: [{ name: 'v1', served: true, schema: { type: 'object' } }] }, wanted)).toBe(
     true,
@@ -139,7 +172,7 @@ test('a CRD is of this version if it has all fields, whatever the API server has
   expect(contains({ versions: [] }, wanted)).toBe(false);
 });
 
-test('a CA bundle without a certificate fails with the remedy', () => {
+test('the check of a CA bundle without a certificate fails and names the missing certificate', () => {
   expect(checkBundle('w', '', 0)).toMatchObject({
     state: 'failed',
     detail: 'has no CA certificate (caBundle)',

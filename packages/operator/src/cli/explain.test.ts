@@ -26,7 +26,7 @@ const event = (reason: string, eventTime: string, type: Event['type'] = 'Warning
 const why = (evidence: Partial<Evidence> & Pick<Evidence, 'object'>) =>
   explain({ kind: 'VM', leader: LEADER, events: [], dependencies: [], ...evidence }, NOW);
 
-test('a ready object is not blocked, even if a condition reports something', () => {
+test('a ready object is not blocked, even if a condition reports a problem', () => {
   const conditions = [condition('Ready', 'True'), condition('RestartRequired', 'True')];
   expect(
     why({ object: object({ conditions }), events: [event('Old', '2026-01-01T00:00:00Z')] }),
@@ -37,14 +37,14 @@ test('a ready object is not blocked, even if a condition reports something', () 
   });
 });
 
-test('a stalled object is explained once and not tried again', () => {
+test('the explanation of a stalled object names the problem once and no retry', () => {
   const conditions = [condition('Ready', 'False', 'NameTaken'), condition('Stalled', 'True', 'NameTaken')];
   const { blockers, retry } = why({ object: object({ conditions }) });
   expect(blockers).toEqual([{ reason: 'NameTaken', message: 'm' }]);
   expect(retry).toBe('The operator does not try again until the object changes or the cause is removed.');
 });
 
-test('an image is tried again after the back-off', () => {
+test('the explanation of a failed image names the end of its back-off as the next attempt', () => {
   const failed = {
     ...{ phase: 'RetryableFailure', failureCount: 2, lastFailureTime: '2026-01-01T00:58:00Z' },
     conditions: [condition('Ready', 'False', 'ImportFailed')],
@@ -54,7 +54,7 @@ test('an image is tried again after the back-off', () => {
   );
 });
 
-test('without a leader, that is the blocker', () => {
+test('a missing leader is reported as the blocker', () => {
   const lease = {
     metadata: { name: 'vmwright' },
     spec: { holderIdentity: 'pod', leaseDurationSeconds: 15, renewTime: '2026-01-01T00:50:00.000000Z' },
@@ -68,18 +68,19 @@ test('without a leader, that is the blocker', () => {
   });
 });
 
-test('an object that the operator has not processed, or that is being deleted, is explained', () => {
+test('the explanation says that the operator has not processed an object, or that the object is being deleted', () => {
   expect(why({ object: object({}, { generation: 2 }) }).blockers).toMatchObject([{ reason: 'NotObserved' }]);
   const deleting = { deletionTimestamp: '2026-01-01T00:58:00Z', finalizers: ['vmwright.dev/vm', 'x/y'] };
   expect(why({ object: object({}, deleting) }).blockers).toEqual([
     {
       reason: 'Deleting',
-      message: 'The object is being deleted for 2m; it stays until other controllers remove x/y',
+      message:
+        'The deletion of the object was requested 2m ago; the object stays until the operator confirms that everything that it created for the object is gone, and other controllers remove their finalizers: x/y',
     },
   ]);
 });
 
-test('a dependency that is not ready and the newest warnings are part of the explanation', () => {
+test('the explanation contains a dependency that is not ready, and the newest warnings', () => {
   const image = object({ conditions: [condition('Ready', 'False', 'ImportFailed', 'no such host')] });
   const found = why({
     object: object({ conditions: [condition('Ready', 'False', 'Waiting')] }),
@@ -100,7 +101,7 @@ test('a dependency that is not ready and the newest warnings are part of the exp
   ]);
 });
 
-test('the verdict per node is read from the status, whatever the kind', () => {
+test('the explanation contains the verdict per node if the status has one, for any kind', () => {
   const candidates = [{ node: 'n', host: 'h', suitable: false, reason: 'TooShort', message: 'only 3 h' }, {}];
   expect(
     why({ object: object({ candidates, fitsFrom: '2026-01-01T02:00:00Z' }, { generation: 2 }) }),

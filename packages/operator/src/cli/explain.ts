@@ -7,7 +7,7 @@ import { at, conditionAt, listAt, numberAt, textAt, timeAt } from './fields.ts';
 import type { Leader } from './leader.ts';
 import { problemsOf, stateOf } from './state.ts';
 
-/** What is known about an object. */
+/** An object and the state of the cluster that an explanation is based on. */
 export interface Evidence {
   readonly kind: string;
   readonly object: KubeObject;
@@ -64,7 +64,7 @@ export function explain(evidence: Evidence, now: number): Explanation {
     blockers,
     retry: retryOf(kind, object, blockers.length > 0, now),
     nodes: listAt(object, 'status', 'candidates').map(verdictOf),
-    // Warnings of an object that is not blocked any more are about the past.
+    // Omits the warnings of an object that is not blocked: they are old and would be misleading.
     events: (blockers.length === 0 ? [] : events)
       .filter(({ type }) => type === 'Warning')
       .map((event) => ({ event, at: timeOf(event) }))
@@ -78,7 +78,7 @@ function timeOf({ series, eventTime, metadata }: Event): number {
   return Date.parse(series?.lastObservedTime ?? eventTime ?? metadata.creationTimestamp ?? '');
 }
 
-/** Returns why the operator does not act on the object at all. */
+/** Returns why the operator does not act on the object: no replica leads, or the newest spec was not processed; else empty. */
 function operatorBlockers(object: KubeObject, leader: Leader, now: number): readonly Blocker[] {
   const { generation = 1 } = object.metadata;
   const isSeen = numberAt(object, 'status', 'observedGeneration') === generation;
@@ -103,14 +103,15 @@ function deletionBlockers({ metadata }: KubeObject, now: number): readonly Block
   const { deletionTimestamp, finalizers = [] } = metadata;
   if (deletionTimestamp === undefined) return [];
   const others = finalizers.filter((finalizer) => !finalizer.startsWith('vmwright.dev/'));
-  const holds =
-    others.length === 0
-      ? 'the operator confirms that its machines are gone'
-      : `other controllers remove ${others.join(', ')}`;
+  const isOurs = others.length === 0 || others.length < finalizers.length;
+  const holds = [
+    ...(isOurs ? ['the operator confirms that everything that it created for the object is gone'] : []),
+    ...(others.length > 0 ? [`other controllers remove their finalizers: ${others.join(', ')}`] : []),
+  ].join(', and ');
   return [
     {
       reason: 'Deleting',
-      message: `The object is being deleted for ${ageText(now - Date.parse(deletionTimestamp))}; it stays until ${holds}`,
+      message: `The deletion of the object was requested ${ageText(now - Date.parse(deletionTimestamp))} ago; the object stays until ${holds}`,
     },
   ];
 }
@@ -127,12 +128,13 @@ function dependencyBlockers({ kind, object }: Evidence['dependencies'][number]):
   ];
 }
 
-/** Longest back-off of every controller. */
+/** Maximum back-off between two reconciles of an object, the same in every controller. */
 const MAX_BACKOFF = '1 minute';
 
 function retryOf(kind: string, object: KubeObject, isBlocked: boolean, now: number): string {
   if (!isBlocked) return 'Nothing blocks the object.';
-  if (conditionAt(object, 'Paused')?.status === 'True') return 'Not before it is resumed.';
+  if (conditionAt(object, 'Paused')?.status === 'True')
+    return 'The operator does not try again while the object is paused.';
   const at = nextAttempt(kind, object);
   if (at !== undefined)
     return at > now
@@ -143,10 +145,10 @@ function retryOf(kind: string, object: KubeObject, isBlocked: boolean, now: numb
   return `The operator tries again automatically: when something changes, and with a back-off of at most ${MAX_BACKOFF}.`;
 }
 
-/** The operator's own setting is not known here. */
+/** Back-off settings of VMDiskImages: the defaults, because this program does not know the settings of the running operator. */
 const DEFAULTS = { maxBackoffMs: parseDuration(defaultOf('image-sync-max-backoff')) ?? 0 };
 
-/** Returns the time of the next attempt in milliseconds, if the status tells it. */
+/** Returns the time of the next attempt in milliseconds since 1970; undefined if the status does not determine it. */
 function nextAttempt(kind: string, object: KubeObject): number | undefined {
   const failures = numberAt(object, 'status', 'failureCount');
   const failedAt = timeAt(object, 'status', 'lastFailureTime');

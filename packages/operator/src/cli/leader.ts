@@ -22,7 +22,7 @@ export async function readLeader(client: Client, namespace: string, now: number)
     return leaderOf(lease, now);
   } catch (error) {
     if (!(error instanceof ForbiddenError)) throw error;
-    return { isExpired: false, problem: `the Lease ${namespace}/${NAME} may not be read` };
+    return { isExpired: false, problem: `no permission to read the Lease ${namespace}/${NAME}` };
   }
 }
 

@@ -11,7 +11,8 @@ import { printResult } from './output.ts';
 /** `vmwright orphans`: lists machines whose object does not exist, and deletes them with --delete --yes. */
 export async function orphans(flags: Flags, command: Command): Promise<void> {
   const [isDeleting, isConfirmed] = [isSet(command, 'delete'), isSet(command, 'yes')];
-  if (isConfirmed && !isDeleting) throw new SettingsError('--yes confirms --delete, which is not given');
+  if (isConfirmed && !isDeleting)
+    throw new SettingsError('--yes confirms --delete, but --delete is not given');
   const settings = await loadSettings(flags, process.env);
   if (settings.cloud === undefined && settings.vsphere === undefined)
     throw new SettingsError(
@@ -31,7 +32,7 @@ export async function orphans(flags: Flags, command: Command): Promise<void> {
     printResult(isJson(command), rows, () => orphanTable(found, nodeWorld.now()));
     if (isDeleting && !isConfirmed && deletable.length > 0)
       console.error(
-        `vmwright: nothing was deleted; repeat with --delete --yes to delete ${deletable.length} of them (without KEPT-BECAUSE)`,
+        `vmwright: nothing was deleted; repeat with --delete --yes to delete those without KEPT-BECAUSE (${deletable.length})`,
       );
   });
 }
@@ -44,7 +45,9 @@ async function removeAll(deletable: readonly Orphan[]): Promise<readonly string[
       if (await remove())
         removed.push(id); // which logs an audit line
       else
-        console.error(`kept ${what} (${id}): it is gone already, has an owner again, or a user took it over`);
+        console.error(
+          `did not delete ${what} (${id}): it is already gone, has an owner again, or a user took it over`,
+        );
     } catch (error) {
       process.exitCode = 1;
       console.error(`vmwright: deleting ${what} (${id}) failed: ${messageOf(error)}; repeat the command`);

@@ -6,10 +6,13 @@ const REMEDIES: ReadonlyMap<string, string> = new Map([
     'check that the API server runs, and the kubeconfig and its context (`kubectl cluster-info`)',
   ],
   ['UNAUTHORIZED', 'log in again, or choose another context with --context'],
-  ['FORBIDDEN', 'ask the administrator for the permission (`vmwright check` lists those of the operator)'],
+  [
+    'FORBIDDEN',
+    'ask the administrator for the permission (`vmwright check` lists the permissions of the operator)',
+  ],
 ]);
 
-/** Returns what to do about an error of the API server, to append to its message; empty for errors that contain it. */
+/** Returns the remedy to append to the message of a failed connection, login or permission; empty for any other error. */
 export function remedyFor(error: unknown): string {
   const remedy = REMEDIES.get(systemCode(error) ?? '');
   return remedy === undefined ? '' : `; ${remedy}`;

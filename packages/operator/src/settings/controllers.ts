@@ -7,7 +7,7 @@ export const CONTROLLERS = ['vm', 'vmgroup', 'kubevirt', 'gpuinfo'] as const;
 export type ControllerName = (typeof CONTROLLERS)[number];
 
 /**
- * - `named`: the user asks for the controller, so that it is an error if it cannot run
+ * - `named`: the user asks for the controller, so it is an error if it cannot run
  * - `default`: the controller runs if it can
  * - `off`: the user excludes the controller
  */
@@ -23,9 +23,9 @@ export interface DisabledController {
 }
 
 /**
- * Parses a list such as `vm,vmgroup`, `*,-vm` or `-vm`, as kube-controller-manager does. A list of exclusions only stands for all
+ * Parses a list such as `vm,vmgroup`, `*,-vm` or `-vm`, as kube-controller-manager does. A list with only exclusions means all
  * other controllers.
- * @param name setting as messages name it
+ * @param name name of the setting for messages
  * @throws SettingsError
  */
 export function selectControllers(name: string, value: string): (controller: ControllerName) => Selection {
@@ -42,6 +42,8 @@ export function selectControllers(name: string, value: string): (controller: Con
   const clash = items.find((item) => items.includes(`-${item}`));
   if (clash !== undefined)
     throw new SettingsError(`${name} names "${clash}" and "-${clash}"; remove one of them`);
+  if (CONTROLLERS.every((controller) => items.includes(`-${controller}`)))
+    throw new SettingsError(`${name} excludes all controllers; remove one of the exclusions`);
   const isAll = items.includes('*') || items.every((item) => item.startsWith('-'));
   return (controller) =>
     items.includes(controller) ? 'named' : items.includes(`-${controller}`) || !isAll ? 'off' : 'default';

@@ -63,7 +63,7 @@ describe('controllers', () => {
     });
   });
 
-  test('all run by default, except those whose backend is not configured', () => {
+  test('all controllers run by default, except those whose backend is not configured', () => {
     const { disabled, vsphere, kubevirt, named } = settingsFrom([], cloud);
     expect(disabled).toEqual([
       {
@@ -109,7 +109,7 @@ describe('the config file', () => {
     expect(settingsOf({ 'image-sync-timeout': '1h' }, variable).kubevirt?.syncs.maxTotalMs).toBe(3_600_000);
   });
 
-  test('lists and switches are written as in YAML', () => {
+  test('the config file accepts YAML lists and booleans', () => {
     const settings = settingsOf({}, ENVIRONMENT, config({ namespaces: ['a', 'b'], 'leader-elect': 'false' }));
     expect(settings).toMatchObject({ namespaces: ['a', 'b'], election: undefined });
   });
@@ -131,6 +131,11 @@ describe('the config file', () => {
 describe('contradictory settings are rejected', () => {
   test.each([
     [['--controllers=vm,-vm'], {}, '--controllers names "vm" and "-vm"; remove one of them'],
+    [
+      ['--controllers=*,-vm,-vmgroup,-kubevirt,-gpuinfo'],
+      {},
+      '--controllers excludes all controllers; remove one of the exclusions',
+    ],
     [
       ['--leader-elect=true', '--enable-leader-election=false'],
       {},
@@ -159,7 +164,7 @@ test('a suggestion is made only for a similar name', () => {
   ]);
 });
 
-test('GPUInfos need no vCenter, and accept the variables of govmomi', () => {
+test('the GPUInfo controller needs no vCenter, and accepts the variables of govmomi', () => {
   const gpuinfo = (args: readonly string[], environment: Record<string, string>) =>
     settingsFrom(['--controllers=gpuinfo', ...args], environment).gpuinfo;
   expect(gpuinfo([], {})).toEqual({
@@ -208,7 +213,7 @@ test('metrics need a token, except on loopback or with --metrics-auth off', () =
   expect(status('--metrics-auth=off').openMetrics).toBe(true);
 });
 
-test('certificates of webhooks and their clients are read from files', () => {
+test('settings name the files with the certificates of webhooks and their clients', () => {
   const args = [
     '--webhook-cert-dir=/etc/webhook',
     '--webhook-client-ca=/etc/ca.crt',
@@ -228,7 +233,7 @@ test('certificates of webhooks and their clients are read from files', () => {
 });
 
 describe('a missing or invalid setting is rejected with its name', () => {
-  test('the message does not contain a password', () => {
+  test('the message about an invalid setting does not contain a password', () => {
     const broken = { ...ENVIRONMENT, VC_HOST: 'admin:s3cret@vc' };
     expect(() => settingsFrom([], broken)).toThrow(
       'VC_HOST contains a user or a password; set VC_USER and VC_PASS instead',
@@ -350,7 +355,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
     expect(settingsFrom(['--cluster-id='], ENVIRONMENT).cluster).toBeUndefined();
   });
 
-  test('the message does not contain the API key', () => {
+  test('the message about an invalid API key does not contain the key', () => {
     expect(() => settingsFrom(['--controllers=vm'], { CLOUD_API_KEY: 'secret-key' })).toThrow(
       /^((?!secret-key).)*$/,
     );

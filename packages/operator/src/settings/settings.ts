@@ -72,7 +72,10 @@ export async function loadSettings(flags: Flags, environment: Environment): Prom
   return settingsOf(flags, environment, await configFileOf(flags, environment));
 }
 
-/** Returns the settings without those of the config file. @param args flags of the command line @throws SettingsError */
+/**
+ * Returns the settings from flags, environment variables and defaults, without the config file. @param args flags of the command
+ * line @throws SettingsError
+ */
 export function settingsFrom(args: readonly string[], environment: Environment): Settings {
   return settingsOf(parseFlags(args), environment);
 }
@@ -99,7 +102,12 @@ export function settingsOf(flags: Flags, environment: Environment, config?: Conf
 
 type ControllerSettings = Pick<Settings, 'named' | 'disabled' | 'cloud' | 'vsphere' | 'kubevirt' | 'gpuinfo'>;
 
-/** Settings of a backend. A controller is off by default if none of them is set. */
+/** Whether a controller is off by default unless settings name its backend. */
+export function needsBackend(controller: ControllerName): boolean {
+  return BACKENDS[controller] !== undefined;
+}
+
+/** Settings that name the backend of a controller. The controller is off by default if none of them is set. */
 const BACKENDS: {
   readonly [C in ControllerName]?: {
     flags: readonly Flag[];
@@ -150,7 +158,7 @@ function controllerSettings(sources: Sources): ControllerSettings {
   };
 }
 
-/** Checks the constraints of the runtime's leader election here too, so that messages name the flags. */
+/** Repeats the checks of the runtime's leader election, so that messages name the flags. */
 function parseElection({ text, name }: Sources): ElectionSettings {
   const [lease, renew, retry] = [
     'leader-elect-lease-duration',
@@ -170,7 +178,10 @@ function parseElection({ text, name }: Sources): ElectionSettings {
   return { leaseMs, renewMs, retryMs };
 }
 
-/** Treats an empty id as unset: manifest templates render it without a value, and several clusters would then share it. */
+/**
+ * Treats an empty id as unset: templates of manifests may render the flag without a value, and several clusters would then share
+ * the empty id.
+ */
 function parseClusterId(name: string, value: string): string | undefined {
   if (value === '') return undefined;
   if (/^[A-Za-z0-9._-]{1,63}$/.test(value)) return value;

@@ -21,7 +21,7 @@ export interface FlagDescription {
   readonly description: string;
   /** Environment variable with the same meaning. @default none */
   readonly variable?: string;
-  /** Describes the default of a flag without a constant one. @default none */
+  /** Description of the default of a flag that has no constant default. @default none */
   readonly byDefault?: string;
 }
 
@@ -40,12 +40,12 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     group: 'General',
     variable: 'VMWRIGHT_CONFIG',
     byDefault: 'none',
-    description: 'YAML file with settings: the names of the flags without dashes.',
+    description: 'YAML file with settings. The keys are the names of the flags without dashes.',
   },
   controllers: {
     group: 'General',
     description:
-      'Controllers to run, separated by commas: `vm`, `vmgroup`, `kubevirt` (VirtualMachine and VMDiskImage), `gpuinfo`. `*` means all whose settings and CRDs exist, `-vm` excludes one. A controller that is named must be able to run.',
+      'Controllers to run, separated by commas: `vm`, `vmgroup`, `kubevirt` (VirtualMachine and VMDiskImage), `gpuinfo`. `*` means all whose settings and CRDs exist, `-vm` excludes one. The operator does not start if a controller that is named cannot run.',
   },
   'cluster-id': {
     group: 'General',
@@ -66,7 +66,10 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     byDefault: 'vmwright-system',
     description: 'Namespace of the operator: its Leases and certificates.',
   },
-  'log-level': { group: 'General', description: 'debug, info, warn or error.' },
+  'log-level': {
+    group: 'General',
+    description: 'debug, info, warn or error. Audit lines are written at every level.',
+  },
   'log-format': {
     group: 'General',
     byDefault: 'text on a terminal, else json',
@@ -154,7 +157,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'vm-refresh': {
     group: 'VM',
     description:
-      'Interval at which state and utilization are read; capped at `--vm-unknown-after` minus `--cloud-timeout`. 2 s while a machine is being created.',
+      'Interval at which state and utilization of the machines are read; at most `--vm-unknown-after` minus `--cloud-timeout`. While a machine is being created, the interval is 2 s.',
   },
   'vm-unknown-after': {
     group: 'VM',
@@ -200,7 +203,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'vsphere-timeout': { group: 'VmGroup', description: 'Timeout of one call.' },
   'vsphere-concurrency': {
     group: 'VmGroup',
-    description: 'Maximum number of clones, and of other tasks, at a time on each vCenter.',
+    description: 'Maximum number of concurrent clones, and of other concurrent tasks, on each vCenter.',
   },
   'vsphere-datacenter': {
     group: 'VmGroup',
@@ -263,7 +266,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'image-stalled-after': {
     group: 'VirtualMachine and VMDiskImage',
-    description: 'Time without progress after which the status names the object that blocks.',
+    description: 'Time without progress after which the status names the object that blocks the import.',
   },
   'image-sync-concurrency': {
     group: 'VirtualMachine and VMDiskImage',
@@ -297,7 +300,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'gpu-source': {
     group: 'GPUInfo',
     description:
-      '`real`, or `simulated`: GPUs and maintenance are drawn at random, and the status of each GPUInfo says so.',
+      '`real`, or `simulated`: GPUs and maintenance are simulated with random values, and the status of each GPUInfo says so.',
   },
   'gpu-seed': { group: 'GPUInfo', description: 'Seed of `--gpu-source=simulated`.' },
   'gpu-horizon': {

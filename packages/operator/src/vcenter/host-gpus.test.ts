@@ -32,7 +32,7 @@ function passthrough(id: string, passthruActive = true): Vim25['HostPciPassthruI
   return { id, dependentDevice: id, passthruEnabled: true, passthruCapable: true, passthruActive };
 }
 
-describe('a PCI device is a GPU', () => {
+describe('PCI devices that are GPUs', () => {
   test.each([
     ['NVIDIA 3D controller', 0x0302, 0x10de, 0x20b0, true],
     ['NVIDIA VGA controller', 0x0300, 0x10de, 0x1eb8, true],
@@ -49,19 +49,19 @@ describe('a PCI device is a GPU', () => {
     ['NVSwitch', 0x0680, 0x10de, 0x1af1, false],
     ['network card', 0x0200, 0x15b3, 0x101d, false],
     ['device of a class above 0x7fff', 0xff00, 0x10de, 0x20b0, false],
-  ])('%s', (_, classId, vendorId, deviceId, expected) => {
+  ])('a PCI device is a GPU %s', (_, classId, vendorId, deviceId, expected) => {
     expect(isGpu(pci('0000:3b:00.0', classId, vendorId, deviceId))).toBe(expected);
   });
 });
 
-describe('mode of a GPU', () => {
+describe('modes of GPUs', () => {
   test.each([
     ['passthrough when active', 'basic', true, 'passthrough'],
     ['passthrough for direct graphics', 'direct', false, 'passthrough'],
     ['vGPU for shared direct graphics', 'sharedDirect', false, 'vgpu'],
     ['graphics for shared graphics', 'shared', false, 'graphics'],
     ['graphics for basic graphics', 'basic', false, 'graphics'],
-  ])('%s', (_, type, isActive, mode) => {
+  ])('the mode of a GPU: %s', (_, type, isActive, mode) => {
     const gpus = gpuDevices({
       'hardware.pciDevice': [pci('0000:3b:00.0', 0x0302, 0x10de)],
       'config.graphicsInfo': [graphics('3b:00.0', type)],
@@ -71,7 +71,7 @@ describe('mode of a GPU', () => {
   });
 });
 
-test('GPUs without graphics information have the names of the PCI device, and are sorted by id', () => {
+test('GPUs without graphics information have the name of their PCI device, and are sorted by id', () => {
   const gpus = gpuDevices({
     'hardware.pciDevice': [
       pci('0000:d8:00.0', 0x0302, 0x10de),
@@ -85,7 +85,7 @@ test('GPUs without graphics information have the names of the PCI device, and ar
   ]);
 });
 
-test('the virtual functions of a GPU with SR-IOV are not further GPUs', () => {
+test('the virtual functions of a GPU with SR-IOV do not count as GPUs', () => {
   const sriov = {
     ...passthrough('0000:3b:00.0', false),
     _type: 'HostSriovInfo',
@@ -138,20 +138,20 @@ function usedOn(host: Parameters<typeof gpuDevices>[0], ...machines: Vim25['Virt
   return hostGpus(gpuDevices(host), running).flatMap(({ id, isInUse }) => (isInUse ? [id] : []));
 }
 
-describe('a GPU is in use', () => {
-  test('by a machine that has it attached by its PCI id, in any notation', () => {
+describe('GPUs in use', () => {
+  test('a GPU is in use by a machine that has it attached by its PCI id, in any notation', () => {
     expect(usedOn(PASSTHROUGH_HOST)).toEqual([]);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('0000:AF:00.0')])).toEqual(['0000:af:00.0']);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('00000:175:00.0')])).toEqual(['0000:af:00.0']);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('0000:01:00.0')])).toEqual([]);
   });
 
-  test('by a machine that vCenter assigned it to at power-on', () => {
+  test('a GPU is in use by a machine that vCenter assigned it to at power-on', () => {
     expect(usedOn(PASSTHROUGH_HOST, [DYNAMIC('0000:3b:00.0')])).toEqual(['0000:3b:00.0']);
     expect(usedOn(PASSTHROUGH_HOST, [DYNAMIC()])).toEqual([]);
   });
 
-  test('by a running machine that the graphics information lists', () => {
+  test('a GPU is in use by a running machine that the graphics information lists', () => {
     const vm = ['vm-0', 'vm-9'].map((value) => ({ type: 'VirtualMachine', value }));
     const host = {
       ...VGPU_HOST,
@@ -164,7 +164,7 @@ describe('a GPU is in use', () => {
     expect(usedOn(host)).toEqual([]);
   });
 
-  test('by a vGPU of its model, one GPU for each vGPU', () => {
+  test('each vGPU of a machine counts as using one GPU of its model', () => {
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')])).toEqual(['0000:af:00.0']);
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')], [VGPU('grid_a100-10c')])).toHaveLength(2);
     expect(usedOn(VGPU_HOST, [VGPU('grid_t4-4c')], [], [VGPU('grid_t4-4c')], [VGPU('x')])).toHaveLength(2);

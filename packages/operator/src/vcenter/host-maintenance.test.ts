@@ -7,7 +7,7 @@ const CLUSTER = { type: 'ClusterComputeResource', value: 'domain-c1' };
 const VM = { type: 'VirtualMachine', value: 'vm-1' };
 const AT = new Date('2030-01-31T22:00:00Z');
 
-/** Returns the properties of an enabled task that will not run again. */
+/** Returns the properties of an enabled task without a next run. */
 function properties(method: string): Parameters<typeof plannedTask>[0] {
   const action: Vim25['MethodAction'] = { _type: 'MethodAction', name: method };
   return {
@@ -24,7 +24,7 @@ function task(method: string, more: Parameters<typeof plannedTask>[0] = {}) {
   return plannedTask({ ...properties(method), 'info.nextRunTime': AT, ...more });
 }
 
-describe('a scheduled task is maintenance of a host', () => {
+describe('scheduled tasks that are maintenance', () => {
   test.each([
     'EnterMaintenanceMode_Task',
     'RebootHost_Task',
@@ -33,7 +33,7 @@ describe('a scheduled task is maintenance of a host', () => {
     'DisconnectHost_Task',
     'vim.HostSystem.enterMaintenanceMode',
     'reboot',
-  ])('if it calls %s', (method) => {
+  ])('a scheduled task is maintenance of a host if it calls %s', (method) => {
     expect(task(method)).toEqual({
       entities: ['host-1'],
       startsAt: AT.getTime(),
@@ -41,20 +41,20 @@ describe('a scheduled task is maintenance of a host', () => {
     });
   });
 
-  test('if it is scheduled for a cluster', () => {
+  test('a scheduled task is maintenance of a host if it is scheduled for a cluster', () => {
     expect(task('RebootHost_Task', { 'info.entity': CLUSTER })?.entities).toEqual(['domain-c1', 'host-1']);
     const both = { 'info.entity': CLUSTER, 'info.taskObject': CLUSTER };
     expect(task('RebootHost_Task', both)?.entities).toEqual(['domain-c1']);
   });
 
-  test('if it is running, since its start', () => {
+  test('a running scheduled task is maintenance of a host that began when the task started', () => {
     const running = { 'info.state': 'running', 'info.prevRunTime': new Date(1_000) } as const;
     expect(task('RebootHost_Task', running)?.startsAt).toBe(1_000);
   });
 });
 
-describe('a scheduled task is not maintenance of a host', () => {
-  test('if it does something else, or does it with a machine', () => {
+describe('scheduled tasks that are no maintenance', () => {
+  test('a scheduled task is not maintenance of a host if it calls another method, or its target is a machine', () => {
     expect(task('ExitMaintenanceMode_Task')).toBe(undefined);
     expect(task('CreateSnapshot_Task', { 'info.entity': VM, 'info.taskObject': VM })).toBe(undefined);
     expect(task('reboot', { 'info.entity': VM, 'info.taskObject': VM })).toBe(undefined);
@@ -62,13 +62,13 @@ describe('a scheduled task is not maintenance of a host', () => {
     expect(plannedTask({})).toBe(undefined);
   });
 
-  test('if it is disabled or will not run again', () => {
+  test('a scheduled task is not maintenance of a host if it is disabled or will not run again', () => {
     expect(task('RebootHost_Task', { 'info.enabled': false })).toBe(undefined);
     expect(plannedTask(properties('RebootHost_Task'))).toBe(undefined);
   });
 });
 
-describe('the custom attribute of a host', () => {
+describe('custom attributes', () => {
   test.each([
     ['2030-01-31T22:00:00Z', AT.getTime()],
     [' 2030-01-31T23:00:00+01:00 ', AT.getTime()],
@@ -76,13 +76,13 @@ describe('the custom attribute of a host', () => {
     ['2030-01-31 22:00:00Z', AT.getTime()],
     ['now', 0],
     ['NOW', 0],
-  ])('%s is a start time', (value, startsAt) => {
+  ])('the custom attribute %s is a start time', (value, startsAt) => {
     expect(attributeMaintenance('maintenance', value)).toEqual({
       maintenance: { startsAt, source: "custom attribute 'maintenance'" },
     });
   });
 
-  test.each(['', '   '])('%j plans nothing', (value) => {
+  test.each(['', '   '])('the custom attribute %j plans nothing', (value) => {
     expect(attributeMaintenance('maintenance', value)).toEqual({});
   });
 
@@ -90,7 +90,7 @@ describe('the custom attribute of a host', () => {
     ...['tomorrow', '2030-01-31', '2030-01-31T22:00:00', '31.01.2030 22:00', '1896127200', 'now!'],
     ...['2030-13-01T00:00:00Z', '2030-02-30T00:00:00Z', '2030-01-31T25:00:00Z', '2030-01-31T22:00:00+0100'],
     ...['\u0000', '💥', 'x'.repeat(10_000)],
-  ])('%j is reported as invalid', (value) => {
+  ])('the custom attribute %j is reported as invalid', (value) => {
     const { maintenance, warning } = attributeMaintenance('maintenance', value);
     expect(maintenance).toBe(undefined);
     expect(warning).toMatch(

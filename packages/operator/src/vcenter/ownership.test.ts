@@ -15,7 +15,7 @@ function ownershipWith(uuid: string | undefined, labels: Readonly<Record<string,
   return knownOwnershipOf({ ref: { type: 'VirtualMachine', value: 'vm-7' }, properties });
 }
 
-test('a machine is ours if it has our ownership labels and the UUID of its slot', () => {
+test('a machine belongs to a group if it has the ownership labels of the group and the UUID of its slot', () => {
   expect(ownershipWith(instanceUuid('u-1', 3))).toMatchObject({ uid: 'u-1', slot: 3 });
   expect(ownershipWith(instanceUuid('u-1', 4))).toBe(undefined); // a copy
   expect(ownershipWith(instanceUuid('u-1', 3), {})).toBe(undefined); // orphaned

@@ -29,7 +29,7 @@ function facts(...vcenters: MachineFacts[][]): PooledComputeFacts {
   );
 }
 
-test('a machine is found by BIOS UUID, instance UUID and swapped BIOS UUID, in any case', () => {
+test('a machine is found by BIOS UUID, instance UUID and swapped BIOS UUID, in upper or lower case', () => {
   const found = facts([], [machine('a')]);
   expect(swapUuid(UUID)).toBe(SWAPPED);
   for (const uuid of [UUID, UUID.toUpperCase(), OTHER, SWAPPED.toUpperCase(), ` ${UUID}\n`])
@@ -38,19 +38,19 @@ test('a machine is found by BIOS UUID, instance UUID and swapped BIOS UUID, in a
     expect(found.machineByUuid(uuid)).toBe(undefined);
 });
 
-test('the BIOS UUID of a machine has precedence over the instance UUID of another', () => {
+test('the BIOS UUID of a machine has precedence over the instance UUID of another machine', () => {
   const others = [machine('b', { uuid: swapUuid(UUID) }), machine('c', { uuid: OTHER, instanceUuid: UUID })];
   expect(facts(others, [machine('a')]).machineByUuid(UUID)?.id).toBe('a');
 });
 
-test('of several machines with a UUID, the one that is powered on is found', () => {
+test('of several machines with the same UUID, the one that is powered on is found', () => {
   const off = { isPoweredOn: false };
   expect(facts([machine('a', off)], [machine('b')]).machineByUuid(UUID)?.id).toBe('b');
   expect(facts([machine('a')], [machine('b')]).machineByUuid(UUID)).toBe(undefined);
   expect(facts([machine('a', off), machine('b', off)]).machineByUuid(UUID)).toBe(undefined);
 });
 
-test('a machine is found by name if no other machine of any vCenter has it', () => {
+test('a machine is found by name if no other machine of any vCenter has the same name', () => {
   const found = facts([machine('a'), machine('b')], [machine('b'), machine('c')]);
   expect(['a', 'b', 'c', 'd'].map((name) => found.machineByName(name)?.id)).toEqual([
     'a',

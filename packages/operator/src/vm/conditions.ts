@@ -91,7 +91,7 @@ export const CONDITIONS = [
     status: 'False, Unknown',
     reasons: ['CloudRefused'],
     meaning:
-      'The cloud rejected the request as invalid; the message has its text. False if no machine exists.',
+      'The cloud rejected the request as invalid; the message contains its text. The status is False if no machine exists.',
     remedy: 'Read the message. The operator retries within a minute.',
   },
   {
@@ -113,7 +113,7 @@ export const CONDITIONS = [
     status: 'Unknown',
     reasons: ['CloudBusy'],
     meaning:
-      'The cloud asked to back off (429, or 503 with `Retry-After`). The operator sends no requests for that time.',
+      'The cloud asked to back off (429, or 503 with `Retry-After`). The operator sends no requests for the requested time.',
     remedy: 'Wait.',
   },
   {

@@ -22,7 +22,10 @@ export const BACKEND = 'cloud';
 export interface ConditionError {
   readonly reason: Extract<VmReason, `Cloud${string}`>;
   readonly message: string;
-  /** Whether the cloud did not serve the request, so that the state of the machine is unknown. False: it rejected the request. */
+  /**
+   * Whether the cloud did not serve the request, so that the state of the machine is unknown. False if the cloud rejected the
+   * request as invalid.
+   */
   readonly isOutage: boolean;
   /** Whether retries can succeed without an administrator. */
   readonly isTransient: boolean;
@@ -32,7 +35,10 @@ const TRANSIENT = { isOutage: true, isTransient: true } as const;
 const NEEDS_ADMINISTRATOR = { isOutage: true, isTransient: false } as const;
 const REJECTED = { isOutage: false, isTransient: false } as const;
 
-/** Returns what conditions report about an error of a cloud request; undefined for errors that are not the cloud's. */
+/**
+ * Returns what conditions report about an error of a cloud request; undefined for a taken name, and for errors that do not come
+ * from the cloud.
+ */
 export function toCondition(error: unknown): ConditionError | undefined {
   if (error instanceof BackendUnavailableError) return toCondition(error.cause);
   if (error instanceof UnauthorizedError)
@@ -41,14 +47,14 @@ export function toCondition(error: unknown): ConditionError | undefined {
       message: "The cloud rejects the operator's API key. An administrator of the operator has to replace it",
       ...NEEDS_ADMINISTRATOR,
     };
-  // Each request reads the API key, whose file may be removed or replaced at any time.
+  // Each request reads the API key, whose file may be removed or replaced at any time, so any request may fail with this error.
   if (error instanceof SettingsError)
     return {
       reason: 'CloudUnauthorized',
       message: 'The operator cannot read its API key. An administrator of the operator has to restore it',
       ...NEEDS_ADMINISTRATOR,
     };
-  if (error instanceof NameTakenError) return undefined; // the other server was removed since: the next attempt succeeds
+  if (error instanceof NameTakenError) return undefined; // the server with the name is gone by now, so the next attempt succeeds
   if (asksToBackOff(error))
     return {
       reason: 'CloudBusy',
@@ -102,6 +108,11 @@ export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefin
     if (error instanceof NotFoundError) return undefined;
     throw error;
   }
+}
+
+/** Whether the cloud accepts a change of a server. False if it does not have the server any more. */
+export async function isAccepted(answer: Promise<unknown>): Promise<boolean> {
+  return (await ignoreNotFound(answer.then(() => true))) ?? false;
 }
 
 /**

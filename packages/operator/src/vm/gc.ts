@@ -1,7 +1,7 @@
 import type { CloudClient, Server } from '@vmwright/cloud';
 import { collectGarbage, type Manager } from '@vmwright/runtime';
-import { type AuditedResources, GARBAGE, type GarbageOptions, onCollected } from '../garbage.ts';
-import { ignoreNotFound, toReconcileError } from './errors.ts';
+import { type AuditedResources, auditCollected, GARBAGE, type GarbageOptions } from '../garbage.ts';
+import { ignoreNotFound, isAccepted, toReconcileError } from './errors.ts';
 import { clusterLabels, nameOf, namespaceOf, ownerUid } from './identity.ts';
 import { VM } from './resource.ts';
 
@@ -18,7 +18,7 @@ export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options 
     ...options,
     ...GARBAGE,
     ...{ name: 'vm-gc', metricPrefix: 'vmwright_vm', kind: VM, external },
-    onCollected: onCollected(VM, external),
+    onChange: auditCollected(VM, external),
   });
 }
 
@@ -46,8 +46,8 @@ export function cloudServers(cloud: CloudClient, cluster: string): AuditedResour
         : { uid, namespace: namespaceOf(server), name: nameOf(server) };
     },
     refetch: ({ id }, signal) => ignoreNotFound(cloud.get(id, { signal })),
-    remove: async ({ id }, scope) => {
-      await ignoreNotFound(cloud.scoped(scope).delete(id));
+    remove: async ({ id }, { onChange, ...scope }) => {
+      if (await isAccepted(cloud.scoped(scope).delete(id))) onChange({ type: 'delete' });
     },
   };
 }

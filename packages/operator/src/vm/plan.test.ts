@@ -78,35 +78,35 @@ const REJECTED: ConditionError = {
 const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 const available = (status: VMStatus) => conditionOf(status.conditions, 'CloudAvailable');
 
-describe('a new VM', () => {
-  test('with an empty vmId, as the controller that this operator replaces writes it, has no machine yet', () => {
+describe('new VMs', () => {
+  test('a new VM with an empty vmId, as the controller that this operator replaces writes it, has no machine yet', () => {
     expect(lookup(vm({ vmId: '' }), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     expect(isOutdated(vm({ vmId: '', opStatus: 'New' }), new Map())).toBe(false);
     expect(ended(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });
     expect(ended(next(vm({ vmId: '' }), { server: { gone: 's-0' } }))).toMatchObject({ vmId: 's-0' });
   });
 
-  test('is created after its name was checked, with its UID as idempotency key and an attempt in the status', () => {
+  test('a new VM is created after its name was checked, with its UID as idempotency key and an attempt in the status', () => {
     expect(lookup(vm(), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     const { status, actions } = next(vm(), { name: 'accepted' });
     expect(valid(status)).toMatchObject({ opStatus: 'New', attempts: 1 });
     expect(actions).toEqual([{ type: 'create', server: { name: 'vmsample', labels }, key: 'u-1' }]);
   });
 
-  test('counts each attempt to create it, so that the status is written before each request', () => {
+  test('each attempt increments the counter in the status of a new VM, so that the status differs and is written before the create request', () => {
     const object = vm({ attempts: 4, opStatus: 'Failed', msg: 'no room' });
     expect(attempt(object, { name: 'accepted' })).toMatchObject({ type: 'create' });
     const { status } = next(object, { name: 'accepted' });
     expect(status).toMatchObject({ attempts: 5, opStatus: 'Failed', msg: 'no room' });
   });
 
-  test('reports the error of the last attempt until the next attempt ends', () => {
+  test('a new VM reports the error of the last attempt until the next attempt ends', () => {
     const failed = errorStatus(vm({ attempts: 1 }), UNREACHABLE, NOW);
     const { status } = next(vm(failed), { name: 'accepted' });
     expect([ready(status), available(status)]).toEqual([ready(failed), available(failed)]);
   });
 
-  test('with a rejected name is not created, reports why, and is checked again later', () => {
+  test('a new VM with a rejected name is not created, reports why, and is checked again later', () => {
     const message = 'the name vmsample is prohibited';
     const rejection = { name: { reason: 'Prohibited', message } } as const;
     const rejected = next(vm(), rejection);
@@ -128,8 +128,8 @@ describe('a new VM', () => {
   });
 });
 
-describe('a VM that has a machine', () => {
-  test('reports the state of the machine', () => {
+describe('VMs that have a machine', () => {
+  test('a VM reports the state of its machine', () => {
     expect(lookup(vm({ vmId: 's-1' }), {})).toEqual({ type: 'get', id: 's-1' });
     const status = ended(next(vm({ vmId: 's-1' }), { server: running }));
     expect(status).toMatchObject({ vmId: 's-1', cpuUtilization: 42, opStatus: 'Running' });
@@ -140,14 +140,14 @@ describe('a VM that has a machine', () => {
     ['building', 'New', 'False', 'Building'],
     ['failed', 'Failed', 'False', 'MachineFailed'],
     ['deleting', 'Unknown', 'False', 'MachineDeleting'],
-  ] as const)('that is %s reports %s and no utilization', (state, opStatus, status, reason) => {
+  ] as const)('a VM whose machine is %s reports %s and no utilization', (state, opStatus, status, reason) => {
     const reported = machineStatus(vm({ vmId: 's-1', cpuUtilization: 7 }), { ...running, state }, NOW);
     expect(reported).toMatchObject({ opStatus });
     expect(reported.cpuUtilization).toBeUndefined();
     expect(ready(reported)).toMatchObject({ status, reason });
   });
 
-  test('that the cloud has lost is not replaced without the annotation', () => {
+  test('a machine that the cloud has lost is not replaced without the annotation recreate', () => {
     const seen = { server: { gone: 's-1' }, owned: 'none' } as const;
     const lost = next(vm({ vmId: 's-1', cpuUtilization: 7, opStatus: 'Running' }), seen);
     expect(lost).toMatchObject({ event: { type: 'Warning', reason: 'VmLost' } });
@@ -164,7 +164,7 @@ describe('a VM that has a machine', () => {
     expect(ready(back)?.status).toBe('True');
   });
 
-  test('that is lost is replaced with the annotation: the old id is removed, then a new idempotency key is used', () => {
+  test('a lost machine is replaced with the annotation recreate: the old id is removed, and a new idempotency key used', () => {
     const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
     const recreating = next(object, { server: { gone: 's-1' }, owned: 'none' });
     expect(recreating).toMatchObject({
@@ -177,7 +177,7 @@ describe('a VM that has a machine', () => {
     expect(attempt(given, { name: 'accepted' })).toMatchObject({ type: 'create', key: 'u-1.1' });
   });
 
-  test('that has failed is replaced with the annotation; without it, the status says how to replace it', () => {
+  test('a failed machine is replaced with the annotation recreate; without it, the status says what the user can do', () => {
     const server: Server = { ...running, state: 'failed', message: 'no room' };
     expect(ended(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
       'The machine has failed (no room). Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
@@ -189,7 +189,7 @@ describe('a VM that has a machine', () => {
     } as const;
     expect(attempt(object, { server })).toEqual({ type: 'delete', id: 's-1' });
     expect(next(object, { server }).status).toMatchObject({ ...replaced, attempts: 2 });
-    // An error stays in the status until the delete has succeeded.
+    // The error of an earlier attempt stays in the status until the delete has succeeded.
     const failing = errorStatus(object, UNREACHABLE, NOW);
     expect(attempt(vm(failing, RECREATE), { server })).toEqual({ type: 'delete', id: 's-1' });
     expect(next(vm(failing, RECREATE), { server }).status).toEqual({ ...failing, attempts: 2 });
@@ -207,31 +207,34 @@ describe('a VM that has a machine', () => {
     ['the second', 1, 10_000],
     ['the fourth', 3, 40_000],
     ['the hundredth', 99, 300_000],
-  ])('is replaced with exponential back-off: %s machine that is lost or fails', (_, recreations, pauseMs) => {
-    const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
-    const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
-    const failed: Seen = { server: { ...running, state: 'failed', message: 'no room' } };
-    const gone: Seen = { server: { gone: 's-1' }, owned: 'none' };
-    if (pauseMs > 0) {
-      const pause = `The operator creates a new machine, at the earliest ${pauseMs / 1_000} s after the previous replacement`;
-      const requeueAfterMs = pauseMs - 1_000;
-      expect(next(object, failed)).toMatchObject({ requeueAfterMs });
-      expect(ended(next(object, failed)).msg).toBe(`The machine has failed (no room). ${pause}`);
-      expect(next(object, gone)).toMatchObject({ requeueAfterMs, status: { vmId: 's-1' } });
-      expect(ended(next(object, gone)).msg).toBe(`The cloud has no machine s-1 any more. ${pause}`);
-    }
-    for (const later of [NOW - 1_000 + pauseMs, NOW - 3_600_000]) {
-      expect(attempt(object, failed, later)).toEqual({ type: 'delete', id: 's-1' });
-      const recreating = next(object, gone, later);
-      expect(recreating).toMatchObject({ event: { reason: 'Recreating' }, requeueAfterMs: 0 });
-      expect(ended(recreating)).toMatchObject({
-        recreations: recreations + 1,
-        recreatedAt: new Date(later).toISOString(),
-      });
-    }
-  });
+  ])(
+    'replacements follow an exponential back-off: %s machine that is lost or fails',
+    (_, recreations, pauseMs) => {
+      const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
+      const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
+      const failed: Seen = { server: { ...running, state: 'failed', message: 'no room' } };
+      const gone: Seen = { server: { gone: 's-1' }, owned: 'none' };
+      if (pauseMs > 0) {
+        const pause = `The operator creates a new machine, at the earliest ${pauseMs / 1_000} s after the previous replacement`;
+        const requeueAfterMs = pauseMs - 1_000;
+        expect(next(object, failed)).toMatchObject({ requeueAfterMs });
+        expect(ended(next(object, failed)).msg).toBe(`The machine has failed (no room). ${pause}`);
+        expect(next(object, gone)).toMatchObject({ requeueAfterMs, status: { vmId: 's-1' } });
+        expect(ended(next(object, gone)).msg).toBe(`The cloud has no machine s-1 any more. ${pause}`);
+      }
+      for (const later of [NOW - 1_000 + pauseMs, NOW - 3_600_000]) {
+        expect(attempt(object, failed, later)).toEqual({ type: 'delete', id: 's-1' });
+        const recreating = next(object, gone, later);
+        expect(recreating).toMatchObject({ event: { reason: 'Recreating' }, requeueAfterMs: 0 });
+        expect(ended(recreating)).toMatchObject({
+          recreations: recreations + 1,
+          recreatedAt: new Date(later).toISOString(),
+        });
+      }
+    },
+  );
 
-  test('with wrong ownership labels is relabelled once, unless its UID label is missing', () => {
+  test('a machine with wrong ownership labels is relabelled once, unless its UID label is missing', () => {
     const server: Server = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
     const { 'vmwright.dev/uid': _, ...repaired } = labels;
     const action = { type: 'relabel', id: 's-1', labels: repaired };
@@ -242,36 +245,36 @@ describe('a VM that has a machine', () => {
     ended(next(vm({ vmId: 's-1' }), { server: { ...running, labels: {} }, owned: 'none' }));
   });
 
-  test('has the condition NameAccepted, even if its name was rejected before', () => {
+  test('a VM with a machine has the condition NameAccepted, even if its name was rejected before', () => {
     const rejected = ended(next(vm(), { name: { reason: 'Prohibited', message: 'no' } }));
     const status = ended(next(vm(rejected), { server: running }));
     expect(conditionOf(status.conditions, 'NameAccepted')).toMatchObject({ status: 'True' });
   });
 
-  test('is Unknown, not Failed, while the cloud does not answer or rejects a request', () => {
+  test('the opStatus of a VM with a machine is Unknown, not Failed, while the cloud does not answer or rejects a request', () => {
     const before = machineStatus(vm(), running, NOW);
     for (const reason of ['CloudUnreachable', 'CloudBusy', 'CloudUnauthorized', 'CloudRefused'] as const) {
       const isOutage = reason !== 'CloudRefused';
       const error = { reason, message: 'some cause', isOutage, isTransient: false };
       const status = valid(errorStatus(vm(before), error, NOW));
       expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'some cause' });
-      // A rejected request has its own retries with back-off.
+      // The work queue retries a rejected request with back-off, so a list of the servers does not enqueue the VM.
       expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isOutage);
     }
     expect(errorStatus(vm(), REJECTED, NOW).opStatus).toBe('Failed');
   });
 
-  test('that is lost before its id was stored is reported as lost without an id', () => {
+  test('a machine that is lost before its id was stored is reported as lost without an id', () => {
     const status = ended(next(vm({ attempts: 1 }), { server: { gone: undefined } }));
     expect(status.vmId).toBeUndefined();
     expect(status.msg).toContain('The cloud has no machine of this VM any more');
   });
 });
 
-describe('the condition CloudAvailable', () => {
+describe('CloudAvailable', () => {
   const before = machineStatus(vm(), running, NOW);
 
-  test('is True after an answer of the cloud', () => {
+  test('CloudAvailable is True after an answer of the cloud', () => {
     const answering = { status: 'True', reason: 'Answering', observedGeneration: 3 };
     expect(available(before)).toMatchObject(answering);
     expect(available(next(vm(), { name: 'accepted' }).status)).toMatchObject(answering);
@@ -279,7 +282,7 @@ describe('the condition CloudAvailable', () => {
     expect(available(lost)).toMatchObject(answering);
   });
 
-  test('is False during an outage, with the outage as reason, and True when the cloud answers again', () => {
+  test('CloudAvailable is False during an outage, with its cause as reason, and True when the cloud answers again', () => {
     const status = valid(errorStatus(vm(before), UNREACHABLE, NOW));
     expect(available(status)).toMatchObject({
       ...{ status: 'False', reason: 'CloudUnreachable', message: 'no answer', observedGeneration: 3 },
@@ -289,16 +292,16 @@ describe('the condition CloudAvailable', () => {
     expect(isTrue(back.conditions, 'CloudAvailable')).toBe(true);
   });
 
-  test('is True when the cloud rejects a request', () => {
+  test('CloudAvailable is True when the cloud rejects a request', () => {
     expect(available(valid(errorStatus(vm(before), REJECTED, NOW)))).toMatchObject({ status: 'True' });
   });
 
-  test('stays False when the deletion is reported during an outage', () => {
+  test('CloudAvailable stays False when the deletion is reported during an outage', () => {
     const status = errorStatus(vm(before), UNREACHABLE, NOW);
     expect(available(deletingStatus(vm(status), NOW, 'Deleting the machine'))).toEqual(available(status));
   });
 
-  test('is not written again while nothing changes', () => {
+  test('CloudAvailable is not written again while nothing changes', () => {
     const later = NOW + 3_600_000;
     expect(next(vm(before), { server: running }, later).status).toEqual(before);
     const status = errorStatus(vm(before), UNREACHABLE, NOW);
@@ -306,10 +309,10 @@ describe('the condition CloudAvailable', () => {
   });
 });
 
-describe('a paused VM', () => {
+describe('paused VMs', () => {
   const PAUSED = { 'vmwright.dev/paused': 'true' };
 
-  test('is observed and has the condition Paused', () => {
+  test('a paused VM is observed and has the condition Paused', () => {
     expect(lookup(vm({ vmId: 's-1' }, PAUSED), {})).toEqual({ type: 'get', id: 's-1' });
     const status = ended(next(vm({ vmId: 's-1' }, PAUSED), { server: running }));
     expect(status).toMatchObject({ opStatus: 'Running', cpuUtilization: 42 });
@@ -322,7 +325,7 @@ describe('a paused VM', () => {
     expect(conditionOf(resumed.conditions, 'Paused')).toBeUndefined();
   });
 
-  test('is not created, relabelled, deleted or replaced', () => {
+  test('a paused VM is not created, relabelled, deleted or replaced', () => {
     expect(ended(next(vm(undefined, PAUSED), {}))).toMatchObject({
       msg: 'No machine is created while the VM is paused',
     });
@@ -336,7 +339,7 @@ describe('a paused VM', () => {
   });
 });
 
-describe('a vmId that does not name the machine of the VM', () => {
+describe('wrong vmIds', () => {
   const stolen: Server = { ...running, id: 's-2', labels: { ...labels, 'vmwright.dev/uid': 'u-2' } };
   const unlabelled: Server = { ...running, id: 's-3', labels: {} };
 
@@ -344,7 +347,7 @@ describe('a vmId that does not name the machine of the VM', () => {
     ['a machine of another VM', stolen],
     ['a machine without an owner', unlabelled],
     ['a machine that does not exist', { gone: 's-4' }],
-  ])('is corrected to the machine with the UID label of the VM: it names %s', (_, server) => {
+  ])('a vmId that names %s is corrected to the machine with the UID label of the VM', (_, server) => {
     const vmId = 'gone' in server ? server.gone : server.id;
     const object = vm({ vmId });
     expect(lookup(object, { server })).toEqual({ type: 'findOwned', except: vmId });
@@ -360,7 +363,7 @@ describe('a vmId that does not name the machine of the VM', () => {
     expect(ended(repaired)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
   });
 
-  test('is reported as VmLost if the VM has no machine of its own; the status does not show the state of the foreign machine', () => {
+  test('a VM that has no machine is VmLost even if its vmId names a foreign machine, whose state is not reported', () => {
     const foreign: Server = { ...unlabelled, name: 'vmother' };
     expect(ready(ended(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe(
       'VmLost',
@@ -375,11 +378,11 @@ describe('a vmId that does not name the machine of the VM', () => {
   });
 });
 
-describe('a list of the servers', () => {
+describe('lists of servers', () => {
   const servers = (...all: readonly Server[]) => new Map(all.map((server) => [server.id, server]));
   const good = vm(machineStatus(vm(), running, NOW));
 
-  test('enqueues a VM only if its status differs from the list', () => {
+  test('a list of the servers enqueues a VM only if its status differs from the list', () => {
     expect(isOutdated(good, servers(running))).toBe(false);
     expect(isOutdated(good, servers({ ...running, cpuUtilization: 43 }))).toBe(true);
     expect(isOutdated(good, servers({ ...running, state: 'failed' }))).toBe(true);
@@ -387,13 +390,13 @@ describe('a list of the servers', () => {
     expect(isOutdated(vm({ attempts: 1, opStatus: 'New' }), servers())).toBe(false);
   });
 
-  test('enqueues a VM without a machine if its status reports an outage', () => {
+  test('a list of the servers enqueues a VM without a machine if its status reports an outage', () => {
     const status = errorStatus(vm({ attempts: 1 }), UNREACHABLE, NOW);
     expect(isOutdated(vm(status), servers())).toBe(true);
     expect(isOutdated(vm(errorStatus(vm({ attempts: 1 }), REJECTED, NOW)), servers())).toBe(false);
   });
 
-  test('does not enqueue a VM that is reported as lost, unless it may be replaced', () => {
+  test('a list of the servers does not enqueue a VM that is reported as lost, unless the operator may replace its machine', () => {
     const lost = ended(next(good, { server: { gone: 's-1' }, owned: 'none' }));
     expect(isOutdated(vm(lost), servers())).toBe(false);
     expect(isOutdated(vm(lost, RECREATE), servers())).toBe(true);

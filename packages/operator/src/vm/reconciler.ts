@@ -10,7 +10,7 @@ import {
 } from '@vmwright/runtime';
 import { deletionPolicyOf, pauseOf } from '../annotations.ts';
 import { type Act, audit } from '../audit.ts';
-import { type ConditionError, ignoreNotFound, toCondition, toReconcileError } from './errors.ts';
+import { type ConditionError, ignoreNotFound, isAccepted, toCondition, toReconcileError } from './errors.ts';
 import { NO_OWNERSHIP_LABELS } from './identity.ts';
 import { findOwned, type Observed, observeAnswer, remainingServers } from './observe.ts';
 import { type Action, plan } from './plan.ts';
@@ -83,10 +83,10 @@ export class VmReconciler {
       const servers = await remainingServers(cloud, vm, policy === 'Orphan');
       for (const server of servers) {
         const { id, state } = server;
-        if (policy === 'Orphan') await ignoreNotFound(cloud.relabel(id, NO_OWNERSHIP_LABELS));
-        else await ignoreNotFound(cloud.delete(id)); // repeated by every reconcile: the cloud may have lost the last request
         const act = policy === 'Orphan' ? 'orphan' : 'delete';
-        if (act === 'orphan' || state !== 'deleting')
+        // Every reconcile requests the deletion again, because the cloud may have lost the last request.
+        const change = act === 'orphan' ? cloud.relabel(id, NO_OWNERSHIP_LABELS) : cloud.delete(id);
+        if ((await isAccepted(change)) && (act === 'orphan' || state !== 'deleting'))
           auditServer(context, vm, act, server, 'the VM is being deleted');
       }
       if (servers.length > 0 && policy !== 'Orphan') {
@@ -136,8 +136,8 @@ export class VmReconciler {
         return created;
       }
       case 'delete':
-        await ignoreNotFound(cloud.delete(action.id));
-        auditServer(context, vm, 'delete', action, 'it has failed and is replaced');
+        if (await isAccepted(cloud.delete(action.id)))
+          auditServer(context, vm, 'delete', action, 'it has failed and is replaced');
         onChanging();
         return { ...observed, isDeleted: true };
     }
@@ -179,7 +179,7 @@ export class VmReconciler {
   get #outage(): ConditionError | undefined {
     const { outage } = this.#options.availability;
     const error = outage && toCondition(outage.error);
-    // A rejection has isOutage false, but it is an outage if the cloud rejects every list request.
+    // `toCondition` does not treat one rejected request as an outage, but the rejection of all list requests is an outage.
     return error && { ...error, isOutage: true };
   }
 }
@@ -226,7 +226,7 @@ async function reportError(
   context: ReconcileContext<VM>,
 ): Promise<void> {
   const { cache, key, now, signal, log, event } = context;
-  const newest = cache(VM).get(key) ?? found; // this reconcile may have written the status
+  const newest = cache(VM).get(key) ?? found; // newer than `found` if this reconcile has written the status
   const vm = newest.metadata.uid === found.metadata.uid ? newest : found;
   if (signal.aborted || error === undefined) return;
   try {

@@ -28,7 +28,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['NotFound'],
     meaning:
-      'The template, resource pool or another object does not exist (yet). The operator keeps looking.',
+      'The template, resource pool or another object does not exist (yet). The operator keeps looking for it.',
     remedy: 'Correct the name, or create the object.',
   },
   {
@@ -50,7 +50,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['FolderTaken'],
     meaning: 'The folder belongs to another group: groups `a-b/c` and `a/b-c` both use the folder `a-b-c`.',
-    remedy: 'Delete one group and create it under another name, or give it another `placement.folder`.',
+    remedy: 'Delete one group and create it under another name or with another `placement.folder`.',
   },
   {
     type: 'Ready',
@@ -158,7 +158,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['VcenterRefused'],
     meaning:
-      'vCenter rejected the operation; the message has its text. Retried; if a machine had to be powered off for it, after 30 s to 10 min.',
+      'vCenter rejected the operation; the message contains its text. The operator retries; if a machine had to be powered off for the operation, after 30 s to 10 min.',
     remedy: 'Read the message.',
   },
   {

@@ -65,14 +65,15 @@ export function controlVmGroups(manager: Manager, options: VmGroupControllerOpti
         .filter((group) => changed.has(vcenterOf(vcenters, group)))
         .map(({ metadata }) => keyOf(metadata));
     },
-    onError: (error) => log.warn({ error: String(error) }, 'Checking the vCenters failed'),
+    onError: (error) =>
+      log.warn({ error: String(error) }, 'Checking whether the vCenters are available failed'),
   });
   const reconciler = new VmGroupReconciler({ ...options, enqueue: (key) => events.enqueue(key) });
   groups.subscribe((event) => reconciler.groupChanged(event));
   manager.showOperations('vmgroup', () => reconciler.operations());
   manager.control({
     for: VmGroup,
-    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged restores an edited status
+    predicate: any(generationChanged, annotationsChanged, statusChanged), // statusChanged, so that an edited status is restored
     concurrency,
     backoff: { maxMs: MAX_BACKOFF_MS },
     resyncMs: 5 * 60_000,

@@ -5,6 +5,7 @@ import {
   FaultError,
   isRef,
   type Ref,
+  type TaskRef,
   type VcenterClient,
 } from '@vmwright/vsphere';
 import { ReportedError } from '../vcenter/errors.ts';
@@ -51,19 +52,19 @@ export async function claimFolder(
       owner.cluster === claimant.cluster ? groupFrom(name, owner.namespace) : 'a VmGroup of another cluster';
     throw new ReportedError({
       reason: 'FolderTaken',
-      message: `the folder '${name}' belongs to ${holder}; give this group another name, or another folder in spec.placement.folder`,
+      message: `the folder '${name}' belongs to ${holder}; delete this group and create it under another name or with another spec.placement.folder`,
     });
   }
-  // A folder without an owner was created by people: the operator records the owner before it gives a folder this name.
+  // A folder without an owner was created by people, because the operator records the owner before it gives a folder its final name.
   const isOurs = owner?.isOurs ?? false;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
 }
 
 /**
- * Creates a group's folder under a provisional name, records its owner, and renames it. If the operator stops in between,
- * or the create request is executed late, the name shows that the operator created the folder.
- * @returns the folder of the final name, which is foreign if it was created at the same time
+ * Creates a group's folder under a provisional name, records its owner, and renames it. If the operator stops in between, or the
+ * create request is executed late, the name shows that the operator created the folder.
+ * @returns the folder with the final name; it may belong to another group that created it at the same time
  */
 async function createOwnedFolder(
   client: VcenterClient,
@@ -90,7 +91,7 @@ async function createOwnedFolder(
   }
 }
 
-/** Removes the folder of a create request that was executed after another one of the same group. */
+/** Removes the duplicate folder of a group whose create request was executed twice. */
 async function releaseLeftover(
   client: VcenterClient,
   watched: WatchedFolder,
@@ -135,17 +136,23 @@ export async function folderOwnerOf(
  */
 export type FolderRelease = 'gone' | 'inUse' | 'kept';
 
+/** Options of `releaseFolder`. */
+export interface ReleaseOptions extends ChangeOptions {
+  /** Called with the vCenter task that removes the folder, right after it started. */
+  readonly onTask?: (task: TaskRef) => void;
+}
+
 /**
- * Removes a group's folder if the operator created it and it is empty. Otherwise the folder stays: one that the operator
- * created is recorded as kept, so that garbage collection removes it once it is empty; any other loses its owner.
- * At worst, a machine that is moved into the folder between the check and the removal is unregistered; its files stay.
+ * Removes a group's folder if the operator created it and it is empty. A folder with machines of the group stays unchanged. Any
+ * other is recorded as kept if the operator created it, for garbage collection to remove it once it is empty; if people created
+ * it, its owner is erased. A machine that is moved into it between check and removal is only unregistered.
  */
 export async function releaseFolder(
   client: VcenterClient,
   folder: Ref<'Folder'>,
   uid: string,
   scope: OwnerScope,
-  options: ChangeOptions,
+  options: ReleaseOptions,
 ): Promise<FolderRelease> {
   try {
     const owner = await folderOwnerOf(client, folder, scope, options);
@@ -164,19 +171,20 @@ export async function releaseFolder(
 }
 
 /**
- * Removes a folder if it is empty. Checks again before the second attempt, because a machine can be moved into the folder
- * during the login between the attempts.
+ * Removes a folder if it is empty. Checks again before a second attempt, because a machine can be moved into the folder while the
+ * client logs in again between the attempts.
  */
 async function removeIfEmpty(
   client: VcenterClient,
   folder: Ref<'Folder'>,
-  options: ChangeOptions,
+  { onTask, ...options }: ReleaseOptions,
 ): Promise<boolean> {
   for (let isRetry = false; ; isRetry = true) {
     const { childEntity } = await client.read(folder, ['childEntity'], options);
     if (childEntity?.length !== 0) return false; // a missing property does not prove that the folder is empty
     try {
       const task = await client.machines.unregisterFolder(folder, { ...options, resend: false });
+      onTask?.(task);
       await client.tasks.follow(task, { signal: options.signal });
       return true;
     } catch (error) {
@@ -186,7 +194,7 @@ async function removeIfEmpty(
   }
 }
 
-/** Whether machines of the group are in the folder. A machine whose configuration is unknown counts as one. */
+/** Whether machines of the group are in the folder. A machine whose configuration is unknown counts as a machine of the group. */
 async function hasMachinesOf(
   client: VcenterClient,
   folder: Ref<'Folder'>,

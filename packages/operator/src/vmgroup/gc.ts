@@ -1,5 +1,5 @@
 import { collectGarbage, type Logger, type Manager } from '@vmwright/runtime';
-import { GARBAGE, type GarbageOptions, onCollected } from '../garbage.ts';
+import { auditCollected, GARBAGE, type GarbageOptions } from '../garbage.ts';
 import type { VCenterPool } from '../vcenter/vcenter-pool.ts';
 import { VmGroup } from './resource.ts';
 import { vcenterResources } from './vcenter-resources.ts';
@@ -24,6 +24,6 @@ export function collectVmGroupGarbage(
     ...options,
     ...GARBAGE,
     ...{ name: 'vmgroup-gc', metricPrefix: 'vmwright_vmgroup', kind: VmGroup, external },
-    onCollected: onCollected(VmGroup, external),
+    onChange: auditCollected(VmGroup, external),
   });
 }

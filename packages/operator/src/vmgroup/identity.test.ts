@@ -4,7 +4,7 @@ import { provisionalFolderName, provisionalOwnerFrom } from './identity.ts';
 const owner = { cluster: 'production', namespace: 'default', uid: '5f0c2c1e-7f4e-4a8e-9d0e-000000000001' };
 const name = provisionalFolderName(owner);
 
-test('the provisional name of a folder names its owner and fits into the limit of vCenter', () => {
+test('the provisional name of a folder identifies its owner and has at most 80 characters', () => {
   expect(name.length).toBeLessThanOrEqual(80);
   const namespaces = ['other', 'default'];
   expect(provisionalOwnerFrom(name, { cluster: 'production', namespaces })).toEqual({
@@ -13,7 +13,7 @@ test('the provisional name of a folder names its owner and fits into the limit o
   });
 });
 
-test('an operator that watches all namespaces does not know the namespace in a provisional name', () => {
+test('an operator that watches all namespaces gets no namespace from a provisional name', () => {
   expect(provisionalOwnerFrom(name, { cluster: 'production' })).toEqual({
     ...owner,
     namespace: '',
@@ -21,7 +21,7 @@ test('an operator that watches all namespaces does not know the namespace in a p
   });
 });
 
-test('a provisional name of another cluster or namespace, and any other name, has no owner', () => {
+test('a provisional name of another cluster or namespace has no owner, and neither has any other name', () => {
   expect(provisionalOwnerFrom(name, { cluster: 'staging' })).toBeUndefined();
   expect(provisionalOwnerFrom(name, { cluster: 'production', namespaces: ['other'] })).toBeUndefined();
   for (const other of ['default-web', 'vmwright', `vmwright-${owner.uid}`])

@@ -67,8 +67,8 @@ function pending(type: Operation['type'] = 'clone') {
   return { operation, resolve, reject, inventory };
 }
 
-describe('an operation', () => {
-  test('keeps its slot busy until the inventory shows its result, and releases its permit when vCenter is done', async () => {
+describe('operations', () => {
+  test('an operation keeps its slot busy until the inventory shows its result, and releases its permit when vCenter is done', async () => {
     const { state, enqueued, permit } = start();
     const { operation, resolve, inventory } = pending();
     await state.start(0, operation, permit);
@@ -81,7 +81,7 @@ describe('an operation', () => {
     expect(state.operating().size).toBe(0);
   });
 
-  test('counts as waiting for the inventory only after vCenter has finished all operations of the group', async () => {
+  test('an operation counts as waiting for the inventory only after vCenter has finished all operations of the group', async () => {
     const { state, enqueued, permit } = start();
     const [one, other] = [pending(), pending()];
     expect(state.isWaitingForInventory).toBe(false);
@@ -97,7 +97,7 @@ describe('an operation', () => {
     expect(state.isWaitingForInventory).toBe(false);
   });
 
-  test('frees its slot after 30 s without a visible result, when the group is reconciled again', async () => {
+  test('an operation frees its slot after 30 s without a visible result, when the group is reconciled again', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const { operation, resolve } = pending();
     await state.start(0, operation, permit);
@@ -109,7 +109,7 @@ describe('an operation', () => {
     expect(requeueMs()).toBe(undefined);
   });
 
-  test('backs off after a failure, longer each time, until it succeeds', async () => {
+  test('the back-off of an operation grows with each failure until it succeeds', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 8; count++) {
@@ -134,7 +134,7 @@ describe('an operation', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('that fails to clone makes all clones of its group back off, but not the clones of other groups', async () => {
+  test('an operation that fails to clone makes all clones of its group back off, but not the clones of other groups', async () => {
     const { state, inFlight, term, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -147,7 +147,7 @@ describe('an operation', () => {
     expect(inFlight.of(KEY, group(), term).backoffs.failures()).toEqual([]);
   });
 
-  test('that fails because of one machine does not make the clones of others back off', async () => {
+  test('an operation that fails because of one machine does not make other clones of the group back off', async () => {
     const { state, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -158,7 +158,7 @@ describe('an operation', () => {
     expect(state.backoffs.failures().at(-1)?.error).toMatchObject({ message: 'it was moved' });
   });
 
-  test('counts consecutive failures even if each attempt takes ten minutes', async () => {
+  test('consecutive failures of an operation are counted even if each attempt takes ten minutes', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 4; count++) {
@@ -175,7 +175,7 @@ describe('an operation', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000]);
   });
 
-  test('that takes longer than ten minutes keeps its slot and releases its permit', async () => {
+  test('an operation that takes longer than ten minutes keeps its slot and releases its permit', async () => {
     const { state, permit, world } = start();
     const { operation } = pending();
     await state.start(0, operation, permit);
@@ -185,7 +185,7 @@ describe('an operation', () => {
     expect(state.operating().size).toBe(1);
   });
 
-  test('that repeatedly powers on the same machine backs off, and no failure is reported', async () => {
+  test('an operation that repeatedly powers on the same machine backs off, and no failure is reported', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 8; count++) {
@@ -204,7 +204,7 @@ describe('an operation', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  test('that resizes a machine to a size that vCenter rejects is retried after ten minutes, or at once for another size', async () => {
+  test('an operation that resizes a machine to a size that vCenter rejects is retried after ten minutes, or at once for another size', async () => {
     const { inFlight, term, state, enqueued, permit, requeueMs } = start();
     const { operation, reject } = pending('resize');
     await state.start(0, operation, permit);
@@ -222,7 +222,7 @@ describe('an operation', () => {
     expect([...state.backoffs.slots('size')]).toEqual([]);
   });
 
-  test('that temporarily fails to resize a machine is retried with exponential back-off', async () => {
+  test('an operation that temporarily fails to resize a machine is retried with exponential back-off', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 7; count++) {
@@ -242,7 +242,7 @@ describe('an operation', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('that proves that its machine is gone marks the slot as gone until the machine is listed or cloned again', async () => {
+  test('an operation that proves that its machine is gone marks the slot as gone until the inventory lists the machine or a clone is requested', async () => {
     const { inFlight, term, state, enqueued, permit } = start();
     const succeed = async (type: Operation['type'], proof?: boolean) => {
       const { operation, resolve } = pending(type);
@@ -266,7 +266,7 @@ describe('an operation', () => {
     expect([...inFlight.of(KEY, group(), term).gone([])]).toEqual([]);
   });
 
-  test('leaves an audit line with its vCenter task, and a failure with the time until the retry', async () => {
+  test('an operation is logged with its vCenter task, and its failure with the time until the retry', async () => {
     const { state, enqueued, permit, lines, world } = start();
     const failing = pending();
     await state.start(0, failing.operation, permit);
@@ -289,7 +289,7 @@ describe('an operation', () => {
     ]);
   });
 
-  test('is listed with its machine, its vCenter task and its age while it is in flight', async () => {
+  test('an operation is listed with its machine, its vCenter task and its age while it is in flight', async () => {
     const { state, inFlight, permit, world } = start();
     const { operation } = pending();
     await state.start(3, operation, permit);
@@ -304,7 +304,7 @@ describe('an operation', () => {
     expect(inFlight.list()).toEqual([]);
   });
 
-  test('runs in a span of its own, because it outlives the reconcile that starts it', async () => {
+  test('an operation runs in a span of its own, because it outlives the reconcile that starts it', async () => {
     const spans: string[] = [];
     const tracer: Tracer = {
       span: async (name, attributes, work) => {
@@ -321,7 +321,7 @@ describe('an operation', () => {
     expect(spans).toEqual(['vmgroup clone web-0']);
   });
 
-  test('has its own fence, which closes when the operation ends while the fence of the term stays open', async () => {
+  test('an operation has its own fence, which closes when the operation ends while the fence of the term stays open', async () => {
     const { state, enqueued, permit, term } = start();
     const { operation, resolve } = pending();
     let scope: ChangeOptions = {};
@@ -365,14 +365,14 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
     cancel(env);
     await expect.poll(() => permit.released).toBe(1);
     expect(() => scope?.assertLeader?.()).toThrow(OperationCancelledError);
-    expect(enqueued).toEqual([]); // a reconcile after the end of the term would fail in a loop
+    expect(enqueued).toEqual([]); // not enqueued: a reconcile after the end of the term would fail in a loop
     expect([...state.operating(), ...state.backoffs.slots('slot')]).toEqual([]);
     expect(state.backoffs.failures()).toEqual([]);
   });
 });
 
-describe('failures', () => {
-  test('of a slot are dropped a minute after their back-off, even if another failure follows', async () => {
+describe('dropped failures', () => {
+  test('failures of a slot are dropped a minute after their back-off, also if two operations failed in turn', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (type: Operation['type'], error: Error) => {
       const { operation, reject } = pending(type);
@@ -388,7 +388,7 @@ describe('failures', () => {
     expect(state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('of a clone are dropped a minute after their back-off', async () => {
+  test('failures of a clone are dropped a minute after their back-off', async () => {
     const { state, enqueued, permit, world } = start();
     const { operation, reject } = pending();
     await state.start(0, operation, permit);
@@ -398,7 +398,7 @@ describe('failures', () => {
     expect(state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('that are retried in turn keep their order, so that the status reports the same one', async () => {
+  test('failures that are retried in turn keep their order, so that the status always reports the same failure', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (slot: number) => {
       const { operation, reject } = pending('powerOn');
@@ -442,11 +442,11 @@ test('vCenter tasks that the status lists are adopted once', () => {
   expect([...state.operating().keys()]).toEqual([4]);
 });
 
-describe('errors', () => {
+describe('reported errors', () => {
   const full = { reason: 'VcenterRefused', message: 'no space' } as const;
   const moved = { reason: 'Moved', message: 'x was moved' } as const;
 
-  test('are reported once per cause, and again after the cause disappeared', () => {
+  test('errors are reported once per cause, and again after the cause disappeared', () => {
     const { state } = start();
     const unreported = (...errors: readonly ConditionError[]) =>
       state.unreported(errors).map(({ reason }) => reason);
@@ -459,7 +459,7 @@ describe('errors', () => {
     expect(unreported(moved)).toEqual(['Moved']);
   });
 
-  test('about an operation that waits for another one are not reported', () => {
+  test('errors are not reported if they only say that another operation must finish first', () => {
     const busy = { reason: 'VcenterBusy', message: 'wait', isProgressing: true } as const;
     expect(start().state.unreported([busy])).toEqual([]);
   });

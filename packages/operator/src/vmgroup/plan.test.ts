@@ -62,7 +62,7 @@ describe('scaling out', () => {
     });
   });
 
-  test('a clone into a slot that was used before is a retry, and an adopted machine counts as one attempt', () => {
+  test('a clone into a slot that was used before is marked as a retry; an adopted machine counts as one clone', () => {
     const isRetry = (actions: readonly Action[]) =>
       actions.map((action) => (action.type === 'clone' ? action.isRetry : undefined));
     const first = plan(group({ replicas: 2 }), observed(), NOW);
@@ -92,7 +92,7 @@ describe('scaling out', () => {
     expect(next.status.replicas?.map(({ slot }) => slot)).toEqual([7]);
   });
 
-  test('clones and removals are counted in the status, so that each is preceded by a write', () => {
+  test('the status counts clones and removals, so each of them changes the status and is preceded by a write', () => {
     const { status, actions } = plan(group({ replicas: 1 }), observed(), NOW);
     expect(withAttempts(status, actions, NOW).replicas).toMatchObject([{ attempts: 1 }]);
     expect(withAttempts(status, [], NOW)).toEqual(status);
@@ -148,7 +148,7 @@ describe('scaling in', () => {
     expect(terminatingSlots(plan(wanted, observed(machines), NOW).status)).toEqual(expected);
   });
 
-  test('a slot that was never cloned is dropped first, without an action', () => {
+  test('a slot into which nothing was cloned yet is dropped first, without an action', () => {
     const two = observed([machine(1), machine(2)]);
     const { status, actions } = plan(group({ replicas: 2 }, { replicas }), two, NOW);
     expect(status.replicas?.map(({ slot }) => slot)).toEqual([1, 2]);
@@ -239,7 +239,7 @@ describe('updates', () => {
     expect(status).toMatchObject({ phase: 'PENDING', readyReplicas: 3, updatedReplicas: 0 });
   });
 
-  test('another path of the same template changes nothing', () => {
+  test('another inventory path of the same template does not replace machines', () => {
     const wanted = group({ template: '/DC0/vm/ubuntu' }, { replicas });
     const { status, actions } = plan(wanted, observed(three, { templateId: UBUNTU }), NOW);
     expect([actions, terminatingSlots(status)]).toEqual([[], []]);
@@ -269,7 +269,7 @@ describe('updates', () => {
     expect(terminatingSlots(status)).toEqual([1]);
   });
 
-  test('a machine whose resize was rejected is not resized again, but is powered on and removed', () => {
+  test('a machine whose resize was rejected is not resized again, but can be powered on or removed', () => {
     const wanted = group({ cpu: 64 }, { replicas });
     const resizeRejected = new Set([0]);
     expect(summary(plan(wanted, observed(three, { resizeRejected }), NOW).actions)).toEqual(['resize 1']);
@@ -298,7 +298,7 @@ describe('updates', () => {
     expect(terminatingSlots(plan(wanted, observed(three, isTemplateFound), NOW).status)).toHaveLength(1);
   });
 
-  test('OnDelete leaves existing machines as they are', () => {
+  test('with OnDelete, existing machines are neither updated nor replaced', () => {
     const wanted = group({ template: 'debian', cpu: 8, update: { strategy: 'OnDelete' } }, { replicas });
     const { status, actions } = plan(wanted, observed(three), NOW);
     expect(actions).toEqual([]);
@@ -339,13 +339,13 @@ describe('updates', () => {
   });
 });
 
-describe('with shutdownSeconds, a guest', () => {
+describe('shutdownSeconds', () => {
   const wanted = group({ replicas: 2, shutdownSeconds: 60 }, { replicas });
   const at = (shutdownAt: string) => ({
     replicas: [replica(0), replica(1), replica(2, { terminating: true, shutdownAt })],
   });
 
-  test('is asked to shut down before its machine is removed, and the time is stored', () => {
+  test('with shutdownSeconds, a guest is asked to shut down before the removal, and the time of that is stored', () => {
     const { status, actions } = plan(wanted, observed(three), NOW);
     expect(summary(actions)).toEqual(['shutDown 2']);
     expect(withAttempts(status, actions, NOW).replicas?.[2]).toMatchObject({
@@ -354,7 +354,7 @@ describe('with shutdownSeconds, a guest', () => {
     });
   });
 
-  test('that was asked has its machine removed once it is off or the grace period has ended', () => {
+  test('with shutdownSeconds, a machine is removed once it is off or the grace period of its guest has ended', () => {
     const asked = at(new Date(NOW - 20_000).toISOString());
     const waiting = plan({ ...wanted, status: asked }, observed(three), NOW);
     expect([summary(waiting.actions), waiting.requeueAfterMs]).toEqual([[], 40_000]);
@@ -365,7 +365,7 @@ describe('with shutdownSeconds, a guest', () => {
     expect(summary(plan({ ...wanted, status: asked }, observed(off), NOW).actions)).toEqual(['remove 2']);
   });
 
-  test('does not requeue the group after its grace period, while the removal backs off or is in flight', () => {
+  test('with shutdownSeconds, an ended grace period does not requeue the group while the removal backs off or is in flight', () => {
     const asked = at(new Date(NOW - 60_000).toISOString());
     const delayed = plan({ ...wanted, status: asked }, observed(three, { backingOff: new Set([2]) }), NOW);
     expect([summary(delayed.actions), delayed.requeueAfterMs]).toEqual([[], undefined]);
@@ -375,7 +375,7 @@ describe('with shutdownSeconds, a guest', () => {
     );
   });
 
-  test('keeps running when its shutdown is no longer needed', () => {
+  test('with shutdownSeconds, a running machine is not powered off when its shutdown is no longer needed', () => {
     const asked = {
       replicas: [replica(0, { shutdownAt: new Date(NOW).toISOString() }), replica(1), replica(2)],
     };
@@ -385,12 +385,12 @@ describe('with shutdownSeconds, a guest', () => {
     expect(status.replicas?.[0]).not.toHaveProperty('shutdownAt');
   });
 
-  test('has its machine removed at once when the clock was set back', () => {
+  test('with shutdownSeconds, a machine is removed at once when the clock was set back', () => {
     const asked = at(new Date(NOW + 3_600_000).toISOString());
     expect(summary(plan({ ...wanted, status: asked }, observed(three), NOW).actions)).toEqual(['remove 2']);
   });
 
-  test('is also asked to shut down before a resize, and its machine counts as unavailable from then on', () => {
+  test('with shutdownSeconds, a guest is asked to shut down before a resize, and its machine counts as unavailable from then on', () => {
     const bigger = group({ cpu: 4, shutdownSeconds: 60 }, { replicas });
     const { status, actions } = plan(bigger, observed(three), NOW);
     expect(summary(actions)).toEqual(['shutDown 0']);
@@ -399,7 +399,7 @@ describe('with shutdownSeconds, a guest', () => {
   });
 });
 
-test('a machine on a host that does not respond counts as not running, and is left alone', () => {
+test('a machine on a host that does not respond counts as not running, and no action is planned for it', () => {
   const machines = [machine(0, { isConnected: false, power: 'poweredOff' }), machine(1), machine(2)];
   const { status, actions } = plan(group({}, { replicas }), observed(machines), NOW);
   expect(actions).toEqual([]);
@@ -422,10 +422,10 @@ test('deletion removes every machine', () => {
   expect(terminatingSlots(status)).toEqual([0, 1, 2]);
 });
 
-describe('machines that people took over', () => {
+describe('machines under the control of people', () => {
   const held = [machine(0, { isInFolder: false }), machine(1, { isTemplate: true, power: 'poweredOff' })];
 
-  test('are all reported, in the order of their slots, and not removed at scale-in', () => {
+  test('machines that people took over are not removed at scale-in; all that were moved are reported in slot order', () => {
     const machines = [machine(2, { isInFolder: false, name: 'c' }), ...held, machine(3)];
     const four = [...replicas, replica(3)];
     const { status, actions } = plan(group({ replicas: 0 }, { replicas: four }), observed(machines), NOW);
@@ -436,7 +436,7 @@ describe('machines that people took over', () => {
     );
   });
 
-  test('block the deletion', () => {
+  test('machines that people took over block the deletion', () => {
     const { status, actions } = planDeletion(
       group({}, { replicas }),
       observed(held),
@@ -456,7 +456,7 @@ describe('machines that people took over', () => {
     );
   });
 
-  test('are not replaced by an update, and not powered on if they were converted to a template', () => {
+  test('machines that people took over are not replaced by an update, and not powered on if they were converted to a template', () => {
     const found = observed([...held, machine(2)], { templateId: DEBIAN, isTemplateFound: true });
     const update = { maxUnavailable: 3 };
     const { status } = plan(group({ template: 'debian', update }, { replicas }), found, NOW);
@@ -465,7 +465,7 @@ describe('machines that people took over', () => {
   });
 });
 
-describe('a paused group', () => {
+describe('paused groups', () => {
   const paused = (spec: Partial<VmGroup['spec']>, status: VmGroupStatus) => {
     const wanted = group(spec, status);
     return { ...wanted, metadata: { ...wanted.metadata, annotations: { 'vmwright.dev/paused': 'true' } } };
@@ -473,7 +473,7 @@ describe('a paused group', () => {
   const conditions = ({ conditions: all = [] }: VmGroupStatus) =>
     all.map(({ type, status }) => `${type}=${status}`);
 
-  test('reports the observed machines and keeps its slots', () => {
+  test('a paused group reports the observed machines and keeps its slots', () => {
     const slots = [replica(0), replica(1, { attempts: 1 }), replica(2, { attempts: 1, terminating: true })];
     const status = observePaused(paused({ replicas: 5 }, { replicas: slots }), observed([machine(0)]), NOW);
     expect(status).toMatchObject({
@@ -486,7 +486,7 @@ describe('a paused group', () => {
     ]);
   });
 
-  test('is ready when its machines match the spec, and loses the condition Paused when it is resumed', () => {
+  test('a paused group is ready when its machines match the spec, and loses the condition Paused when it is resumed', () => {
     const status = observePaused(paused({}, { replicas }), observed(three), NOW);
     expect(conditions(status)).toEqual(['Ready=True', 'Paused=True', 'VCenterAvailable=True']);
     expect(conditions(plan(group({}, status), observed(three), NOW).status)).toEqual([
@@ -508,7 +508,7 @@ test.each([
   expect(status.observedGeneration).toBe(3);
 });
 
-describe('a request to replace machines', () => {
+describe('requests to replace machines', () => {
   const asking = (
     request: string | undefined,
     status: VmGroupStatus,
@@ -520,7 +520,7 @@ describe('a request to replace machines', () => {
   };
   const found = (machines = three) => observed(machines, { isTemplateFound: true, templateId: UBUNTU });
 
-  test('replaces each machine once, by name or slot, one at a time', () => {
+  test('a request to replace machines replaces each machine once, by name or slot, one at a time', () => {
     const request = `${replicaName(group(), 2)}, 0`;
     const first = plan(asking(request, { replicas }), found(), NOW);
     expect(summary(first.actions)).toEqual(['remove 0']);
@@ -539,7 +539,7 @@ describe('a request to replace machines', () => {
     ).toEqual([0]);
   });
 
-  test('is executed with OnDelete too, and not before the template is found', () => {
+  test('a request to replace machines is also executed with OnDelete, and not before the template is found', () => {
     const update = { strategy: 'OnDelete' } as const;
     const waiting = plan(asking('1', { replicas }, { update }), observed(three), NOW);
     expect([waiting.actions, waiting.status.replacing]).toEqual([[], { request: '1', slots: [1] }]);
@@ -547,7 +547,7 @@ describe('a request to replace machines', () => {
     expect(summary(actions)).toEqual(['remove 1']);
   });
 
-  test('for a machine that the group does not have is reported once, and changes nothing', () => {
+  test('a request to replace a machine that the group does not have is reported once, and changes nothing', () => {
     const { status, actions, errors } = plan(asking('web-9', { replicas }), found(), NOW);
     expect(actions).toEqual([]);
     expect(errors).toEqual([
@@ -562,12 +562,12 @@ describe('a request to replace machines', () => {
   });
 });
 
-describe('with OnDelete, a machine that an administrator powered off', () => {
+describe('OnDelete', () => {
   const wanted = (status: VmGroupStatus) => group({ update: { strategy: 'OnDelete' } }, status);
   const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
   const running = [replica(0, { power: 'poweredOn' }), replica(1), replica(2)];
 
-  test('stays off for five minutes, so that the administrator can delete it', () => {
+  test('with OnDelete, a machine that an administrator powered off stays off for five minutes, so that the administrator can delete it', () => {
     const first = plan(wanted({ replicas: running }), observed(off), NOW);
     expect([first.actions, first.requeueAfterMs]).toEqual([[], 300_000]);
     expect(first.status).toMatchObject({ readyReplicas: 2, replicas: [{ power: 'poweredOff' }, {}, {}] });
@@ -580,7 +580,7 @@ describe('with OnDelete, a machine that an administrator powered off', () => {
     );
   });
 
-  test('is powered on at once when it never ran, or when the clock was set back', () => {
+  test('with OnDelete, a machine that is off is powered on at once if it never ran, or if the clock was set back', () => {
     expect(summary(plan(wanted({ replicas }), observed(off), NOW).actions)).toEqual(['powerOn 0']);
     const future = [replica(0, { offSince: new Date(NOW + 3_600_000).toISOString() }), ...running.slice(1)];
     expect(summary(plan(wanted({ replicas: future }), observed(off), NOW).actions)).toEqual(['powerOn 0']);

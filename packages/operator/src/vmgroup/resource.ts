@@ -90,10 +90,7 @@ const place = {
   ),
 };
 
-/**
- * Fields of the placement that are immutable, because machines do not move. Changes of the others apply to new
- * machines.
- */
+/** Fields of the placement that are immutable, because machines do not move. Changes of other fields apply to new machines. */
 const IMMUTABLE = ['vcenter', 'datacenter', 'folder'] as const;
 
 /** @param at path of the placement in the spec */
@@ -154,7 +151,7 @@ const fields = {
   phase: optional(
     literals(['RUNNING', 'PENDING', 'ERROR'], {
       description:
-        'RUNNING: all machines exist, run and are up to date. PENDING: the operator is still changing machines. ERROR: the error in lastMessage prevents that.',
+        'RUNNING: all machines exist, run and are up to date. PENDING: the operator is still changing machines. ERROR: the error in lastMessage prevents these changes.',
     }),
   ),
   currentReplicas: optional(integer({ description: 'Number of machines that exist.' })),

@@ -18,8 +18,8 @@ const EMPTY = { ...NOTHING_OBSERVED, isUnplaced: false };
 const conditionsOf = ({ conditions = [] }: VmGroupStatus) =>
   Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 
-describe('a group that waits for a permit', () => {
-  test('says so in its message and in the condition Ready', () => {
+describe('groups that wait for a permit', () => {
+  test('a group that waits for a permit reports this in its message and in the condition Ready', () => {
     const { status, waitingStatus } = plan(group(), EMPTY, NOW);
     expect(status.lastMessage).toBe('0 of 2 machines exist');
     expect(waitingStatus.lastMessage).toBe('0 of 2 machines exist; waiting for a vCenter task slot');
@@ -29,12 +29,12 @@ describe('a group that waits for a permit', () => {
     expect(plan(group(waitingStatus), EMPTY, NOW).waitingStatus).toEqual(waitingStatus);
   });
 
-  test('says so also while it is being deleted', () => {
+  test('a group that waits for a permit reports this while it is being deleted', () => {
     const { waitingStatus } = planDeletion(group(), EMPTY, 'removing the machines', NOW);
     expect(waitingStatus.lastMessage).toBe('removing the machines; waiting for a vCenter task slot');
   });
 
-  test('reports a failure instead, if there is one', () => {
+  test('a group that waits for a permit after a failure reports the failure instead', () => {
     const errors = [{ reason: 'NotFound', message: 'no such template' }] as const;
     const { status, waitingStatus } = plan(group(), { ...EMPTY, errors }, NOW);
     expect(waitingStatus).toEqual(status);
@@ -42,21 +42,21 @@ describe('a group that waits for a permit', () => {
   });
 });
 
-describe('the condition VCenterAvailable', () => {
+describe('VCenterAvailable', () => {
   const available = plan(group(), EMPTY, NOW).status;
 
-  test('is absent for a group that was never placed: no vCenter was observed', () => {
+  test('VCenterAvailable is absent for a group that was never placed: no vCenter was observed', () => {
     expect(conditionsOf(observePaused(group(), NOTHING_OBSERVED, NOW))).not.toHaveProperty(
       'VCenterAvailable',
     );
   });
 
-  test('is True for an observed group, and the same on every reconcile', () => {
+  test('VCenterAvailable is True for an observed group, and the same on every reconcile', () => {
     expect(conditionsOf(available)).toMatchObject({ VCenterAvailable: 'True Connected' });
     expect(plan(group(available), EMPTY, NOW + 60_000).status).toEqual(available);
   });
 
-  test('is False during an outage, with the reason of the outage', () => {
+  test('VCenterAvailable is False during an outage, with the reason of the outage', () => {
     const outage = { reason: 'VcenterUnauthorized', message: 'wrong password', isUnknown: true } as const;
     expect(conditionsOf(failedStatus(group(available), outage, NOW))).toMatchObject({
       Ready: 'Unknown VcenterUnauthorized',
@@ -64,7 +64,7 @@ describe('the condition VCenterAvailable', () => {
     });
   });
 
-  test('is Unknown while the operator connects', () => {
+  test('VCenterAvailable is Unknown while the operator connects', () => {
     const connecting = {
       reason: 'Connecting',
       message: 'wait',
@@ -76,7 +76,7 @@ describe('the condition VCenterAvailable', () => {
     });
   });
 
-  test('is removed when another error replaces an outage', () => {
+  test('VCenterAvailable is removed when another error replaces an outage', () => {
     const outage = { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true } as const;
     const down = failedStatus(group(available), outage, NOW);
     const error = { reason: 'NotFound', message: 'no such datacenter' } as const;
@@ -85,14 +85,14 @@ describe('the condition VCenterAvailable', () => {
     expect(after).not.toHaveProperty('VCenterAvailable');
   });
 
-  test('is removed by an error that ends the reconcile before vCenter is observed', () => {
+  test('VCenterAvailable is removed by an error that ends the reconcile before vCenter is observed', () => {
     const error = { reason: 'PlacementChanged', message: 'moved' } as const;
     const after = conditionsOf(failedStatus(group(available), error, NOW));
     expect(after).toMatchObject({ Ready: 'False PlacementChanged' });
     expect(after).not.toHaveProperty('VCenterAvailable');
   });
 
-  test('is True, and Ready is known, when an operation failed in an outage that has ended', () => {
+  test('VCenterAvailable is True, and Ready is not Unknown, when an operation failed in an outage that has ended', () => {
     const errors = [
       { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true, retryable: true },
     ] as const;
@@ -101,7 +101,7 @@ describe('the condition VCenterAvailable', () => {
       Ready: 'False VcenterUnreachable',
       VCenterAvailable: 'True Connected',
     });
-    // The same status a minute later: nothing is written.
+    // A minute later, the status is the same, so nothing is written.
     expect(plan(group(status), { ...EMPTY, errors }, NOW + 60_000).status).toEqual(status);
   });
 });

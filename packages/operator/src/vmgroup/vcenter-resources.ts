@@ -5,8 +5,10 @@ import {
   FaultError,
   ignoreFaults,
   isRef,
+  type MachineChange,
   NotFoundError,
   type Ref,
+  type TaskRef,
 } from '@vmwright/vsphere';
 import type { AuditedResources } from '../garbage.ts';
 import {
@@ -24,7 +26,7 @@ import { folderOwnerOf, releaseFolder } from './folders.ts';
 import { folderName, type OwnerScope, provisionalOwnerFrom } from './identity.ts';
 import { folderLock } from './placement.ts';
 
-/** A machine or a folder with our ownership labels. Its VmGroup may not exist any more. */
+/** A machine or a folder with this cluster's ownership labels. Its VmGroup may not exist any more. */
 export interface OwnedResource {
   readonly vcenter: VCenter;
   readonly ref: Ref<'VirtualMachine'> | Ref<'Folder'>;
@@ -34,14 +36,17 @@ export interface OwnedResource {
   readonly owner: Owner;
   /** Instance UUID of a machine. */
   readonly instanceUuid?: string;
-  /** Whether it is a folder that stayed when its group was deleted, which its custom attribute records. */
+  /** Whether this is a folder that was kept when its group was deleted, according to its custom attribute. */
   readonly isKept?: boolean;
-  /** Whether it is a machine that people moved out of its group's folder, or turned into a template. */
+  /** Whether this is a machine that may have to be powered off before it is destroyed. */
+  readonly isOn?: boolean;
+  /** Whether this is a machine that people moved out of its group's folder, or turned into a template. */
   readonly isHeld?: boolean;
 }
 
 const MACHINE = [
-  ...(['name', 'parent', 'config.template', 'config.instanceUuid', 'config.extraConfig'] as const),
+  ...(['name', 'parent', 'runtime.powerState', 'config.template'] as const),
+  ...(['config.instanceUuid', 'config.extraConfig'] as const),
 ];
 
 /**
@@ -61,10 +66,13 @@ export function vcenterResources(
     list: async (signal) => {
       const resources: OwnedResource[] = [];
       for (const vcenter of vcenters) {
-        // If one vCenter cannot be listed, the others still are.
+        // If one vCenter cannot be listed, the others are still listed.
         const listed = await listResources(vcenter, scope, searched, signal).catch((error) => {
           signal.throwIfAborted();
-          log.warn({ vcenter: vcenter.name, error: String(error) }, 'Listing owned machines failed');
+          log.warn(
+            { vcenter: vcenter.name, error: String(error) },
+            'Listing owned machines and folders failed',
+          );
         });
         resources.push(...(listed ?? []));
       }
@@ -89,8 +97,12 @@ export function vcenterResources(
         return owner?.cluster === cluster ? { ...resource, owner: { name: '', ...owner } } : undefined;
       });
     },
-    remove: async ({ vcenter, ref, name, parent, owner }, options) => {
-      if (!isRef(ref, 'Folder')) return void (await ensureDestroyed(vcenter.client, ref, options));
+    remove: async ({ vcenter, ref, name, parent, owner, isOn }, { onChange, ...fence }) => {
+      const onTask = ({ value }: TaskRef, change: MachineChange = 'destroy') =>
+        onChange({ type: change === 'destroy' ? 'delete' : 'stop', task: value });
+      const options = { ...fence, onTask };
+      if (!isRef(ref, 'Folder'))
+        return void (await ensureDestroyed(vcenter.client, ref, { ...options, powerOff: isOn }));
       const release = () => releaseFolder(vcenter.client, ref, owner.uid, scope, options);
       await (parent === undefined ? release() : vcenter.withLock(folderLock(parent, name), release));
     },
@@ -144,8 +156,9 @@ async function machinesIn(
 function resourceFrom(vcenter: VCenter, machine: OwnedMachine, names: FolderNames): OwnedResource {
   const { ref, ownership, properties } = machine;
   const isHeld = isMachineTakenOver(machine, names);
+  const isOn = properties['runtime.powerState'] !== 'poweredOff';
   const uuid = instanceUuid(ownership.uid, ownership.slot);
-  return { vcenter, ref, owner: ownership, name: properties.name ?? '', instanceUuid: uuid, isHeld };
+  return { vcenter, ref, owner: ownership, name: properties.name ?? '', instanceUuid: uuid, isHeld, isOn };
 }
 
 /**
@@ -181,7 +194,7 @@ type FolderNames = ReadonlyMap<string, string>;
 
 interface OwnedFolder extends OwnedResource {
   readonly ref: Ref<'Folder'>;
-  /** Whether the folder was kept because of foreign objects in it. A late clone can still appear in it. */
+  /** Whether the folder was kept when its group was deleted, and is not empty. A late clone can still appear in it. */
   readonly isInUse: boolean;
 }
 
@@ -223,8 +236,8 @@ async function listFolders(vcenter: VCenter, scope: OwnerScope, signal: AbortSig
 const MAX_SEARCHED_FOLDERS = 100;
 
 /**
- * The folders that contain groups' folders: the default folder of each vCenter, and those that were watched since the
- * start of the operator. A folder stays after its last group is gone, because a late clone can still appear in it.
+ * The folders that contain groups' folders: the default folder of each vCenter, and the folders that were watched since the start
+ * of the operator. A folder stays after its last group is gone, because a late clone can still appear in it.
  */
 class SearchedFolders {
   readonly #defaults = new Map<VCenter, Ref<'Folder'>>();

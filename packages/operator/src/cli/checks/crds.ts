@@ -1,29 +1,39 @@
 import { type Client, CustomResourceDefinition, resourceOf } from '@vmwright/runtime';
 import { manifests } from '../../manifests.ts';
 import { REQUIRED_KINDS, unservedKinds } from '../../served-kinds.ts';
-import { CONTROLLERS } from '../../settings/controllers.ts';
+import { CONTROLLERS, type ControllerName } from '../../settings/controllers.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { APPLY, checkInstalled } from './installed-object.ts';
 import { type CheckResult, failed, passed, skipped } from './result.ts';
 
 const INSTALL = `apply the CRDs of this version: ${APPLY}`;
 
-/** Checks that the CRDs of the enabled controllers are served, and that those of vmwright are of this version. */
+/**
+ * Checks that the CRDs of the checked controllers are served, and that vmwright's own CRDs have this version.
+ * @param checked from `checkedControllers`
+ */
 export async function checkCrds(
   client: Client,
   settings: Settings,
+  checked: ReadonlySet<ControllerName>,
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const { crds } = manifests({ namespace: settings.namespace });
   const results: CheckResult[] = [];
+  let canRun = false;
   for (const controller of CONTROLLERS) {
     const off = settings.disabled.find(({ name }) => name === controller);
     if (off !== undefined) {
       results.push(skipped(`controller ${controller}`, `off: ${off.why}; ${off.remedy}`));
       continue;
     }
+    if (!checked.has(controller)) {
+      results.push(skipped(`controller ${controller}`, `off: its CRDs are not installed; ${INSTALL}`));
+      continue;
+    }
     const kinds = REQUIRED_KINDS[controller];
     const unserved = new Set((await unservedKinds(client, kinds, signal)).map(resourceOf));
+    canRun ||= unserved.size === 0;
     for (const resource of kinds.map(resourceOf)) {
       const own = crds.find(({ metadata }) => metadata.name === resource);
       if (unserved.has(resource))
@@ -32,6 +42,14 @@ export async function checkCrds(
       else results.push(...(await compare(client, resource, own, signal)));
     }
   }
+  if (!canRun)
+    results.push(
+      failed(
+        'controllers',
+        'no controller can run',
+        'follow one of the remedies above, then restart the operator',
+      ),
+    );
   return results;
 }
 
@@ -42,7 +60,7 @@ function missing(resource: string, isOwn: boolean, isNamed: boolean): CheckResul
     'install the project that provides it, or switch the controller off with --controllers=-kubevirt';
   return isNamed
     ? failed(name, 'not installed', remedy)
-    : skipped(name, `not installed, so that the controller is off; ${remedy}`);
+    : skipped(name, `not installed, so the controller is off; ${remedy}`);
 }
 
 function compare(
@@ -61,8 +79,8 @@ function compare(
         : failed(name, 'differs from this version of vmwright', INSTALL),
     ],
     {
-      missing: failed(name, 'not installed', INSTALL),
-      unreadable: skipped(name, 'served; its version may not be read'),
+      missing: [failed(name, 'not installed', INSTALL)],
+      unreadable: skipped(name, 'served; no permission to read its version'),
     },
   );
 }

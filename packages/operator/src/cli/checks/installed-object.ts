@@ -5,9 +5,9 @@ import type { CheckResult } from './result.ts';
 export const APPLY = 'vmwright manifests | kubectl apply --server-side -f -';
 
 /**
- * Checks an object of the cluster that the installation consists of.
+ * Checks an object that belongs to the installation of vmwright.
  * @param check called if the object exists
- * @param otherwise results if it does not exist, and if it may not be read
+ * @param otherwise results if it does not exist, and if reading it is forbidden
  */
 export async function checkInstalled<T extends KubeObject>(
   object: {
@@ -17,12 +17,12 @@ export async function checkInstalled<T extends KubeObject>(
     readonly signal: AbortSignal;
   },
   check: (found: T) => Promise<readonly CheckResult[]> | readonly CheckResult[],
-  otherwise: { readonly missing: CheckResult; readonly unreadable: CheckResult },
+  otherwise: { readonly missing: readonly CheckResult[]; readonly unreadable: CheckResult },
 ): Promise<readonly CheckResult[]> {
   const { client, kind, name, signal } = object;
   try {
     const found = await ignoreNotFound(client.get(kind, { name }, { signal }));
-    return found === undefined ? [otherwise.missing] : await check(found);
+    return found === undefined ? otherwise.missing : await check(found);
   } catch (error) {
     if (!(error instanceof ForbiddenError)) throw error;
     return [otherwise.unreadable];

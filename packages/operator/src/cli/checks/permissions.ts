@@ -14,21 +14,23 @@ interface Access {
   readonly namespace?: string;
 }
 
-/** Number of reviews that are requested at the same time. */
+/** Number of concurrent SubjectAccessReviews. */
 const CONCURRENCY = 8;
 
 /**
- * Asks the API server for every permission that the operator needs.
+ * Asks the API server whether an account has every permission that the operator needs.
+ * @param controllers from `checkedControllers`
  * @param account service account in the operator's namespace; undefined: the user of this program
  */
 export async function checkPermissions(
   client: Client,
   settings: Settings,
+  controllers: ReadonlySet<string>,
   account: string | undefined,
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const { namespace, namespaces } = settings;
-  const all = accessesOf(namespace, namespaces);
+  const all = accessesOf(namespace, namespaces, controllers);
   const user = account === undefined ? undefined : `system:serviceaccount:${namespace}:${account}`;
   const denied: Access[] = [];
   const rest = [...all];
@@ -40,13 +42,17 @@ export async function checkPermissions(
   const who = user ?? 'you';
   if (denied.length === 0)
     return [passed('permissions', `all ${all.length} permissions are granted to ${who}`)];
-  const remedy = `bind the shipped roles: vmwright manifests | kubectl apply --server-side -f -${user === undefined ? '; --service-account checks those of the operator instead of yours' : ''}`;
+  const remedy = `bind the shipped roles: vmwright manifests | kubectl apply --server-side -f -${user === undefined ? '; --service-account checks the permissions of the operator instead of yours' : ''}`;
   return denied.map((each) => failed(`permission ${accessText(each)}`, `not granted to ${who}`, remedy));
 }
 
-/** Returns every permission of the shipped roles, once for each namespace that it is bound in. */
-export function accessesOf(namespace: string, namespaces?: readonly string[]): readonly Access[] {
-  const manifests = rbacOf(programPermissions(namespace, namespaces));
+/** Returns every permission of the shipped roles, once for each namespace that it is bound in. @param controllers default: all */
+export function accessesOf(
+  namespace: string,
+  namespaces?: readonly string[],
+  controllers?: ReadonlySet<string>,
+): readonly Access[] {
+  const manifests = rbacOf(programPermissions(namespace, namespaces, controllers));
   const roles = manifests.filter((each) => 'rules' in each);
   return manifests
     .filter((each) => 'roleRef' in each)
@@ -105,7 +111,7 @@ async function isAllowed(
   return allowed === true;
 }
 
-/** Returns the groups of a service account, which roles may be bound to. */
+/** Returns the groups of a service account, because roles may be bound to a group. */
 function groupsOf(user: string): readonly string[] {
   const [, , namespace = ''] = user.split(':');
   return ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];

@@ -1,11 +1,17 @@
 import {
+  type AdmissionWebhook,
   type Client,
   certificatesIn,
+  type Kind,
+  MutatingWebhookConfiguration,
   messageOf,
   nodeWorld,
   ValidatingWebhookConfiguration,
+  type WebhookConfiguration,
 } from '@vmwright/runtime';
 import { NAME } from '../../declarations.ts';
+import { manifests } from '../../manifests.ts';
+import type { ControllerName } from '../../settings/controllers.ts';
 import type { Settings } from '../../settings/settings.ts';
 import { VM } from '../../vm/resource.ts';
 import { VMDiskImage } from '../../vmdiskimage/resource.ts';
@@ -13,31 +19,57 @@ import { VmGroup } from '../../vmgroup/resource.ts';
 import { APPLY, checkInstalled } from './installed-object.ts';
 import { type CheckResult, failed, passed, skipped } from './result.ts';
 
+const INSTALL = `apply the manifests of this version: ${APPLY}`;
 const START = 'start the operator, which writes its CA, or check cert-manager if it injects the CA';
 
-/** Checks the CA of the webhooks, and that the API server reaches them. */
-export function checkWebhooks(
+/**
+ * Checks that the webhooks of the controllers are installed, that every installed webhook has a valid CA, and that the API server
+ * reaches the webhooks.
+ * @param controllers from `checkedControllers`
+ */
+export async function checkWebhooks(
   client: Client,
   settings: Settings,
+  controllers: ReadonlySet<ControllerName>,
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
-  const missing = `the ValidatingWebhookConfiguration ${NAME} does not exist`;
-  return checkInstalled(
-    { client, kind: ValidatingWebhookConfiguration, name: NAME, signal },
-    async ({ webhooks = [] }) => [
-      ...webhooks.map(({ name, clientConfig: { caBundle = '' } }) =>
-        checkBundle(name, Buffer.from(caBundle, 'base64').toString(), nodeWorld.now()),
-      ),
-      ...(await reach(client, settings, signal)),
-    ],
-    {
-      missing: failed('webhooks', missing, `apply it: ${APPLY}`),
-      unreadable: skipped('webhooks', 'webhook configurations may not be read'),
-    },
-  );
+  const { webhooks: declared } = manifests({ namespace: settings.namespace, controllers });
+  const results: CheckResult[] = [];
+  const installed: AdmissionWebhook[] = [];
+  for (const kind of [ValidatingWebhookConfiguration, MutatingWebhookConfiguration]) {
+    const where = `the ${kind.kind} ${NAME}`;
+    const names = declared.find((each) => each.kind === kind.kind)?.webhooks?.map(({ name }) => name) ?? [];
+    const check = ({ webhooks = [] }: WebhookConfiguration) => {
+      installed.push(...webhooks);
+      return checkConfiguration(where, names, webhooks);
+    };
+    const checked = await checkInstalled({ client, kind, name: NAME, signal }, check, {
+      missing: names.length === 0 ? [] : [failed('webhooks', `${where} does not exist`, INSTALL)],
+      unreadable: skipped('webhooks', `no permission to read ${where}`),
+    });
+    results.push(...checked);
+  }
+  return [...results, ...(await reach(client, settings, controllers, installed, signal))];
 }
 
-/** Checks that a CA bundle contains a certificate that is valid now. @param now milliseconds since 1970 */
+/** Checks that a webhook configuration contains the declared webhooks, and that each webhook in it has a valid CA. */
+function checkConfiguration(
+  where: string,
+  declared: readonly string[],
+  webhooks: readonly AdmissionWebhook[],
+): readonly CheckResult[] {
+  const found = new Set(webhooks.map(({ name }) => name));
+  return [
+    ...declared
+      .filter((name) => !found.has(name))
+      .map((name) => failed(`webhook ${name}`, `is missing from ${where}`, INSTALL)),
+    ...webhooks.map(({ name, clientConfig: { caBundle = '' } }) =>
+      checkBundle(name, Buffer.from(caBundle, 'base64').toString(), nodeWorld.now()),
+    ),
+  ];
+}
+
+/** Checks that a CA bundle contains a certificate that has not expired. @param now milliseconds since 1970 */
 export function checkBundle(webhook: string, pem: string, now: number): CheckResult {
   const name = `webhook ${webhook}`;
   const certificates = certificatesIn(pem);
@@ -59,41 +91,51 @@ const UNREACHABLE =
 /** Name of the objects in dry runs, which the API server does not store. */
 const PROBE = 'vmwright-check';
 
-/** Sends requests through the webhooks of the enabled controllers: dry runs, and a list that converts a VmGroup. */
+/**
+ * Sends requests through the installed webhooks of the controllers: creations as dry runs, and a list of VmGroups in another version, which
+ * the API server has to convert.
+ */
 async function reach(
   client: Client,
-  { cloud, vsphere, kubevirt, namespaces }: Settings,
+  { namespaces }: Pick<Settings, 'namespaces'>,
+  controllers: ReadonlySet<ControllerName>,
+  installed: readonly AdmissionWebhook[],
   signal: AbortSignal,
 ): Promise<readonly CheckResult[]> {
   const metadata = { namespace: namespaces?.[0] ?? 'default', name: PROBE };
   const options = { dryRun: true, signal };
   const image = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' } as const;
-  return [
-    ...(cloud === undefined
-      ? []
-      : [await call('of VM', client.create(VM, { metadata, spec: { vmname: PROBE } }, options), signal)]),
-    ...(kubevirt === undefined
-      ? []
-      : [
-          await call(
-            'of VMDiskImage',
-            client.create(VMDiskImage, { metadata, spec: image }, options),
-            signal,
-          ),
-        ]),
-    ...(vsphere === undefined
-      ? []
-      : [
-          await call(
-            'of VmGroup (conversion)',
-            client.list(VmGroup.at('v1alpha1'), { namespace: namespaces?.[0], limit: 1, signal }),
-            signal,
-          ),
-        ]),
-  ];
+  const isAdmitted = ({ plural }: Kind) =>
+    installed.some(({ rules = [] }) => rules.some(({ resources }) => resources.includes(plural)));
+  const results: CheckResult[] = [];
+  const probe = async (what: string, send: () => Promise<unknown>) =>
+    void results.push(await call(what, send(), signal));
+  if (controllers.has('vm') && isAdmitted(VM))
+    await probe('of VM', () => client.create(VM, { metadata, spec: { vmname: PROBE } }, options));
+  if (controllers.has('kubevirt') && isAdmitted(VMDiskImage))
+    await probe('of VMDiskImage', () => client.create(VMDiskImage, { metadata, spec: image }, options));
+  if (controllers.has('vmgroup')) results.push(await convert(client, namespaces?.[0], signal));
+  return results;
 }
 
-/** Any answer of the webhook, also a rejection, shows that the API server reaches it. */
+/** Checks the conversion webhook. The API server does not call it for an empty list. */
+async function convert(
+  client: Client,
+  namespace: string | undefined,
+  signal: AbortSignal,
+): Promise<CheckResult> {
+  const what = 'of VmGroup (conversion)';
+  let isEmpty = false;
+  const listing = client.list(VmGroup.at('v1alpha1'), { namespace, limit: 1, signal }).then(({ items }) => {
+    isEmpty = items.length === 0;
+  });
+  const result = await call(what, listing, signal);
+  return isEmpty
+    ? skipped(`webhook ${what}`, 'no VmGroup exists that the API server has to convert')
+    : result;
+}
+
+/** Checks that a request reaches its webhook. Any answer of the webhook, even a rejection, shows that it does. */
 async function call(what: string, request: Promise<unknown>, signal: AbortSignal): Promise<CheckResult> {
   const name = `webhook ${what}`;
   try {

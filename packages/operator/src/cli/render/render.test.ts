@@ -34,7 +34,7 @@ const stalled = (name: string) => {
   });
 };
 
-test('status groups objects with the same problem and puts what is stalled first', () => {
+test('status groups objects with the same problem and lists stalled objects first', () => {
   const waiting = object('d', {
     conditions: [
       condition('Ready', 'Unknown', 'CloudUnreachable', 'the cloud does not answer'),
@@ -84,7 +84,7 @@ Needs attention
     CloudUnreachable: the cloud does not answer`);
 });
 
-test('status of a system without problems says so, and names what cannot be read', () => {
+test('status reports that a system has no problems, and names what cannot be read', () => {
   const report = {
     operator: { problem: 'no pod runs; set --operator-url' },
     leader: { holder: 'pod-1', renewedAt: NOW - 60_000, isExpired: true },
@@ -98,7 +98,7 @@ test('status of a system without problems says so, and names what cannot be read
   expect(text).toMatch(/Needs attention\n {2}nothing$/);
 });
 
-test('an object that makes progress needs attention only after five minutes', () => {
+test('a progressing object needs attention only after five minutes', () => {
   const progressing = (since: string) =>
     object('a', {
       conditions: [{ ...condition('Ready', 'False', 'Creating', 'm'), lastTransitionTime: since }],
@@ -111,7 +111,7 @@ test('an object that makes progress needs attention only after five minutes', ()
   ]);
 });
 
-test('describe groups equal machines, keeps one with a problem, and hides a message that the parent has', () => {
+test('describe groups equal machines, lists a machine with a problem separately, and hides messages that only repeat the message of the parent', () => {
   const replica = (name: string, power?: string) => ({ name, ...(power && { power }) });
   const group = object('web', {
     replicas: [replica('web-0', 'poweredOn'), replica('web-1', 'poweredOn'), replica('web-2')],
@@ -133,7 +133,7 @@ Problems
   );
 });
 
-test('describe shows a tree of children, and a child that repeats its parent has no message', () => {
+test('describe shows the children as a tree, without messages that only repeat the message of the parent', () => {
   const leaf = (label: string, message: string): TreeNode => ({
     ...{ label, kind: label, name: label, ready: 'False', reason: 'R', message, since: '', children: [] },
   });
@@ -149,7 +149,7 @@ test('describe shows a tree of children, and a child that repeats its parent has
   ]);
 });
 
-test('a check is one line, a failed one with its remedy', () => {
+test('a check is rendered as one line, and a failed check with its remedy', () => {
   const text = renderChecks(
     [
       { name: 'cluster', state: 'passed', detail: 'answers' },
