@@ -5,24 +5,24 @@ import { type DeletionPolicy, deletionPolicyOf } from '../annotations.ts';
 const ORPHAN = 'orphan';
 
 /**
- * Returns the deletion policy of an object whose children are Kubernetes objects. `kubectl delete --cascade=orphan` has the effect of
- * the annotation. The garbage collector removes its finalizer after the owner references: a reconcile that comes later finds no
- * children.
+ * Returns the deletion policy of an object whose children are Kubernetes objects. `kubectl delete --cascade=orphan` has the same
+ * effect as the annotation with the value Orphan. The garbage collector removes the finalizer `orphan` after the owner
+ * references, so a reconcile that no longer sees the finalizer finds no children to delete.
  */
 export function cascadingPolicyOf(object: KubeObject): DeletionPolicy | { readonly problem: string } {
   return object.metadata.finalizers?.includes(ORPHAN) ? 'Orphan' : deletionPolicyOf(object);
 }
 
 /**
- * Returns why a foreground deletion is rejected; undefined if it is not. The garbage collector would delete the children that the
- * policy Orphan keeps, before the operator can take them from their owner.
+ * Returns why a foreground deletion is rejected; undefined if it is accepted. The garbage collector would delete the children
+ * that the policy Orphan keeps, before the operator can remove their owner references.
  */
 export function foregroundProblem(object: KubeObject, propagation: string | undefined): string | undefined {
   if (propagation !== 'Foreground' || deletionPolicyOf(object) !== 'Orphan') return undefined;
-  return 'Foreground deletion would delete what vmwright.dev/deletion-policy: Orphan keeps. Delete the object with --cascade=background';
+  return 'Foreground deletion would delete the objects that the annotation vmwright.dev/deletion-policy: Orphan keeps. Delete the object with --cascade=background';
 }
 
-/** Whether the namespace of an object is being deleted, and with it everything in it. */
+/** Whether the namespace of an object is being deleted, together with its content. */
 export async function isNamespaceTerminating(
   { metadata: { namespace = '' } }: KubeObject,
   client: Pick<Client, 'get'>,

@@ -15,9 +15,9 @@ const config = {
 test.for([
   ['the global overhead', claim('Filesystem', 'fast'), config, 0.06],
   ["the storage class's own overhead", claim('Filesystem', 'nfs'), config, 0.1],
-  ['none for an illegal value', claim('Filesystem', 'broken'), config, 0],
-  ['none for block volumes', claim('Block', 'nfs'), config, 0],
-  ['none if CDI does not report one', claim('Filesystem', 'fast'), undefined, 0],
+  ['no overhead if CDI reports an illegal value', claim('Filesystem', 'broken'), config, 0],
+  ['no overhead if it is a block volume', claim('Block', 'nfs'), config, 0],
+  ['no overhead if CDI does not report one', claim('Filesystem', 'fast'), undefined, 0],
 ] as const)('a claim has %s', ([, object, cdi, expected]) => {
   expect(filesystemOverhead(object, cdi)).toBe(expected);
 });

@@ -2,11 +2,11 @@ import type { Draft, EventInput, Secret } from '@vmwright/runtime';
 import type { DataVolume, KubevirtMachine } from '../kubevirt/kinds.ts';
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 
-/** A change of the cluster that a plan asks for. `reason`: why, for the audit line. */
+/** A change of the cluster that a plan asks for. `reason` says why, for the audit line. */
 export type Action =
-  /** `event` is recorded only if this action created the image, and not another VirtualMachine at the same time. */
+  /** `event` is recorded only if this action creates the image. Another VirtualMachine may create it at the same time. */
   | { readonly type: 'createImage'; readonly image: Draft<VMDiskImage>; readonly event: EventInput }
-  /** `isNew`: the caches show no such object; one of another owner must not be changed. */
+  /** `isNew`: the caches have no such object. `checkName` then ensures that no object of another owner has the name. */
   | { readonly type: 'applySecret'; readonly secret: Draft<Secret>; readonly isNew: boolean }
   | {
       readonly type: 'applyMachine';
@@ -19,10 +19,11 @@ export type Action =
       readonly type: 'deleteVolume';
       readonly name: string;
       readonly uid: string | undefined;
-      /** Precondition: another version may have succeeded. */
+      /** Precondition of the deletion: if the clone has succeeded since this version, the DataVolume is not deleted. */
       readonly resourceVersion: string | undefined;
       readonly reason: string;
     }
+  /** Enlarges the claim of the root disk. The disk is usable without that, so a rejection does not stop other actions. */
   | {
       readonly type: 'resizeClaim';
       readonly name: string;
@@ -31,3 +32,6 @@ export type Action =
     }
   /** Deletes the instance; KubeVirt starts another one. */
   | { readonly type: 'restart'; readonly uid: string | undefined; readonly reason: string };
+
+/** An action whose rejection by the API server ends the reconcile: the actions after it are not executed. */
+export type RequiredAction = Exclude<Action, { readonly type: 'resizeClaim' }>;

@@ -32,7 +32,7 @@ test('the same address on the same network is a conflict, whatever the prefix le
   expect(six).toMatchObject({ address: 'fd00::1', network: 'b/net6' });
 });
 
-test('the same address on another network, and the machine itself, are no conflict', () => {
+test('an address does not conflict with the same address on another network, or with the machine itself', () => {
   const demo = vm('a', 'demo', ['net', '10.0.0.1/24']);
   const other = vm('b', 'other', ['net', '10.0.0.1/24']);
   expect(findAddressConflict(demo, among(demo, other), always)).toBeUndefined();
@@ -47,7 +47,7 @@ test('two interfaces with the same address are a conflict of the machine with it
   );
 });
 
-test('the message does not name a machine of another namespace', () => {
+test('the message about an address conflict does not name a machine of another namespace', () => {
   const demo = vm('a', 'demo', ['net', '10.0.0.1/24']);
   const message = (holder: VirtualMachine) => {
     const conflict = findAddressConflict(demo, among(holder), always);

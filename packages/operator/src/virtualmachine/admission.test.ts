@@ -38,7 +38,7 @@ test('colliding user names and an unknown deletion policy are rejected', () => {
   expect(created(vm({}, { 'vmwright.dev/deletion-policy': 'Keep' }))).toMatchObject({ allowed: false });
 });
 
-test('a request that does not change the invalid part is accepted without a warning', () => {
+test('a request that does not change the invalid part of an object is accepted without a warning', () => {
   const bad = vm(
     { users: [{ name: 'A' }, { name: 'a', plain_text_passwd: 'x' }] },
     { 'vmwright.dev/deletion-policy': 'Keep' },
@@ -49,7 +49,7 @@ test('a request that does not change the invalid part is accepted without a warn
   expect(updated(vm({}), deleting)).toEqual({ allowed: true });
 });
 
-test('foreground deletion is rejected with the deletion policy Orphan, whose children it would delete', () => {
+test('foreground deletion of an object with the deletion policy Orphan is rejected, because it would delete the children', () => {
   const deleted = (policy: string, propagation?: string) =>
     validate?.(vm({}, { 'vmwright.dev/deletion-policy': policy }), {
       ...info,

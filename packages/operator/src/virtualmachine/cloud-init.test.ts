@@ -14,7 +14,7 @@ const vm = (spec: Partial<VirtualMachine['spec']>): VirtualMachine => ({
   },
 });
 
-test('the users of the design proposal are created with a hashed password', () => {
+test('cloud-init data contains the users with the hashes of their passwords', () => {
   const sudo = 'ALL=(ALL) NOPASSWD:ALL';
   const user = { name: 'demo user', plain_text_passwd: 'demo-pwd', lock_passwd: false, sudo, groups: 'sudo' };
   const { userdata, networkdata } = cloudInitOf(vm({ users: [user, { name: 'on' }] }), [
@@ -28,13 +28,13 @@ test('the users of the design proposal are created with a hashed password', () =
       { name: 'on', lock_passwd: true },
     ],
   });
-  // YAML 1.1, which cloud-init reads, has more booleans.
+  // cloud-init reads YAML 1.1, in which an unquoted `on` is a boolean.
   expect(userdata).toContain('name: "on"');
   expect(userdata).not.toContain('demo-pwd');
   expect(networkdata).toBeUndefined();
 });
 
-test('every interface has its address, and is found by its MAC address', () => {
+test('cloud-init data has the address of every interface and matches the interface by its MAC address', () => {
   const interfaces = [
     { network: 'a', ipAddress: '10.10.0.161/24' },
     { network: 'b', ipAddress: 'FD00:0::1/64' },
@@ -53,11 +53,11 @@ test('every interface has its address, and is found by its MAC address', () => {
   expect(cloudInitOf(vm({ interfaces }), []).networkdata).toBe(networkdata);
 });
 
-test('a machine without users has an empty configuration', () => {
+test('the cloud-init user data of a machine without users is empty', () => {
   expect(parse(cloudInitOf(vm({}), []).userdata)).toEqual({});
 });
 
-test('passwords are hashed with a salt of UID and user name, and read from Secrets', async () => {
+test('passwords from the spec and from Secrets are hashed with a salt that is derived from UID and user name', async () => {
   const secrets = new Map([['work/pw', { password: 'from-secret' }]]);
   const client = {
     get: async <T>() => {

@@ -55,14 +55,16 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['ImageNamespaceNotAllowed'],
-    meaning: 'The VM may not use images of this namespace. A machine that has its disk is not affected.',
+    meaning:
+      'The VM is not allowed to use images of this namespace. A machine that has its disk is not affected.',
     remedy: 'See [Images of other namespaces](#images-of-other-namespaces).',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['ImageCreationNotAllowed'],
-    meaning: 'The image does not exist, and the VM may not create images in its namespace.',
+    meaning:
+      'The image does not exist, and the VM is not allowed to create images in the namespace of the image.',
     remedy: 'Create the image, or see [Images of other namespaces](#images-of-other-namespaces).',
   },
   {
@@ -84,7 +86,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['NameConflict'],
-    meaning: 'An object with a name that the operator needs belongs to something else.',
+    meaning: 'An object that has a name which the operator needs was not created for this VirtualMachine.',
     remedy: 'Delete that object, or create the VirtualMachine under another name.',
   },
   {
@@ -168,7 +170,7 @@ export const CONDITIONS = [
   {
     type: 'Ready',
     status: 'False',
-    reasons: ['MachineRejected', 'VolumeRejected', 'SecretRejected', 'ExpansionRejected'],
+    reasons: ['MachineRejected', 'VolumeRejected', 'SecretRejected'],
     meaning: 'The API server or a webhook rejects an object.',
     remedy: "Read the server's text in the message.",
   },
@@ -197,7 +199,8 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['CreatingMachine', 'Starting', 'NotRunning', 'Stopping', 'MachineDeleting'],
-    meaning: 'KubeVirt creates, starts or stops the machine, or it was deleted and is created again.',
+    meaning:
+      'KubeVirt creates, starts or stops the machine, or the machine was deleted and is created again.',
     remedy: 'Wait.',
   },
   {
@@ -239,15 +242,24 @@ export const CONDITIONS = [
     type: 'VolumeReady',
     status: 'True, False',
     reasons: ['VolumeWithoutDataVolume'],
-    meaning: 'The claim of the root disk exists without its DataVolume. True: it is Bound and used.',
-    remedy: 'Nothing, or if it is not Bound: delete the claim to clone a new disk.',
+    meaning:
+      'The claim of the root disk exists without its DataVolume. The status is True if the claim is Bound and used.',
+    remedy: 'If the claim is not Bound, delete it to clone a new disk.',
   },
   {
     type: 'VolumeReady',
     status: 'True',
     reasons: ['Expanding', 'ExpansionPending', 'ExpansionFailing', 'ExpansionNotSupported'],
-    meaning: 'The disk is usable and not enlarged yet; the message says what blocks that.',
+    meaning: 'The disk is usable, but not enlarged yet; the message says why.',
     remedy: 'Restart the machine, or see the claim or its StorageClass.',
+  },
+  {
+    type: 'VolumeReady',
+    status: 'True',
+    reasons: ['ExpansionRejected'],
+    meaning:
+      'The disk is usable. The API server rejects its growth, for example because of a quota; all other changes are made.',
+    remedy: "Read the server's text in the message: raise the quota, or set the former `diskSize`.",
   },
   {
     type: 'ImageDiffers',

@@ -13,7 +13,7 @@ import { auditChild } from '../kubevirt/audit.ts';
 import { cascadingPolicyOf } from '../kubevirt/deletion.ts';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { controllerOf, disown, isOwnedBy } from '../kubevirt/ownership.ts';
-import { remove } from './execute.ts';
+import { remove } from '../kubevirt/remove.ts';
 import { childSelector, isInstanceOf, NO_CHILD_LABELS, secretName } from './identity.ts';
 import { VirtualMachine } from './resource.ts';
 import { deletingStatus } from './status.ts';
@@ -32,9 +32,9 @@ interface Child {
 }
 
 /**
- * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine goes first: its
- * disk and its Secret are in use until it has stopped. Children are read from the API server, because a child whose labels a
- * user removed is not in the caches.
+ * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine goes first: its disk
+ * and its Secret are in use until it has stopped. Machine and Secret are read from the API server, because the caches lack an
+ * object whose labels a user removed.
  */
 export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) => {
   const { now, setStatus } = context;
@@ -45,7 +45,7 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
     return requeueAfter(HELD_MS);
   }
   if (policy === 'Orphan') {
-    // With `--cascade=orphan`, the object exists until the garbage collector has removed its own finalizer.
+    // With `--cascade=orphan`, the object exists until the garbage collector has removed the finalizer `orphan`.
     const message = 'Deleting the VirtualMachine; its machine, disk and Secret are kept without an owner';
     await setStatus(vm, deletingStatus(vm, message, 'progressing', now()));
     for (const child of [...(await machineOf(vm, context)), ...(await dataOf(vm, context))])
@@ -71,7 +71,7 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
   return requeueAfter(WAIT_MS);
 };
 
-/** Requests the deletion of children. @returns the first one, if there is any */
+/** Requests the deletion of children. @returns the first child; undefined if there is none */
 async function deleteAll(
   children: readonly Child[],
   vm: VirtualMachine,
@@ -80,7 +80,8 @@ async function deleteAll(
   for (const child of children) {
     const { kind, object } = child;
     const { uid, resourceVersion, deletionTimestamp } = object.metadata;
-    // The version is a precondition, because the garbage collector may have removed the owner reference since (`--cascade=orphan`).
+    // The resourceVersion is a precondition, because the garbage collector may have removed the owner reference since the read
+    // (`--cascade=orphan`).
     if (
       deletionTimestamp === undefined &&
       (await remove(context.client, kind, object.metadata, { uid, resourceVersion }))
@@ -91,7 +92,7 @@ async function deleteAll(
   return first && describe(first);
 }
 
-/** Logs an act on a child, unless it is the Secret, which is no part of a machine. */
+/** Logs an act on a child, except on the Secret, which is not part of a machine. */
 function auditDeletion(
   act: 'delete' | 'orphan',
   { kind, object: child }: Child,
@@ -107,7 +108,7 @@ async function machineOf(vm: VirtualMachine, { client }: Context): Promise<reado
   return machine !== undefined && isOwnedBy(machine, vm) ? [{ kind: KubevirtMachine, object: machine }] : [];
 }
 
-/** Returns the DataVolumes and the Secret. */
+/** Returns the DataVolumes and the Secret that the VirtualMachine owns. */
 async function dataOf(vm: VirtualMachine, { client, cache }: Context): Promise<readonly Child[]> {
   const { namespace = '' } = vm.metadata;
   const secret = await ignoreNotFound(client.get(Secret, { namespace, name: secretName(vm) }));
@@ -122,33 +123,37 @@ async function dataOf(vm: VirtualMachine, { client, cache }: Context): Promise<r
   ].filter(({ object }) => isOwnedBy(object, vm));
 }
 
-/** Requests the deletion of an abandoned instance. @returns the instance, if there is one */
+/**
+ * Requests the deletion of the instance if it is abandoned.
+ * @returns the instance, which still exists; undefined if there is none, or if an orphaned KubeVirt VirtualMachine keeps it
+ */
 async function deleteInstance(vm: VirtualMachine, context: Context): Promise<string | undefined> {
   const instance = await ignoreNotFound(context.client.get(KubevirtInstance, vm.metadata));
   if (instance === undefined || !isInstanceOf(instance, vm)) return undefined;
   const child = { kind: KubevirtInstance, object: instance };
   if (isAbandoned(instance)) return deleteAll([child], vm, context);
   const machine = await ignoreNotFound(context.client.get(KubevirtMachine, vm.metadata));
-  // A machine that was taken from the VirtualMachine (`--cascade=orphan`) keeps its instance.
+  // A KubeVirt VirtualMachine that has lost its owner reference (`--cascade=orphan`) keeps its instance.
   const isForeign = machine !== undefined && isOwnedBy(instance, machine) && !isOwnedBy(machine, vm);
   return isForeign ? undefined : describe(child);
 }
 
 /**
- * Whether no KubeVirt VirtualMachine controls the instance, because it was deleted with `--cascade=orphan`. KubeVirt and the
- * garbage collector delete all other instances.
+ * Whether no KubeVirt VirtualMachine controls the instance: its KubeVirt VirtualMachine was deleted with `--cascade=orphan`.
+ * KubeVirt and the garbage collector delete all other instances.
  */
 export function isAbandoned(instance: KubevirtInstance): boolean {
   return controllerOf(instance) === undefined;
 }
 
-/** Returns the claim of the root disk, which the garbage collector deletes after its DataVolume. */
+/** Returns the claim of the root disk while it exists, if the garbage collector deletes it after its DataVolume. */
 function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   const { dataVolume } = vm.status ?? {};
   if (dataVolume === undefined) return undefined;
   const ref = { namespace: vm.metadata.namespace, name: dataVolume };
   const claim = cache(PersistentVolumeClaim).get(ref);
-  // A claim without an owner, or with a DataVolume that was taken from the VirtualMachine, is not deleted.
+  // The garbage collector keeps a claim without an owner, and a claim whose DataVolume has lost its owner reference to the
+  // VirtualMachine.
   if (claim === undefined || controllerOf(claim)?.uid === undefined) return undefined;
   if (cache(DataVolume).get(ref)?.metadata.uid === controllerOf(claim)?.uid) return undefined;
   return describe({ kind: PersistentVolumeClaim, object: claim });

@@ -45,7 +45,7 @@ test.for<readonly [string, string, Partial<Symptoms>]>([
   ['ErrorPvcNotFound', 'the operator restarts it', { machine: machine('ErrorPvcNotFound'), claim }],
   [
     'ClaimNotFound',
-    'Delete its DataVolume demo-root to clone the disk again; its data is lost',
+    'To clone a new disk from the image, delete the DataVolume demo-root',
     { machine: machine('ErrorPvcNotFound') },
   ],
   ['DataVolumeError', 'see the condition VolumeReady', { machine: machine('DataVolumeError') }],
@@ -75,7 +75,7 @@ test.for<Partial<Symptoms>>([
   {},
   { machine: machine('Starting'), instance: instance({ type: 'Synchronized', status: 'True' }) },
   { machine: machine('Running', { type: 'Failure', status: 'False', message: 'old' }) },
-  // The class was deleted after the disk was bound to its volume, which stays usable.
+  // The StorageClass was deleted after the disk was bound to its volume; the disk stays usable.
   {
     storageClass: { name: 'gp3', exists: false, allowsExpansion: false },
     claim: { ...claim, status: { phase: 'Bound' } },

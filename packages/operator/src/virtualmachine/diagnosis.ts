@@ -11,8 +11,8 @@ export type Symptoms = Pick<
 >;
 
 /**
- * Returns why the machine does not run, from what exists in the cluster and from what KubeVirt reports; undefined if nothing
- * is wrong. All of these problems end by themselves when their cause is removed.
+ * Returns why the machine does not run, based on the objects in the cluster and on KubeVirt's report; undefined if nothing is
+ * wrong. All of these problems end automatically when their cause is removed.
  */
 export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | undefined {
   const { machine, instance, claim, storageClass, missingNetworks, isMultusInstalled } = symptoms;
@@ -41,7 +41,7 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
     );
   const status = machine?.status?.printableStatus;
   const where = keyOf(vm.metadata);
-  // The conditions of an instance that is being deleted say nothing about the next one.
+  // The conditions of an instance that is being deleted are ignored: they say nothing about the next one.
   const isAlive = instance?.metadata.deletionTimestamp === undefined;
   const conditions = isAlive ? instance?.status?.conditions : undefined;
   switch (status) {
@@ -70,7 +70,7 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
     case 'CrashLoopBackOff':
       return problem(
         status,
-        `The machine fails to start again and again; KubeVirt retries with a back-off of up to 5 minutes. See the events of the VirtualMachineInstance ${where}`,
+        `The machine repeatedly fails to start; KubeVirt retries with a back-off of up to 5 minutes. See the events of the VirtualMachineInstance ${where}`,
       );
     case 'Paused':
       return problem(
@@ -92,6 +92,6 @@ export function claimLost({ status }: VirtualMachine): Problem {
   return {
     phase: 'Provisioning',
     reason: 'ClaimNotFound',
-    message: `The PersistentVolumeClaim of the root disk is gone. Delete its DataVolume ${status?.dataVolume ?? ''} to clone the disk again; its data is lost`,
+    message: `The PersistentVolumeClaim of the root disk was deleted, and the data of the disk with it. To clone a new disk from the image, delete ${status?.dataVolume === undefined ? 'its DataVolume' : `the DataVolume ${status.dataVolume}`}`,
   };
 }

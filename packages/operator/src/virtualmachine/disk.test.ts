@@ -18,13 +18,13 @@ const using = (name: string) => ({
   },
 });
 
-test('the stored name of the root disk counts, unless it was tampered with', () => {
+test('the name of the root disk is the stored one, unless a user has changed it to an invalid name', () => {
   expect(currentVolumeName(vm({ dataVolume: `${first}-3` }), [], undefined)).toBe(`${first}-3`);
   expect(currentVolumeName(vm({ dataVolume: 'of-another' }), [], undefined)).toBe(first);
   expect(currentVolumeName(vm({ dataVolume: `${first}-x` }), [], undefined)).toBe(first);
 });
 
-test('without a stored name, the disk of the machine is found, then one that is cloned, then the newest', () => {
+test('without a stored name, the root disk is the disk of the machine, else a cloned one, else the newest one', () => {
   const disks = [
     disk(`${first}-2`, 'Succeeded'),
     disk(`${first}-3`, 'Pending'),
@@ -36,7 +36,7 @@ test('without a stored name, the disk of the machine is found, then one that is 
   expect(currentVolumeName(vm(), [], undefined)).toBe(first);
 });
 
-test('a DataVolume of another namespace that names the machine as its owner does not count', () => {
+test('a DataVolume of another namespace is ignored, even if it names the machine as its owner', () => {
   const owner = { apiVersion: 'pelotech.ot/v1alpha1', kind: 'VirtualMachine', name: 'demo', uid: 'u-1' };
   const keysIn = (namespace: string) =>
     ownerKeys({

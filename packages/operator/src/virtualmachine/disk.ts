@@ -14,12 +14,15 @@ import { planResize } from './resize.ts';
 import type { VirtualMachine } from './resource.ts';
 import { chooseSnapshot, hasSnapshot } from './snapshot-choice.ts';
 
-/** What a VirtualMachine does about its root disk. */
+/** Plan for the root disk of a VirtualMachine. */
 export interface DiskPlan {
-  /** Name of the DataVolume and of its snapshot, to be stored before the DataVolume is created. */
+  /** Names of the DataVolume and of the snapshot that it is cloned from, to be stored before the DataVolume is created. */
   readonly dataVolume?: string | undefined;
   readonly snapshot?: string | undefined;
-  /** `ready`: it is cloned. `cloning`: it exists or is being created. `missing`: it cannot be created yet. */
+  /**
+   * `ready`: the disk is usable. `cloning`: it is not cloned yet, or its claim or DataVolume is lost or being deleted. `missing`:
+   * it cannot be created yet.
+   */
   readonly state: 'ready' | 'cloning' | 'missing';
   /** Condition VolumeReady. */
   readonly condition: PlannedCondition;
@@ -30,20 +33,20 @@ export interface DiskPlan {
 }
 
 /**
- * Interval at which a machine looks for a free snapshot again. A clone that another reconcile has reserved and then does not
- * store changes no object, so no event tells that it is free again.
+ * Interval at which a machine looks for a free snapshot again. If another reconcile reserves a clone and does not store it, no
+ * object changes, so no event reports that the clone is free again.
  */
 const FREE_SNAPSHOT_MS = 30_000;
 
 /**
- * Interval at which a claim without its DataVolume is looked at again. If it was read because the watch of claims was late, no event
- * tells that it is gone.
+ * Requeue interval for a claim without its DataVolume. If the claim was read from the API server because the cache lacked it, the
+ * deletion of the claim may cause no event.
  */
 const CLAIM_MS = 30_000;
 
 /**
- * Plans the root disk: clones it once from a snapshot of the image, and again if it is lost. The operator never deletes a
- * DataVolume that succeeded, because the machine's data is in it.
+ * Plans the root disk: clones it once from a snapshot of the image, and again if it is lost. A plan never deletes a DataVolume
+ * that succeeded, because the machine's data is in it.
  */
 export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePlan): DiskPlan {
   const { volumes, machine, claim, foreignVolume } = observed;
@@ -68,7 +71,8 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
       image.usable !== undefined && snapshot !== undefined && !hasSnapshot(image.usable, snapshot);
     if (!isSourceGone || volume.metadata.deletionTimestamp !== undefined)
       return { ...cloning(vm, volume, where), dataVolume, snapshot };
-    // The next one is cloned when this one is gone: if this clone succeeds in the meantime, it is used, and none is left over.
+    // Another disk is cloned only when this one is deleted. If this clone succeeds before its deletion, the disk is used, so no
+    // disk is left over.
     return {
       ...cloning(vm, volume, where),
       dataVolume,
@@ -76,10 +80,11 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
       actions: [deletionOf(volume, 'the snapshot that it is cloned from is gone')],
     };
   }
-  // The data is in the claim: as long as it is not being deleted, no other disk may take its place.
+  // The data is in the claim, so no other disk may replace it unless the claim is being deleted.
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     return { ...withoutVolume(vm, observed, claim), dataVolume, snapshot: vm.status?.snapshot };
-  // The KubeVirt VirtualMachine and the claim are created after the DataVolume: with one of them, the DataVolume existed.
+  // The KubeVirt VirtualMachine and the claim are created after the DataVolume. So if one of them exists, the DataVolume has
+  // existed and was deleted.
   const isLost = claim !== undefined || usesVolume(machine, dataVolume);
   if (!isLost) return planClone(vm, observed, image, dataVolume, undefined);
   return planClone(vm, observed, image, nextVolumeName(vm, dataVolume), {
@@ -91,27 +96,27 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
 
 /**
  * Plans a root disk whose claim exists without its DataVolume, after a deletion with `--cascade=orphan` or a restore from a
- * backup. KubeVirt uses the claim with the name of a DataVolume that does not exist.
+ * backup. If the DataVolume does not exist, KubeVirt uses the claim of the same name.
  */
 function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
   const where = keyOf(claim.metadata);
-  // The garbage collector deletes the claim of a DataVolume that was deleted without this option.
   const wait = (reason: VirtualMachineReason, message: string): DiskPlan => ({
     ...lost({ phase: 'Provisioning', reason, message }),
     requeueAfterMs: CLAIM_MS,
   });
+  // A claim with a controller was not orphaned, so the garbage collector deletes it after its DataVolume.
   if (controllerOf(claim) !== undefined)
     return wait(
       'VolumeDeleting',
-      `The DataVolume ${where} was deleted, and its PersistentVolumeClaim is deleted with it; a new disk is cloned then`,
+      `The DataVolume ${where} was deleted, and its PersistentVolumeClaim is being deleted; a new disk is cloned afterwards`,
     );
   if (claim.status?.phase !== 'Bound')
     return wait(
       'VolumeWithoutDataVolume',
-      `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. Nothing is replaced; delete the claim to clone a new disk`,
+      `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. The operator does not replace it; delete the claim to clone a new disk`,
     );
   const { actions, events } = planResize(vm, observed);
-  const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; nothing is replaced`;
+  const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; the operator does not replace it`;
   const condition = { status: 'True', reason: 'VolumeWithoutDataVolume', message } as const;
   return { state: 'ready', condition, actions, events };
 }
@@ -206,7 +211,7 @@ function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPla
   if (isWaiting && !shouldRun(vm) && !bindsImmediately(volume))
     return fail(
       'WaitForFirstConsumer',
-      `The DataVolume ${where} was created before ignoreOnDeploy was set, and CDI clones it only when the machine is scheduled. Set ignoreOnDeploy to false, or delete the DataVolume: the operator then clones one that does not wait`,
+      `The DataVolume ${where} was created before ignoreOnDeploy was set, and CDI clones it only when the machine is scheduled. Set ignoreOnDeploy to false, or delete the DataVolume: the operator then clones another one at once`,
     );
   if (isWaiting && !bindsImmediately(volume))
     return wait('WaitForFirstConsumer', `The DataVolume ${where} is cloned when the machine is scheduled`);
@@ -219,7 +224,7 @@ const ERRORS: ReadonlySet<string> = new Set([
   ...['ImagePullFailed', 'ClaimLost', 'ErrUnableToClone', 'IncompatibleVolumeModes'],
 ]);
 
-/** Returns the plan of a disk that exists only in part. */
+/** Returns the plan for a disk of which either the DataVolume or the claim is missing. */
 function lost(problem: Problem): DiskPlan {
   const { reason, message } = problem;
   return {

@@ -15,7 +15,7 @@ const vm: VirtualMachine = {
 const draft = machineDraft(vm, 'disk');
 type Template = NonNullable<NonNullable<NonNullable<typeof draft.spec>['template']>['spec']>;
 
-/** Returns the machine as virt-api stores it, with another template spec. */
+/** Returns the KubeVirt VirtualMachine as the API server stores it, with this change of the spec of its template. */
 function stored(change: (spec: Template) => Template) {
   const { spec } = draft;
   const template = spec?.template?.spec;
@@ -23,7 +23,7 @@ function stored(change: (spec: Template) => Template) {
   return { ...draft, spec: { ...spec, template: { ...spec?.template, spec: change(template) } } };
 }
 
-test('defaults that virt-api adds and another notation of the memory are no difference', () => {
+test('defaults that virt-api adds, and another notation of the memory, do not count as a difference', () => {
   const defaulted = stored((spec) => ({
     ...spec,
     architecture: 'amd64',
@@ -42,14 +42,14 @@ test.for<readonly [string, (spec: Template) => Template]>([
   expect(differs(stored(change), draft)).toBe(true);
 });
 
-test('a machine without descriptions and addresses is stored without annotations, which is no difference', () => {
+test('a machine without descriptive fields and addresses has no annotations, which does not count as a difference', () => {
   const { baseVm: _, version: __, interfaces: ___, ...spec } = vm.spec;
   const plain = machineDraft({ ...vm, spec }, 'disk');
   expect(plain.metadata.annotations).toBeUndefined();
   expect(differs(plain, plain)).toBe(false);
 });
 
-test('labels and annotations of the operator are exact, those of others are ignored', () => {
+test('labels and annotations of the operator must match exactly, and those of other programs are ignored', () => {
   const { metadata } = draft;
   const labels = { ...metadata.labels };
   expect(labels).toMatchObject({ 'vmwright.dev/base-vm': 'ubuntu' });

@@ -6,9 +6,9 @@ import {
   UnavailableError,
 } from '@vmwright/runtime';
 import { expect, test } from 'vitest';
-import type { Action } from './actions.ts';
+import type { RequiredAction } from './actions.ts';
 import { machineDraft, secretDraft, volumeDraft } from './children.ts';
-import { NameConflictError, problemOf } from './errors.ts';
+import { expansionRejection, NameConflictError, problemOf } from './errors.ts';
 import { imageFromTemplate } from './image-ref.ts';
 import type { VirtualMachine } from './resource.ts';
 
@@ -23,24 +23,31 @@ const vm: VirtualMachine = {
 };
 const image = { metadata: { namespace: 'farm', name: 'base' }, spec: template };
 const draft = imageFromTemplate(vm) ?? image;
-const createImage: Action = {
+const createImage: RequiredAction = {
   type: 'createImage',
   image: draft,
   event: { type: 'Normal', reason: 'ImageCreated', note: '' },
 };
-const createVolume: Action = { type: 'createVolume', volume: volumeDraft(vm, image, 'snap', 'demo-root') };
-const applyMachine: Action = {
+const createVolume: RequiredAction = {
+  type: 'createVolume',
+  volume: volumeDraft(vm, image, 'snap', 'demo-root'),
+};
+const applyMachine: RequiredAction = {
   type: 'applyMachine',
   machine: machineDraft(vm, 'demo-root'),
   isNew: true,
   reason: '',
 };
-const applySecret: Action = { type: 'applySecret', secret: secretDraft(vm, { userdata: '' }), isNew: true };
+const applySecret: RequiredAction = {
+  type: 'applySecret',
+  secret: secretDraft(vm, { userdata: '' }),
+  isNew: true,
+};
 
 const forbidden = (message: string) => new ForbiddenError(message, { status: 403 });
 const invalid = (message: string) => new InvalidError(message, { status: 422 });
 
-test.for<readonly [Action, Error, string, string, string]>([
+test.for<readonly [RequiredAction, Error, string, string, string]>([
   [
     createImage,
     new NotFoundError('no', { status: 404 }),
@@ -95,11 +102,19 @@ test('the message about a rejected Secret does not repeat the server’s text', 
   );
 });
 
-test('a lost connection and a server error are not reported, only retried', () => {
+test('a lost connection and a server error are retried without a report in the status', () => {
   for (const error of [
     new ConnectionError('reset'),
     new UnavailableError('500', { status: 500 }),
     new TypeError('x'),
   ])
     expect(problemOf(vm, applyMachine, error)).toBeUndefined();
+});
+
+test('the growth of a disk whose claim is gone is retried, and not reported as rejected', () => {
+  expect(expansionRejection(new NotFoundError('no', { status: 404 }))).toBeUndefined();
+  expect(expansionRejection(forbidden('quota'))).toMatchObject({
+    status: 'True',
+    reason: 'ExpansionRejected',
+  });
 });

@@ -6,12 +6,12 @@ import {
   keyOf,
   NotFoundError,
 } from '@vmwright/runtime';
-import type { Action } from './actions.ts';
+import type { RequiredAction } from './actions.ts';
 import { imageRefOf } from './image-ref.ts';
-import type { Problem } from './problem.ts';
+import type { PlannedCondition, Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
 
-/** Thrown instead of changing an object that has the name of a child and belongs to another owner. */
+/** Thrown when an object with the name of a child belongs to another owner. The operator does not change such an object. */
 export class NameConflictError extends Error {
   readonly code = 'NAME_CONFLICT';
   readonly retryable = false;
@@ -31,7 +31,11 @@ export type ActionProblem = Problem & { readonly part?: 'DiskImageReady' | 'Volu
  * Returns what the status reports about an action that failed; undefined for errors that the controller only logs and
  * retries, such as a lost connection. Messages about Secrets do not repeat the server's text, which may quote their data.
  */
-export function problemOf(vm: VirtualMachine, action: Action, error: unknown): ActionProblem | undefined {
+export function problemOf(
+  vm: VirtualMachine,
+  action: RequiredAction,
+  error: unknown,
+): ActionProblem | undefined {
   if (error instanceof NameConflictError)
     return { phase: 'Failed', reason: 'NameConflict', message: error.message };
   if (!(error instanceof ApiError) || !isRejection(error)) return undefined;
@@ -60,16 +64,21 @@ export function problemOf(vm: VirtualMachine, action: Action, error: unknown): A
         reason: 'SecretRejected',
         message: `The API server rejects the Secret with the cloud-init data (HTTP ${error.status})`,
       };
-    case 'resizeClaim':
-      return {
-        phase: 'Provisioning',
-        reason: 'ExpansionRejected',
-        message: `The root disk cannot grow: ${text}`,
-      };
     case 'deleteVolume':
     case 'restart':
       return undefined;
   }
+}
+
+/**
+ * Returns the condition VolumeReady if the API server rejects the growth of the root disk, which stays usable at its size;
+ * undefined for errors that the controller only logs and retries.
+ */
+export function expansionRejection(error: unknown): PlannedCondition | undefined {
+  const isGone = error instanceof NotFoundError; // the claim was deleted, so the growth was not rejected
+  if (!(error instanceof ApiError) || isGone || !isRejection(error)) return undefined;
+  const message = `The root disk cannot grow: ${error.message}`;
+  return { status: 'True', reason: 'ExpansionRejected', message };
 }
 
 function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
@@ -94,7 +103,8 @@ function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
 function volumeProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
   const { namespace } = imageRefOf(vm);
   const part = 'VolumeReady';
-  // CDI rejects a clone across namespaces with this text and the HTTP status 422. Other webhooks reject with 403, too.
+  // Without the permission to clone, CDI rejects a clone across namespaces with the text below and the HTTP status 422. A 403
+  // counts only if it mentions datavolumes/source, because other webhooks reject with 403, too.
   const isUnauthorized = error.message.includes('insufficient permissions in clone source namespace');
   const isForbidden = error instanceof ForbiddenError && error.message.includes('datavolumes/source');
   if (isForbidden || isUnauthorized)
@@ -112,13 +122,16 @@ function volumeProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
   };
 }
 
-/** Returns the condition that a rejected action makes False. A disk that cannot grow is usable, so VolumeReady stays True. */
-function partOf({ type }: Action): Pick<ActionProblem, 'part'> {
+/** Returns the condition that becomes False, besides Ready, when the action is rejected; empty if there is none. */
+function partOf({ type }: RequiredAction): Pick<ActionProblem, 'part'> {
   if (type === 'createImage') return { part: 'DiskImageReady' };
   return type === 'createVolume' ? { part: 'VolumeReady' } : {};
 }
 
-/** Whether the server understood the request and rejects it, so that a retry needs a change. */
+/**
+ * Whether the server understood the request and rejects it, so that a retry succeeds only after a change of the cluster or the
+ * spec.
+ */
 function isRejection(error: ApiError): boolean {
   return [ForbiddenError, InvalidError, BadRequestError, NotFoundError].some((each) => error instanceof each);
 }

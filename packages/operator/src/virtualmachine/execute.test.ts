@@ -29,7 +29,7 @@ test('an image that another VirtualMachine created at the same time is accepted 
   ).toBeUndefined();
 });
 
-describe('an act on a child leaves one audit line', () => {
+describe('audit lines of acts on children', () => {
   const { logger: log, lines } = collectingLogger();
   const child = { metadata: { namespace: 'work', name: 'demo', uid: 'k-1' } };
   const answered = vi.fn();
@@ -54,13 +54,16 @@ describe('an act on a child leaves one audit line', () => {
     ],
     [{ type: 'resizeClaim', name: 'demo', uid: 'k-1', size: '2Gi' }, 'reconfigure', 'PersistentVolumeClaim'],
     [{ type: 'restart', uid: 'k-1', reason }, 'restart', 'VirtualMachineInstance'],
-  ] satisfies [Action, string, string][])('%o', async (action, act, resource) => {
-    await execute(action, vm, { client, log });
-    const why = 'reason' in action ? action.reason : expect.any(String);
-    expect(lines).toMatchObject([{ ...about, audit: act, resource, machine: 'k-1', reason: why }]);
-  });
+  ] satisfies [Action, string, string][])(
+    'the action %o leaves one audit line',
+    async (action, act, resource) => {
+      await execute(action, vm, { client, log });
+      const why = 'reason' in action ? action.reason : expect.any(String);
+      expect(lines).toMatchObject([{ ...about, audit: act, resource, machine: 'k-1', reason: why }]);
+    },
+  );
 
-  test('unless the child exists already, is gone, or has changed', async () => {
+  test('an act without an effect, because the child already exists, is gone or has changed, leaves no audit line', async () => {
     answered.mockRejectedValue(new AlreadyExistsError('exists', { status: 409 }));
     await execute({ type: 'createVolume', volume: child }, vm, { client, log });
     for (const error of [
@@ -73,7 +76,7 @@ describe('an act on a child leaves one audit line', () => {
     expect(lines).toEqual([]);
   });
 
-  test('and a Secret, which is no part of a machine, none', async () => {
+  test('an act on a Secret leaves no audit line, because a Secret is not part of a machine', async () => {
     await execute({ type: 'applySecret', secret: child, isNew: true }, vm, { client, log });
     expect(lines).toEqual([]);
   });

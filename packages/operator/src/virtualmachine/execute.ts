@@ -1,7 +1,5 @@
 import {
   type Client,
-  ConflictError,
-  type DeleteOptions,
   type Draft,
   type EventInput,
   ignoreAlreadyExists,
@@ -10,7 +8,6 @@ import {
   type KubeObject,
   keyOf,
   type Logger,
-  NotFoundError,
   type ObjectRef,
   Secret,
 } from '@vmwright/runtime';
@@ -18,14 +15,16 @@ import type { AuditedAct } from '../audit.ts';
 import { auditChild } from '../kubevirt/audit.ts';
 import { DataVolume, KubevirtInstance, KubevirtMachine, PersistentVolumeClaim } from '../kubevirt/kinds.ts';
 import { isOwnedBy } from '../kubevirt/ownership.ts';
+import { remove } from '../kubevirt/remove.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import type { Action } from './actions.ts';
 import { NameConflictError } from './errors.ts';
 import { VirtualMachine } from './resource.ts';
 
 /**
- * Checks that an object which an action creates does not belong to another owner. Must precede the first action, so that
- * nothing is created for a VirtualMachine whose children cannot all be created.
+ * Checks that no object of another owner has the name of the Secret or KubeVirt VirtualMachine that an action creates. All
+ * actions are checked before the first one is executed, so that nothing is created for a VirtualMachine whose children cannot all
+ * be created.
  * @throws NameConflictError
  */
 export async function checkName(
@@ -41,11 +40,11 @@ export async function checkName(
 /** Context of an action. */
 interface ActionContext {
   readonly client: Pick<Client, 'create' | 'apply' | 'mergePatch' | 'delete'>;
-  /** Created on first use, so it is read only when an act is logged. */
+  /** Created on first use, because most reconciles log no act. */
   readonly log: Logger;
 }
 
-/** Executes an action of a plan. Every action can be repeated. @returns the event to record */
+/** Executes an action of a plan. Every action can be repeated. @returns the event to record, if there is one */
 export async function execute(
   action: Action,
   vm: VirtualMachine,
@@ -109,28 +108,7 @@ function childOf({ namespace = '', name }: ObjectRef, uid = ''): KubeObject {
   return { metadata: { namespace, name, uid } };
 }
 
-/**
- * Deletes the object with this UID, and with this resource version if one is given. Does nothing if it is gone, has changed, or
- * was replaced by another one of the same name.
- * @returns whether the API server accepted the deletion
- */
-export async function remove(
-  client: Pick<Client, 'delete'>,
-  kind: Kind,
-  ref: ObjectRef,
-  { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
-): Promise<boolean> {
-  try {
-    await client.delete(kind, ref, { uid, resourceVersion });
-    return true;
-  } catch (error) {
-    const isOther = error instanceof NotFoundError || error instanceof ConflictError; // Conflict: another UID or version
-    if (!isOther) throw error;
-    return false;
-  }
-}
-
-/** The caches contain only labelled objects, so one of another owner is found only by a request. */
+/** Throws if an object of another owner has the name. The caches contain only labelled objects, so only a request finds it. */
 async function rejectForeign<T extends KubeObject>(
   kind: Kind<T>,
   { metadata }: Draft<T>,

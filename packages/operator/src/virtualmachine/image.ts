@@ -6,7 +6,7 @@ import type { Observed } from './observe.ts';
 import type { PlannedCondition, Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
 
-/** What a VirtualMachine does about its image. */
+/** Plan for the image of a VirtualMachine. */
 export interface ImagePlan {
   /** The image, if a disk can be cloned from it. */
   readonly usable?: VMDiskImage;
@@ -23,7 +23,7 @@ const NOTHING = { actions: [] } as const;
 
 /**
  * Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. An image of a namespace that is
- * not allowed is neither created nor cloned; a machine that has its disk does not need it.
+ * not allowed is neither created nor cloned. A machine whose disk is cloned does not need the image any more.
  */
 export function planImage(
   vm: VirtualMachine,
@@ -35,7 +35,7 @@ export function planImage(
     return waiting({
       phase: 'Failed',
       reason: 'ImageNamespaceNotAllowed',
-      message: `VirtualMachines of other namespaces may not use images of the namespace ${namespace}. Use an image of this namespace, or ask an administrator of the operator to allow it (--image-namespaces), or the owner of the image to share it (annotation vmwright.dev/shared-with)`,
+      message: `VirtualMachines of other namespaces are not allowed to use images of the namespace ${namespace}. Use an image in the namespace of the VirtualMachine, or ask an administrator of the operator to allow it (--image-namespaces), or the owner of the image to share it (annotation vmwright.dev/shared-with)`,
     });
   if (image === undefined) return planMissing(vm, where, mayCreate);
   const { phase, message = '' } = image.status ?? {};
@@ -72,7 +72,8 @@ export function planImage(
       message: `The VMDiskImage ${where} is being deleted; ${then}`,
     });
   }
-  // The messages of the other phases change during an import. Copying them would write every VirtualMachine of the image.
+  // Only the message of a failure is copied. Those of the other phases change during an import, and copying them would cause a
+  // write of every VirtualMachine that uses the image.
   const text =
     phase === 'RetryableFailure' ? `has failed and is retried: ${message}` : `is ${phase ?? 'new'}`;
   return blocked({
@@ -94,7 +95,7 @@ function planMissing(vm: VirtualMachine, where: string, mayCreate: boolean): Ima
     return waiting({
       phase: 'Provisioning',
       reason: 'ImageCreationNotAllowed',
-      message: `The VMDiskImage ${where} does not exist, and VirtualMachines of other namespaces may not create images in its namespace. Create it, or ask an administrator of the operator to allow that (--image-creation-namespaces)`,
+      message: `The VMDiskImage ${where} does not exist, and VirtualMachines of other namespaces are not allowed to create images in its namespace. Create the image, or ask an administrator of the operator to allow its creation (--image-creation-namespaces)`,
     });
   const note = `Created VMDiskImage ${where} from vmDiskImageTemplate`;
   return {

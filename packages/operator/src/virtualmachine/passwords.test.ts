@@ -14,7 +14,7 @@ const vm = (generation: number): VirtualMachine => ({
   },
 });
 
-/** A reader whose Secret can be changed, and the number of its requests. */
+/** Returns a reader of one password, and a state that sets the Secret and the time and counts the requests. */
 function setup() {
   const state = { password: 'first', exists: true, requests: 0, time: 0 };
   const get = async (): Promise<Secret> => {
@@ -34,7 +34,7 @@ function setup() {
   return { state, reader, read };
 }
 
-test('the password of a machine with cloud-init data is read at most every five minutes', async () => {
+test('the password of a machine whose cloud-init Secret exists is read at most every five minutes', async () => {
   const { state, read } = setup();
   const first = await read(false);
   state.password = 'second';
@@ -45,7 +45,7 @@ test('the password of a machine with cloud-init data is read at most every five 
   expect(state.requests).toBe(2);
 });
 
-test('the password is read again for another spec, for new cloud-init data and after a failure', async () => {
+test('the password is read again after a change of the spec, without a cloud-init Secret, and after a failure', async () => {
   const { state, reader, read } = setup();
   await read(true);
   await read(true, 2);

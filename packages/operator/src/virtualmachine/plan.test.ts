@@ -4,11 +4,11 @@ import type { DataVolume, KubevirtMachine, PersistentVolumeClaim } from '../kube
 import type { VMDiskImage, VMDiskImageStatus } from '../vmdiskimage/resource.ts';
 import { machineDraft, secretDraft, volumeDraft } from './children.ts';
 import { cloudInitOf } from './cloud-init.ts';
-import { problemOf } from './errors.ts';
+import { expansionRejection } from './errors.ts';
 import type { Observed } from './observe.ts';
 import { type Plan, plan } from './plan.ts';
 import { VirtualMachine, type VirtualMachineStatus } from './resource.ts';
-import { hasNewIntent, problemStatus } from './status.ts';
+import { hasNewIntent, withVolumeReady } from './status.ts';
 
 const NOW = Date.parse('2026-11-17T10:00:00Z');
 const DISK = 'demo-root-0a1b2c3d';
@@ -59,7 +59,7 @@ const NOTHING: Observed = {
   filesystemOverhead: 0,
 };
 
-/** Neither the settings of the operator nor the image itself allow its use. */
+/** Neither the settings of the operator nor the image allow the VirtualMachine to use the image. */
 const FORBIDDEN = { imageAccess: { mayUse: false, mayCreate: false } } as const;
 
 const PLANNED: VirtualMachineStatus = { snapshot: 'snap-1', dataVolume: DISK };
@@ -82,7 +82,7 @@ function machine(object: VirtualMachine, status: KubevirtMachine['status'], disk
   };
 }
 
-/** Returns what is observed when everything exists and the machine has this status. */
+/** Returns the observed state when all children exist and the machine has this status. */
 function all(object: VirtualMachine, printableStatus: string, more: Partial<Observed> = {}): Observed {
   const ready = printableStatus === 'Running';
   return {
@@ -116,8 +116,8 @@ function isSettled(object: VirtualMachine, observed: Partial<Observed>): void {
   expect(again).toEqual({ status: first.status, actions: [], events: [] });
 }
 
-describe('the image', () => {
-  test('that is missing is created from the template, without an owner', () => {
+describe('images', () => {
+  test('an image that is missing is created from the template, without an owner', () => {
     const planned = next(vm({ vmDiskImageTemplate: TEMPLATE }), {});
     expect(planned.actions).toEqual([
       {
@@ -138,7 +138,7 @@ describe('the image', () => {
     expect(hasNewIntent(undefined, planned.status)).toBe(false);
   });
 
-  test('that is missing without a template is named in the status', () => {
+  test('a missing image without a template is named in the status', () => {
     const planned = next(vm(), {});
     expect(planned.actions).toEqual([]);
     expect(planned.status.message).toBe(
@@ -154,7 +154,7 @@ describe('the image', () => {
     ['RetryableFailure', 'Provisioning', 'ImageNotReady', 'is retried: no route'],
     ['Deleting', 'Provisioning', 'ImageNotReady', 'is being deleted'],
     ['Failed', 'Failed', 'ImageFailed', 'has failed: no route'],
-  ] as const)('in the phase %s leaves the machine %s', ([phase, expected, reason, text]) => {
+  ] as const)('an image in the phase %s leaves the machine %s', ([phase, expected, reason, text]) => {
     const planned = next(vm(), { image: image({ phase, message: 'no route' }) });
     expect(planned.actions).toEqual([]);
     expect(planned.status).toMatchObject({ phase: expected, message: expect.stringContaining(text) });
@@ -164,7 +164,7 @@ describe('the image', () => {
     expect(types(recovered)).toContain('createVolume');
   });
 
-  test('that differs from the template is used, and the condition names the fields', () => {
+  test('an image that differs from the template is used, and the condition names the fields', () => {
     const object = vm({ vmDiskImageTemplate: { ...TEMPLATE, diskSize: '25769803776', checksum: 'md5:0' } });
     const planned = next(object, { image: image() });
     expect(condition(planned, 'ImageDiffers')).toMatchObject({ status: 'True' });
@@ -173,7 +173,7 @@ describe('the image', () => {
     expect(condition(same, 'ImageDiffers')).toBeUndefined();
   });
 
-  test('that fails later does not affect a machine that has its disk', () => {
+  test('an image that fails after the clone does not affect the machine that has the disk', () => {
     const object = vm({}, PLANNED);
     const observed = all(object, 'Running', { image: image({ phase: 'Failed' }) });
     const planned = next(object, observed);
@@ -206,7 +206,7 @@ describe('rejections', () => {
       'is used by a VirtualMachine in another namespace',
     ],
   ])(
-    '%s: nothing is created, and the phase is left when the cause is gone',
+    'a VirtualMachine with %s is Failed without actions, and continues when the cause is gone',
     ([reason, spec, observed, text]) => {
       const object = vm({ vmDiskImageTemplate: TEMPLATE, ...spec });
       const planned = next(object, observed);
@@ -222,12 +222,12 @@ describe('rejections', () => {
   );
 });
 
-describe('a machine whose address another VirtualMachine keeps', () => {
+describe('address conflicts', () => {
   const holder = { namespace: 'work', name: 'first' };
   const addressConflict = { address: '10.0.0.1', network: 'work/net', holder };
   const object = vm({}, PLANNED);
 
-  test('is halted, and started again when the conflict is over', () => {
+  test('a machine whose address another VirtualMachine keeps is halted, and started again when the conflict is over', () => {
     const running = all(object, 'Running', { instance, addressConflict });
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
@@ -248,7 +248,7 @@ describe('a machine whose address another VirtualMachine keeps', () => {
     ]);
   });
 
-  test('is left alone while it is paused, terminating, or in conflict only with itself', () => {
+  test('a machine with an address conflict is not halted while it is paused, terminating, or in conflict only with itself', () => {
     const paused = vm({}, PLANNED, { 'vmwright.dev/paused': 'true' });
     expect(next(paused, all(paused, 'Running', { addressConflict })).actions).toEqual([]);
     const { metadata, ...rest } = machine(object, { printableStatus: 'Running' });
@@ -260,11 +260,11 @@ describe('a machine whose address another VirtualMachine keeps', () => {
   });
 });
 
-describe('an image that the machine may use and not create', () => {
+describe('images that the machine may use but not create', () => {
   const access = { imageAccess: { mayUse: true, mayCreate: false } } as const;
   const object = vm({ vmDiskImageTemplate: TEMPLATE });
 
-  test('is waited for, and the message names the setting', () => {
+  test('a machine waits for an image that it is not allowed to create, and the message names the setting', () => {
     const planned = next(object, access);
     expect([planned.status.phase, planned.actions]).toEqual(['Provisioning', []]);
     expect(condition(planned, 'DiskImageReady')).toMatchObject({ reason: 'ImageCreationNotAllowed' });
@@ -272,21 +272,21 @@ describe('an image that the machine may use and not create', () => {
     isSettled(object, access);
   });
 
-  test('is used when it exists', () => {
+  test('an image that the machine is not allowed to create is used when it exists', () => {
     const planned = next(object, { ...access, image: image() });
     expect(condition(planned, 'DiskImageReady')).toMatchObject({ status: 'True' });
   });
 
-  test('is not announced to be created again while it is being deleted', () => {
+  test('the message about a terminating image that the machine is not allowed to create asks the user to create it again', () => {
     const planned = next(object, { ...access, image: image({ phase: 'Deleting' }) });
     expect(planned.status.message).toContain('create it again when it is gone');
     expect(planned.status.message).not.toContain('the operator creates');
   });
 });
 
-describe('a namespace of images that is no longer allowed', () => {
+describe('images in a namespace that is no longer allowed', () => {
   const object = vm({ vmDiskImageTemplate: TEMPLATE }, PLANNED);
-  test('does not keep the operator from repairing a machine that has its disk', () => {
+  test('a machine that has its disk is still repaired if the namespace of its image is no longer allowed', () => {
     const observed = all(object, 'Running', { ...FORBIDDEN, image: undefined });
     const planned = next(object, observed);
     expect([planned.status.phase, planned.actions]).toEqual(['Ready', []]);
@@ -295,14 +295,14 @@ describe('a namespace of images that is no longer allowed', () => {
     expect(types(next(object, { ...observed, machine: undefined }))).toEqual(['applyMachine']);
   });
 
-  test('prevents another clone of a disk that was lost', () => {
+  test('a disk that was lost is not cloned again if the namespace of its image is no longer allowed', () => {
     const planned = next(object, all(object, 'Stopped', { ...FORBIDDEN, volumes: [], claim: undefined }));
     expect([planned.status.phase, planned.actions]).toEqual(['Failed', []]);
   });
 });
 
-describe('the root disk', () => {
-  test('is planned in the status before it is created, with the size of the image if that is larger', () => {
+describe('root disks', () => {
+  test('a root disk is planned in the status before it is created, and is never smaller than the image', () => {
     const planned = next(vm(), { image: image({}, { storageClass: 'fast' }) });
     expect(types(planned)).toEqual(['applySecret', 'createVolume', 'applyMachine']);
     expect(planned.status).toMatchObject(PLANNED);
@@ -318,7 +318,7 @@ describe('the root disk', () => {
     });
   });
 
-  test('of a machine that stays stopped binds at once on late-binding storage', () => {
+  test('a root disk of a machine that stays stopped binds at once on late-binding storage', () => {
     const annotation = 'cdi.kubevirt.io/storage.bind.immediate.requested';
     const [, stopped] = next(vm({ ignoreOnDeploy: true }), { image: image() }).actions;
     expect(stopped).toMatchObject({ volume: { metadata: { annotations: { [annotation]: 'true' } } } });
@@ -327,7 +327,7 @@ describe('the root disk', () => {
   });
 
   test.for(['WaitForFirstConsumer', 'PendingPopulation'])(
-    'in the phase %s of a machine that was halted later says what to do',
+    'a root disk in the phase %s of a machine that was halted later says what to do',
     (phase) => {
       const halted = vm({ ignoreOnDeploy: true }, PLANNED);
       const waiting = all(halted, 'Stopped', { volumes: [volume(vm(), phase)] });
@@ -340,7 +340,7 @@ describe('the root disk', () => {
     },
   );
 
-  test('continues with the stored names after a crash', () => {
+  test('the stored names of the root disk and of its snapshot are used again after a crash', () => {
     const object = vm({}, PLANNED);
     const planned = next(object, {
       image: image({
@@ -356,7 +356,7 @@ describe('the root disk', () => {
     expect(hasNewIntent(PLANNED, planned.status)).toBe(false);
   });
 
-  test('waits if every snapshot has its maximum number of clones', () => {
+  test('no root disk is cloned while every snapshot has its maximum number of clones', () => {
     const snapshots = [
       { name: 'snap-1', clones: 2 },
       { name: 'snap-2', clones: 0 },
@@ -370,7 +370,7 @@ describe('the root disk', () => {
     expect(free.status.snapshot).toBe('snap-2');
   });
 
-  test('that was deleted is cloned again under another name, with a warning', () => {
+  test('a root disk that was deleted is cloned again under another name, with a warning', () => {
     const object = vm({}, PLANNED);
     const terminating = { namespace: 'work', name: DISK, deletionTimestamp: '2026-11-17T09:00:00Z' };
     const observed = all(object, 'Running', { volumes: [], instance, claim: { metadata: terminating } });
@@ -379,14 +379,14 @@ describe('the root disk', () => {
     expect(planned.status).toMatchObject({ snapshot: 'snap-1', dataVolume: `${DISK}-2` });
     expect(types(planned)).toEqual(['createVolume', 'applyMachine']);
     expect(reasons(planned)).toEqual(['VolumeLost']);
-    // The creation failed: the next reconcile keeps the name and does not warn again.
+    // If the creation has failed, the next reconcile keeps the name and does not warn again.
     const again = next({ ...object, status: planned.status }, { ...observed, claim: undefined });
     expect(again.status.dataVolume).toBe(`${DISK}-2`);
     expect(types(again)).toContain('createVolume');
     expect(reasons(again)).toEqual([]);
   });
 
-  test('whose claim exists without the DataVolume is used and never replaced', () => {
+  test('a root disk whose claim exists without the DataVolume is used and never replaced', () => {
     const object = vm({}, PLANNED);
     const kept = { metadata: { namespace: 'work', name: DISK }, status: { phase: 'Bound' } };
     const observed = all(object, 'Running', { volumes: [], instance, claim: kept });
@@ -405,7 +405,7 @@ describe('the root disk', () => {
     expect([types(pending), condition(pending, 'VolumeReady')?.status]).toEqual([[], 'False']);
   });
 
-  test('whose claim is about to be garbage-collected is not replaced before that', () => {
+  test('a root disk is not replaced before the garbage collector has deleted its claim', () => {
     const object = vm({}, PLANNED);
     const owner = { apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume', name: DISK, uid: 'gone' };
     const metadata = { namespace: 'work', name: DISK, ownerReferences: [{ ...owner, controller: true }] };
@@ -416,7 +416,7 @@ describe('the root disk', () => {
     expect(planned.requeueAfterMs, 'the cache may never show the claim').toBe(30_000);
   });
 
-  test('that was deleted is not replaced while the image is not Ready', () => {
+  test('a root disk that was deleted is not replaced while the image is not Ready', () => {
     const object = vm({}, PLANNED);
     const lost = { volumes: [], claim: undefined, image: image({ phase: 'Syncing' }) };
     const planned = next(object, all(object, 'Stopped', lost));
@@ -424,7 +424,7 @@ describe('the root disk', () => {
     expect(planned.status.dataVolume).toBe(DISK);
   });
 
-  test('whose source snapshot is gone before the clone succeeded is replaced; a finished one is kept', () => {
+  test('a root disk whose source snapshot is gone is replaced if its clone is not finished, and kept otherwise', () => {
     const object = vm({}, PLANNED);
     const renewed = image({ snapshots: [{ name: 'snap-9', clones: 0 }] });
     const pending = volume(object, 'Pending');
@@ -444,7 +444,7 @@ describe('the root disk', () => {
     expect(kept.status).toMatchObject(PLANNED);
   });
 
-  test('that was replaced is deleted after a crash, unless it holds data', () => {
+  test('a replaced root disk that exists after a crash is deleted, unless its clone has succeeded', () => {
     const object = vm({}, { ...PLANNED, dataVolume: `${DISK}-2` });
     const current = volume(object, 'Succeeded', `${DISK}-2`);
     const claim = { metadata: { namespace: 'work', name: `${DISK}-2` } };
@@ -460,7 +460,7 @@ describe('the root disk', () => {
     expect(types(next(object, observed('Succeeded')))).not.toContain('deleteVolume');
   });
 
-  test('is found again if the status was removed', () => {
+  test('a root disk is found again if the status was removed', () => {
     const object = vm();
     const second = `${DISK}-2`;
     const planned = next(
@@ -474,7 +474,7 @@ describe('the root disk', () => {
     expect(planned.actions).toEqual([]);
   });
 
-  test('with a foreign DataVolume of its name is a conflict', () => {
+  test('a foreign DataVolume with the name of the root disk is a name conflict', () => {
     const foreignVolume = { metadata: { namespace: 'work', name: DISK } };
     const planned = next(vm(), { image: image(), foreignVolume });
     expect(planned.actions).toEqual([]);
@@ -482,7 +482,7 @@ describe('the root disk', () => {
     expect(planned.status.message).toContain(`The DataVolume work/${DISK} exists and was not created for`);
   });
 
-  test('that failed is reported with the cause and the remedy', () => {
+  test('a root disk that failed is reported with the cause and the remedy', () => {
     const object = vm({}, PLANNED);
     const failed = {
       ...volume(object, 'Failed'),
@@ -495,7 +495,7 @@ describe('the root disk', () => {
   });
 });
 
-describe('growth of the root disk', () => {
+describe('growth of root disks', () => {
   const grown = { cpu: '2', memory: '2Gi', diskSize: '30Gi' };
   const object = vm({ resources: grown }, PLANNED);
   const claim = (storage: string, status: PersistentVolumeClaim['status'] = {}): PersistentVolumeClaim => ({
@@ -505,7 +505,7 @@ describe('growth of the root disk', () => {
   });
   const storageClass = { name: 'fast', exists: true, allowsExpansion: true };
 
-  test('expands the claim if the storage class allows it', () => {
+  test('growth of a root disk expands the claim if the storage class allows it', () => {
     const planned = next(object, all(object, 'Running', { claim: claim('24Gi'), storageClass }));
     expect(planned.actions).toEqual([{ type: 'resizeClaim', name: DISK, uid: 'uid-of-claim', size: '30Gi' }]);
     const small = vm({ resources: { cpu: '2', memory: '2Gi', diskSize: '24Gi' } }, PLANNED);
@@ -520,7 +520,7 @@ describe('growth of the root disk', () => {
   });
 
   test.for(['exceeded quota: q', 'denied by policy p'])(
-    'that is rejected (%s) keeps the disk ready, so that a machine that failed to start is not restarted for it',
+    'growth of a root disk that is rejected (%s) keeps the disk ready, so that a machine that failed to start is not restarted for it',
     (text) => {
       const startFailure = { lastFailedVMIUID: 'uid-of-failed' };
       const looping = all(object, 'CrashLoopBackOff', {
@@ -528,29 +528,28 @@ describe('growth of the root disk', () => {
         machine: machine(object, { printableStatus: 'CrashLoopBackOff', startFailure }),
       });
       const planned = next(object, looping);
-      const [action] = planned.actions;
-      if (action === undefined) throw new Error('the claim is not expanded');
-      const problem = problemOf(object, action, new ForbiddenError(text, { status: 403 }));
-      if (problem === undefined) throw new Error('the rejection is not reported');
-      const status = problemStatus(object, planned.status, problem, NOW);
+      expect(types(planned)).toEqual(['resizeClaim']);
+      const rejection = expansionRejection(new ForbiddenError(text, { status: 403 }));
+      if (rejection === undefined) throw new Error('the rejection is not reported');
+      const status = withVolumeReady(object, planned.status, rejection, NOW);
       expect(conditionOf(status.conditions, 'VolumeReady')).toMatchObject({
-        ...{ status: 'True', reason: 'Expanding' },
+        ...{ status: 'True', reason: 'ExpansionRejected', message: `The root disk cannot grow: ${text}` },
       });
       const retried = next({ ...object, status }, looping, NOW + 30_000);
       expect([types(retried), retried.events]).toEqual([['resizeClaim'], []]);
       expect(hasNewIntent(status, retried.status)).toBe(false);
-      expect(problemStatus({ ...object, status }, retried.status, problem, NOW + 30_000)).toEqual(status);
+      expect(withVolumeReady({ ...object, status }, retried.status, rejection, NOW + 30_000)).toEqual(status);
     },
   );
 
-  test('follows the spec, not an image that was enlarged after the clone', () => {
+  test('growth of a root disk follows the spec, not an image that was enlarged after the clone', () => {
     const enlarged = image({}, { diskSize: '40Gi' });
     const observed = { claim: claim('24Gi'), storageClass, image: enlarged };
     expect(next(vm({}, PLANNED), all(vm(), 'Running', observed)).actions).toEqual([]);
     expect(next(object, all(object, 'Running', observed)).actions).toMatchObject([{ size: '30Gi' }]);
   });
 
-  test('is reported as not supported otherwise, with one event', () => {
+  test('growth of a root disk without support by the storage class is reported with one event', () => {
     const observed = all(object, 'Running', {
       claim: claim('24Gi'),
       storageClass: { ...storageClass, allowsExpansion: false },
@@ -562,7 +561,7 @@ describe('growth of the root disk', () => {
     isSettled(object, observed);
   });
 
-  test('mirrors the conditions of the claim', () => {
+  test('the status of a growing root disk reports the conditions of the claim', () => {
     const pending = [{ type: 'FileSystemResizePending', status: 'True' }];
     const failing = [{ type: 'ControllerResizeError', status: 'True', message: 'pool is full' }];
     const message = (conditions: typeof failing | typeof pending) =>
@@ -576,15 +575,15 @@ describe('growth of the root disk', () => {
         ),
         'VolumeReady',
       )?.message;
-    expect(message(pending)).toContain('ends when the machine restarts');
+    expect(message(pending)).toContain('is completed when the machine restarts');
     expect(message(failing)).toContain('pool is full');
   });
 });
 
-describe('the machine', () => {
+describe('machines', () => {
   const object = vm({}, PLANNED);
 
-  test('that runs and is ready is Ready; the plan then has nothing to do', () => {
+  test('a machine that runs and is ready is Ready, and nothing is planned for it', () => {
     const observed = all(object, 'Running', {
       instance: {
         ...instance,
@@ -597,7 +596,7 @@ describe('the machine', () => {
     isSettled(object, observed);
   });
 
-  test('reports its static address once it runs', () => {
+  test('a machine reports its static address once it runs', () => {
     const configured = vm({ interfaces: [{ network: 'net', ipAddress: '10.0.0.7/24' }] }, PLANNED);
     const { annotations = {} } = machineDraft(configured, DISK).spec?.template?.metadata ?? {};
     const started = { metadata: { ...instance.metadata, annotations } };
@@ -609,20 +608,20 @@ describe('the machine', () => {
   });
 
   test.for(['Stopped', 'Provisioning', 'Starting', 'Stopping', 'Unknown', ''])(
-    'with the status "%s" is not Ready and not Failed',
+    'a machine with the status "%s" is not Ready and not Failed',
     (printableStatus) => {
       expect(next(object, all(object, printableStatus)).status.phase).toBe('Provisioning');
     },
   );
 
-  test('that runs but is not ready yet is not Ready', () => {
+  test('a machine that runs but is not ready yet is not Ready', () => {
     const observed = all(object, 'Running', {
       machine: machine(object, { printableStatus: 'Running', ready: false }),
     });
     expect(next(object, observed).status.phase).toBe('Provisioning');
   });
 
-  test('with ignoreOnDeploy is Ready when its disk is cloned and it is stopped', () => {
+  test('a machine with ignoreOnDeploy is Ready when its disk is cloned and it is stopped', () => {
     const ignored = vm({ ignoreOnDeploy: true }, PLANNED);
     const observed = all(ignored, 'Stopped');
     expect(condition(next(ignored, observed), 'Ready')).toMatchObject({
@@ -638,7 +637,7 @@ describe('the machine', () => {
     expect([planned.status.phase, types(planned)]).toEqual(['Provisioning', ['applyMachine']]);
   });
 
-  test('that was changed by hand is applied again; fields of others are left alone', () => {
+  test('a machine that was changed by hand is applied again, unless only fields of other programs differ', () => {
     const wanted = machine(object, { printableStatus: 'Running', ready: true });
     const changed = { ...wanted, spec: { ...wanted.spec, runStrategy: 'Manual' } };
     expect(types(next(object, all(object, 'Running', { machine: changed })))).toEqual(['applyMachine']);
@@ -649,14 +648,14 @@ describe('the machine', () => {
     expect(next(object, all(object, 'Running', { machine: labelled })).actions).toEqual([]);
   });
 
-  test('that was deleted is created again', () => {
+  test('a machine that was deleted is created again', () => {
     const planned = next(object, all(object, '', { machine: undefined }));
     expect(planned.actions).toMatchObject([
       { type: 'applyMachine', isNew: true, reason: 'the VirtualMachine has no machine' },
     ]);
   });
 
-  test('with ignoreOnDeploy is not Ready when the claim of its disk is gone', () => {
+  test('a machine with ignoreOnDeploy is not Ready when the claim of its disk is gone', () => {
     const ignored = vm({ ignoreOnDeploy: true }, PLANNED);
     const planned = next(ignored, all(ignored, 'Stopped', { claim: undefined }));
     for (const type of ['Ready', 'VolumeReady'])
@@ -664,7 +663,7 @@ describe('the machine', () => {
     expect(planned.actions).toEqual([]);
   });
 
-  test('is not applied while it is being deleted', () => {
+  test('a machine is not applied while it is being deleted', () => {
     const wanted = machine(vm({ ignoreOnDeploy: true }), {});
     const terminating = {
       ...wanted,
@@ -675,7 +674,7 @@ describe('the machine', () => {
     expect(condition(planned, 'Ready')).toMatchObject({ reason: 'MachineDeleting' });
   });
 
-  test('loses a label when the field of the spec is removed', () => {
+  test('a machine loses a label when the field of the spec that sets the label is removed', () => {
     const described = vm({ version: '1.0' }, PLANNED);
     const observed = all(object, 'Running', {
       machine: machine(described, { printableStatus: 'Running', ready: true }),
@@ -685,18 +684,18 @@ describe('the machine', () => {
   });
 });
 
-describe('the Secret', () => {
+describe('Secrets', () => {
   const object = vm({ users: [{ name: 'demo', plain_text_passwd: 'x' }] }, PLANNED);
 
-  test('that was deleted or changed is applied again', () => {
+  test('a deleted or changed Secret with the cloud-init data is applied again', () => {
     const observed = all(object, 'Running', { passwords: { hashes: ['$6$a'] } });
-    expect(types(next(object, observed))).toEqual(['applySecret']); // the fixture has no password
+    expect(types(next(object, observed))).toEqual(['applySecret']); // the Secret of the fixture has no password
     expect(next(object, { ...observed, secret: undefined }).actions).toMatchObject([
       { type: 'applySecret', isNew: true },
     ]);
   });
 
-  test('is not created without its passwords, and no machine either', () => {
+  test('neither the Secret with the cloud-init data nor the machine is created while a password cannot be read', () => {
     const problem = {
       reason: 'PasswordSecretMissing',
       message: 'The Secret work/pw does not exist',
@@ -715,7 +714,7 @@ describe('the Secret', () => {
     expect(running.actions).toEqual([]);
   });
 
-  test('has legal user names, and the change is reported once', () => {
+  test('illegal user names are changed in the Secret with the cloud-init data, and the change is reported once', () => {
     const illegal = vm({ users: [{ name: 'demo user' }] });
     const planned = next(illegal, { image: image() });
     expect(condition(planned, 'UserNamesChanged')?.message).toContain('"demo user" to "demo-user"');
@@ -731,7 +730,7 @@ describe('restarts', () => {
     claim: { metadata: { namespace: 'work', name: DISK } },
   });
 
-  test('of a stuck machine follow a back-off that is stored before the instance is deleted', () => {
+  test('restarts of a stuck machine follow a back-off, and each one is stored before the instance is deleted', () => {
     let status = next(object, stuck).status;
     expect(next(object, stuck)).toMatchObject({ actions: [], requeueAfterMs: 10_000 });
     expect(next(vm({}, status), stuck, NOW + 4_000).requeueAfterMs).toBe(6_000);
@@ -749,24 +748,24 @@ describe('restarts', () => {
     expect(next(vm({}, many), again, NOW + 11_000).requeueAfterMs).toBe(300_000);
   });
 
-  test('that a crash interrupted are continued with the same instance, and not counted again', () => {
+  test('a restart that a crash interrupted is continued with the same instance, and not counted again', () => {
     const stored = next(vm({}, next(object, stuck).status), stuck, NOW + 10_000).status;
     expect(stored.restartedInstance).toBe('uid-of-instance');
     const planned = next(vm({}, stored), stuck, NOW + 11_000);
-    const reason = 'an earlier restart of it was interrupted';
+    const reason = 'an earlier restart was interrupted';
     expect(planned.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
     expect([planned.status.restarts, planned.events]).toEqual([1, []]);
     expect(hasNewIntent(stored, planned.status)).toBe(false);
     const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
     expect(next(vm({}, stored), { ...stuck, instance: terminating }).actions).toEqual([]);
-    // A disk that was replaced since then keeps the running guest alive.
+    // If the disk was replaced after the crash, the running guest must not be stopped.
     const old = { ...instance, spec: machine(object, {}, 'old').spec?.template?.spec };
     if (old.spec === undefined) throw new Error('the machine has no template');
     const replaced = all(object, 'Running', { instance: { ...old, spec: old.spec } });
     expect(next(vm({}, stored), replaced).actions).toEqual([]);
   });
 
-  test('need an instance that is not being deleted, a disk, and end when the machine is ready', () => {
+  test('a restart needs a disk and an instance that is not being deleted, and a ready machine resets the back-off', () => {
     const late = NOW + 3_600_000;
     const waiting = vm({}, { ...PLANNED, restarts: 2, stuckSince: '2026-11-17T10:00:00Z' });
     const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
@@ -774,14 +773,14 @@ describe('restarts', () => {
       { ...stuck, instance: undefined },
       { ...stuck, instance: terminating },
       { ...stuck, volumes: [volume(object, 'Pending')] },
-      all(object, 'CrashLoopBackOff', { instance }), // KubeVirt restarts it itself
+      all(object, 'CrashLoopBackOff', { instance }), // KubeVirt restarts the machine itself
     ])
       expect(types(next(waiting, observed, late))).not.toContain('restart');
     const ready = next(waiting, all(object, 'Running', { instance }), late).status;
     expect([ready.restarts, ready.stuckSince]).toEqual([undefined, undefined]);
   });
 
-  describe('of a machine that failed to start before its disk was ready', () => {
+  describe('machines that failed to start before their disk was ready', () => {
     const failed = 'uid-of-failed';
     const conditions = [
       {
@@ -799,7 +798,7 @@ describe('restarts', () => {
         ...more,
       });
 
-    test('are done at once, by halting it until KubeVirt has forgotten the failure', () => {
+    test('a machine that failed to start before its disk was ready is halted at once, until KubeVirt has forgotten the failure', () => {
       const planned = next(late, looping(failed));
       const reason = 'a halt ends the back-off of KubeVirt after a failed start';
       expect(planned.actions).toMatchObject([
@@ -822,13 +821,13 @@ describe('restarts', () => {
       ]);
     });
 
-    test('are done once: a later failure is left to KubeVirt', () => {
+    test('a machine that failed to start before its disk was ready is restarted once, and KubeVirt handles later failures', () => {
       const stored = vm({}, next(late, looping(failed)).status);
       expect(next(stored, looping('uid-of-next')).actions).toEqual([]);
       expect(next(stored, looping(failed, { instance })).actions, 'another one starts already').toEqual([]);
     });
 
-    test('stop an instance that started before, and keep one that runs', () => {
+    test('an instance that was started before its disk was ready is restarted, unless the machine runs', () => {
       const starting = next(late, looping(failed, { instance }));
       const reason = 'it failed to start before its root disk was ready';
       expect(starting.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
@@ -837,7 +836,7 @@ describe('restarts', () => {
     });
 
     test.for(['Running', 'Paused', 'Starting'])(
-      'are given up after a crash if the instance has recovered to the status %s',
+      'an interrupted restart is abandoned if the instance has recovered to the status %s',
       (printableStatus) => {
         const { status } = next(late, looping(failed, { instance }));
         expect(types(next(vm({}, status), looping(failed, { instance })))).toEqual(['restart']);
@@ -848,13 +847,13 @@ describe('restarts', () => {
       },
     );
 
-    test('wait for the disk', () => {
+    test('a machine that failed to start is not restarted before its disk is ready', () => {
       const cloning = looping(failed, { volumes: [volume(late, 'CloneInProgress')] });
       expect(next(late, cloning)).toMatchObject({ actions: [], events: [] });
     });
   });
 
-  test('for a change are reported, or done once per change', () => {
+  test('a change that needs a restart is reported, or leads to one restart, depending on updatePolicy', () => {
     const conditions = [{ type: 'RestartRequired', status: 'True', message: 'cpu changed' }];
     const required = (of: VirtualMachine) =>
       all(of, 'Running', {
@@ -864,7 +863,7 @@ describe('restarts', () => {
     const reported = next(object, required(object));
     expect(reported.actions).toEqual([]);
     expect(condition(reported, 'RestartRequired')?.message).toContain('cpu changed');
-    // KubeVirt may fail to report it, so the operator compares the running instance itself.
+    // KubeVirt may fail to report that a restart is required, so the operator compares the running instance itself.
     const running = (cores: number, disk: string) => {
       const spec = machine(object, {}, disk).spec?.template?.spec;
       if (spec === undefined) throw new Error('the machine has no template');
@@ -886,7 +885,7 @@ describe('restarts', () => {
     const started = { metadata: { ...instance.metadata, uid: 'uid-of-next' } };
     const after = { ...required(restarting), instance: started };
     expect(next({ ...restarting, status: done.status }, after).actions).toEqual([]);
-    // The running guest may still hold the data of a disk that was deleted.
+    // The running guest may still hold the data of a disk that was deleted, so it is not restarted.
     const replaced = { ...required(restarting), instance: running(1, 'old') };
     const kept = next(restarting, replaced);
     expect(kept.actions).toEqual([]);
@@ -901,10 +900,10 @@ describe('restarts', () => {
   });
 });
 
-describe('a paused VirtualMachine', () => {
+describe('paused VirtualMachines', () => {
   const paused = { 'vmwright.dev/paused': 'true' };
 
-  test('is observed and nothing is planned', () => {
+  test('a paused VirtualMachine is observed and nothing is planned', () => {
     const planned = next(vm({ vmDiskImageTemplate: TEMPLATE }, undefined, paused), {});
     expect([planned.actions, planned.events]).toEqual([[], []]);
     expect(isTrue(planned.status.conditions, 'Paused')).toBe(true);
@@ -912,7 +911,7 @@ describe('a paused VirtualMachine', () => {
     expect([withImage.actions, withImage.status.snapshot]).toEqual([[], undefined]);
   });
 
-  test('reports what KubeVirt reports', () => {
+  test('a paused VirtualMachine reports what KubeVirt reports', () => {
     const object = vm({}, PLANNED, paused);
     expect(next(object, all(object, 'Running')).status).toMatchObject({ phase: 'Ready', ...PLANNED });
   });

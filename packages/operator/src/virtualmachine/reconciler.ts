@@ -1,4 +1,5 @@
 import {
+  conditionOf,
   type EventInput,
   type Reconcile,
   type ReconcileContext,
@@ -7,7 +8,7 @@ import {
   Secret,
 } from '@vmwright/runtime';
 import { isNewest } from '../kubevirt/newest.ts';
-import { problemOf } from './errors.ts';
+import { expansionRejection, problemOf } from './errors.ts';
 import { checkName, execute } from './execute.ts';
 import { secretName } from './identity.ts';
 import type { ImageAccessSettings } from './image-access.ts';
@@ -15,15 +16,19 @@ import { imageRefOf } from './image-ref.ts';
 import { observe } from './observe.ts';
 import type { PasswordReader } from './passwords.ts';
 import { type Plan, plan } from './plan.ts';
+import type { PlannedCondition } from './problem.ts';
 import { readDoubtfulClaim, readDoubtfulVolume } from './reads.ts';
 import { VirtualMachine } from './resource.ts';
 import type { SnapshotClones } from './snapshot-clones.ts';
-import { hasNewIntent, problemStatus } from './status.ts';
+import { hasNewIntent, problemStatus, withVolumeReady } from './status.ts';
 
-/** Retry interval after the API server rejected an action. The cause, such as a quota, may not be watched, so no event triggers it. */
+/**
+ * Retry interval after the API server rejected an action. The operator does not watch every cause, such as a quota, so there may
+ * be no event that triggers a retry.
+ */
 const REJECTED_RETRY_MS = 30_000;
 
-/** Interval after which an object is reconciled again whose newest version the cache does not have yet. */
+/** Requeue interval for an object whose newest version is not in the cache yet. */
 const OLD_RETRY_MS = 200;
 
 export interface VirtualMachineReconcilerOptions extends ImageAccessSettings {
@@ -45,13 +50,14 @@ export class VirtualMachineReconciler {
     const claim = await readDoubtfulClaim(vm, volume, context);
     const hasSecret = context.cache(Secret).get({ ...vm.metadata, name: secretName(vm) }) !== undefined;
     const read = { passwords: await passwords.read(vm, hasSecret, context), volume, claim };
-    // No await until the clone is reserved: another reconcile must not choose the same last clone of a snapshot.
+    // No await until the clone is reserved: another reconcile must not choose the same last free clone of a snapshot.
     const observed = observe(vm, read, context, this.#options);
     const planned = plan(vm, observed, context.now());
     const stored = await storeIntent(vm, planned, context, clones);
-    // A stored intent carried the version of the object, which proves that it was the newest one.
+    // Storing an intent succeeds only with the newest version of the object, because the write carries the resourceVersion.
+    // Without that write, `isNewest` checks the version before the actions.
     const mayBeOld = stored === vm && planned.actions.length > 0;
-    // A machine is halted for the sake of another one only if that one still has the address.
+    // In an address conflict, the other VirtualMachine is also checked: a newer version of it may have released the address.
     const { holder } = observed.addressConflict ?? {};
     const basis = holder === undefined ? [vm] : [vm, { metadata: holder }];
     for (const object of mayBeOld ? basis : [])
@@ -61,22 +67,33 @@ export class VirtualMachineReconciler {
 
   async #execute(
     vm: VirtualMachine,
-    { status, actions, events, requeueAfterMs }: Plan,
+    { status: planned, actions, events, requeueAfterMs }: Plan,
     context: ReconcileContext<VirtualMachine>,
   ): Promise<Result> {
     const { setStatus, event, now } = context;
     const actionEvents: EventInput[] = [];
+    const waits = [requeueAfterMs ?? Number.POSITIVE_INFINITY];
+    let status = planned;
     for (const step of [checkName, execute]) {
       for (const action of actions) {
         try {
           const input = await step(action, vm, context);
           if (input !== undefined) actionEvents.push(input);
         } catch (error) {
+          if (action.type === 'resizeClaim') {
+            const condition = expansionRejection(error);
+            if (condition === undefined) throw error;
+            status = withVolumeReady(vm, status, condition, now());
+            actionEvents.push(...rejectionEvent(vm, condition));
+            waits.push(REJECTED_RETRY_MS);
+            continue;
+          }
           const problem = problemOf(vm, action, error);
           if (problem === undefined) throw error;
           const { reason, message: note } = problem;
           const isReported = vm.status?.message === note;
           await setStatus(vm, problemStatus(vm, status, problem, now()));
+          for (const input of actionEvents) event(vm, input);
           if (!isReported) event(vm, { type: 'Warning', reason, note });
           return requeueAfter(REJECTED_RETRY_MS);
         }
@@ -84,8 +101,18 @@ export class VirtualMachineReconciler {
     }
     const reported = await setStatus(vm, status);
     for (const input of [...actionEvents, ...events]) event(reported, input);
-    return requeueAfterMs === undefined ? undefined : requeueAfter(requeueAfterMs);
+    const waitMs = Math.min(...waits);
+    return waitMs === Number.POSITIVE_INFINITY ? undefined : requeueAfter(waitMs);
   }
+}
+
+/** Returns the event about a disk that cannot grow, unless the status reports it already. */
+function rejectionEvent(
+  { status }: VirtualMachine,
+  { reason, message: note }: PlannedCondition,
+): readonly EventInput[] {
+  const isReported = conditionOf(status?.conditions, 'VolumeReady')?.message === note;
+  return isReported ? [] : [{ type: 'Warning', reason, note }];
 }
 
 /**

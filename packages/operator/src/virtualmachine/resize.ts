@@ -6,7 +6,7 @@ import type { Observed } from './observe.ts';
 import type { PlannedCondition } from './problem.ts';
 import { VirtualMachine } from './resource.ts';
 
-/** Growth of a root disk that is cloned. */
+/** Plan for the growth of a root disk that is cloned. */
 interface ResizePlan {
   readonly condition: PlannedCondition;
   readonly actions: readonly Action[];
@@ -17,9 +17,9 @@ interface ResizePlan {
 const ERRORS = ['ControllerResizeError', 'NodeResizeError'] as const;
 
 /**
- * Plans the growth of the root disk to the size in the spec. The claim grows by the overhead of its file system too, or else the disk
- * would be smaller than requested. The size of the image counts only for a new clone. VolumeReady
- * stays True: the disk is usable at its present size.
+ * Plans the growth of the root disk to the size in the spec. The claim also grows by the overhead of its file system; otherwise
+ * the disk would be smaller than requested. The size of the image counts only for a new clone. VolumeReady stays True: the disk
+ * is usable at its present size.
  */
 export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
   const { claim, storageClass, filesystemOverhead, volumes } = observed;
@@ -34,12 +34,12 @@ export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
     return unchanged;
   const { name, uid } = claim.metadata;
   const where = keyOf(claim.metadata);
-  // A change of the overhead alone does not make the claims of all machines grow.
+  // The claim grows only if the spec asks for a larger disk: a new overhead alone must not expand the claims of all machines.
   const cloned = volumes.find(({ metadata }) => metadata.name === name)?.spec?.storage?.resources?.requests;
   const isEnlarged = isLarger(diskSize, request) || isLarger(diskSize, cloned?.storage);
   if (isEnlarged && isLarger(wanted, request)) {
     if (storageClass?.allowsExpansion !== true) {
-      const message = `The root disk cannot grow from ${request} to ${wanted}: the StorageClass ${storageClass?.name ?? 'of the disk'} does not allow the expansion of volumes. Set allowVolumeExpansion on it, or create another ${VirtualMachine.kind}`;
+      const message = `The root disk cannot grow from ${request} to ${wanted}: the StorageClass ${storageClass?.name ?? 'of the disk'} does not allow the expansion of volumes. Set allowVolumeExpansion on the StorageClass, or create another ${VirtualMachine.kind}`;
       const isReported = vm.status?.conditions?.some((condition) => condition.message === message);
       const event = { type: 'Warning', reason: 'ExpansionNotSupported', note: message } as const;
       return { ...ready('ExpansionNotSupported', message), events: isReported ? [] : [event] };
@@ -60,7 +60,7 @@ export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
   if (conditionOf(conditions, 'FileSystemResizePending')?.status === 'True')
     return ready(
       'ExpansionPending',
-      `The expansion of the PersistentVolumeClaim ${where} ends when the machine restarts`,
+      `The expansion of the PersistentVolumeClaim ${where} is completed when the machine restarts`,
     );
   return ready('Expanding', `The PersistentVolumeClaim ${where} is being expanded to ${request}`);
 }

@@ -139,7 +139,7 @@ const spec = object(
     ignoreOnDeploy: optional(
       boolean({
         description:
-          'Whether the machine stays stopped: its disk and all other resources are prepared. false by default.',
+          'Whether the machine stays stopped after its disk and all other resources are prepared. false by default.',
       }),
     ),
     updatePolicy: optional(
@@ -208,7 +208,9 @@ const status = object(
           'UID of the VirtualMachineInstance that the operator last restarted. Stored before the instance is deleted; the deletion is repeated while it exists.',
       }),
     ),
-    stuckSince: time('Time since KubeVirt cannot start the machine although its root disk is ready.'),
+    stuckSince: time(
+      'Time at which KubeVirt first failed to start the machine although its root disk was ready.',
+    ),
     conditions: optional(
       conditions(
         'Ready: the machine is ready for use. DiskImageReady: the VMDiskImage is Ready. VolumeReady: the root disk is cloned. ImageDiffers: the existing VMDiskImage differs from vmDiskImageTemplate. UserNamesChanged: a user name was changed to a legal one. RestartRequired: a change takes effect after a restart. Reconciling, Stalled: as kstatus defines them. Paused: the operator observes the machine and changes nothing.',

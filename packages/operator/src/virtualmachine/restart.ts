@@ -11,7 +11,7 @@ export type RestartRecord = Pick<
   'restarts' | 'restartedAt' | 'restartedGeneration' | 'restartedInstance' | 'stuckSince'
 >;
 
-/** What a VirtualMachine does about an instance that needs a restart. */
+/** Plan for an instance that may need a restart. */
 export interface RestartPlan {
   readonly record: RestartRecord;
   readonly actions: readonly Action[];
@@ -21,8 +21,8 @@ export interface RestartPlan {
 
 /**
  * Statuses of KubeVirt that a restart can resolve once the disk is ready. CrashLoopBackOff is not one of them: KubeVirt has
- * deleted the failed instance then, and starts another one itself after at most 5 minutes. Only if the instance failed before the
- * disk was ready, another start at once is useful (`isLate`).
+ * already deleted the failed instance, and starts another one after at most 5 minutes. An earlier start is useful only if the
+ * instance failed before the disk was ready (`isLate`).
  */
 const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError']);
 
@@ -41,16 +41,16 @@ export function isRunning({ machine }: Pick<Observed, 'machine'>): boolean {
 }
 
 /**
- * Returns why a change takes effect only after a restart; undefined if none is needed. KubeVirt reports it, but not after a
- * restart within the same generation: it then may have deleted the revision that it compares with. So the fields that cannot
- * be changed while the machine runs are compared here too.
+ * Returns why a change takes effect only after a restart; undefined if none is needed. KubeVirt reports this, but not always
+ * after a restart within the same generation, because it may have deleted the revision that it compares with. So the root disk
+ * and the number of CPUs are also compared here.
  */
 export function restartRequired({
   machine,
   instance,
 }: Pick<Observed, 'machine' | 'instance'>): string | undefined {
   if (isDiskReplaced({ machine, instance }))
-    return 'the root disk was replaced. The operator does not restart the machine, because the data of the old disk is lost then';
+    return 'the root disk was replaced. The operator does not restart the machine, because that would delete the data of the old disk';
   const condition = conditionOf(machine?.status?.conditions, 'RestartRequired');
   if (condition?.status === 'True') return condition.message ?? '';
   const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
@@ -60,7 +60,10 @@ export function restartRequired({
     : 'the number of virtual CPUs was changed';
 }
 
-/** Whether the instance runs with another root disk than the next one. That disk was deleted, and exists until it stops. */
+/**
+ * Whether the instance runs with another root disk than the next instance will. The old disk was deleted, but exists until the
+ * instance stops.
+ */
 function isDiskReplaced({ machine, instance }: Pick<Observed, 'machine' | 'instance'>): boolean {
   const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
   return wanted !== undefined && actual !== undefined && rootDiskOf(wanted) !== rootDiskOf(actual);
@@ -72,7 +75,7 @@ function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
 
 /**
  * Whether the root disk became ready after KubeVirt had begun to count failed starts, so that the failures say nothing about the
- * next start. The stored condition tells it only once for each disk.
+ * next start. True only once for each disk, because VolumeReady is stored as True afterwards.
  */
 function isLate({ status }: VirtualMachine, { machine }: Observed, isDiskReady: boolean): boolean {
   const hasFailed = machine?.status?.startFailure !== undefined;
@@ -80,8 +83,8 @@ function isLate({ status }: VirtualMachine, { machine }: Observed, isDiskReady: 
 }
 
 /**
- * Whether the machine is halted until KubeVirt has forgotten the failed start of an instance that the operator restarted.
- * Otherwise KubeVirt would wait for up to 5 minutes before it starts another one.
+ * Whether the machine has to be halted until KubeVirt has forgotten the failed start of an instance that the operator restarted.
+ * Otherwise KubeVirt would wait for up to 5 minutes before it starts the next instance.
  */
 export function endsBackoff(
   { machine, instance }: Pick<Observed, 'machine' | 'instance'>,
@@ -89,7 +92,7 @@ export function endsBackoff(
 ): boolean {
   const { uid = restartedInstance } = instance?.metadata ?? {};
   const failed = machine?.status?.startFailure?.lastFailedVMIUID;
-  return failed !== undefined && failed === restartedInstance && failed === uid; // otherwise another one starts already
+  return failed !== undefined && failed === restartedInstance && failed === uid; // otherwise another instance is already starting
 }
 
 /** Returns the record of earlier restarts. */
@@ -105,10 +108,10 @@ export function restartRecord({ status }: VirtualMachine): RestartRecord {
 }
 
 /**
- * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off if the
- * machine is stuck although its disk is ready, because it started before the data was there. A machine that failed to start
- * before its disk was ready is restarted at once, one time. A machine whose root disk was replaced is not restarted for a change: the
- * running guest may hold the only copy of the user's data.
+ * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off while the
+ * machine is stuck although its disk is ready, for example because the machine started before the disk was cloned. A machine that
+ * failed to start before its disk was ready is restarted once, without a back-off. A machine whose root disk was replaced is not
+ * restarted for a change: the running guest may hold the only copy of the user's data.
  * @param isDiskReady whether the root disk is cloned
  * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
  */
@@ -145,11 +148,12 @@ export function planRestart(
   const { generation } = machine.metadata;
   const isForChange = message !== undefined && vm.spec.updatePolicy === 'Restart';
   const isRestarted = generation === record.restartedGeneration;
-  // The operator stored the restart and stopped before it deleted the instance, which may have recovered since then.
+  // The operator stored the restart and stopped before it deleted the instance. If the instance has recovered since then, it is
+  // kept.
   const isInterrupted = uid !== undefined && uid === record.restartedInstance;
   const isNeeded = isFailing(observed) || (isForChange && isRestarted);
   if (isInterrupted && isNeeded && isDiskReady && !isDiskReplaced(observed))
-    return { ...nothing, actions: restart(uid, 'an earlier restart of it was interrupted') };
+    return { ...nothing, actions: restart(uid, 'an earlier restart was interrupted') };
   const restarted = { restartedAt: time, ...(uid !== undefined && { restartedInstance: uid }) };
   if (isForChange && isCurrent && isDiskReady && !isDiskReplaced(observed) && !isRestarted) {
     const reason = `a change takes effect only after a restart (${message})`;

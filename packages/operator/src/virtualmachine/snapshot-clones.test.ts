@@ -28,7 +28,7 @@ test('concurrent reconciles never choose a snapshot more often than its maximum 
   };
   const [first, second, third, fourth] = [choose(), choose(), choose(), choose()];
   expect([first.name, second.name, third.name, fourth.name]).toEqual(['b', 'b', 'a', undefined]);
-  // The write of the first one fails, so its clone is free again; that of the second one is stored.
+  // The write of the first reconcile fails, so its clone is free again; the write of the second one succeeds.
   first.reservation[Symbol.dispose]();
   stored.set('farm/b', 1);
   second.reservation[Symbol.dispose]();
@@ -41,7 +41,7 @@ test('an image without a limit always has a free snapshot', () => {
   expect(chooseSnapshot({ ...image, spec }, new Map([['b', 1_000]]))).toBe('b');
 });
 
-test('only clones that belong to no VirtualMachine are foreign', () => {
+test('a clone counts as foreign if no VirtualMachine is its controller', () => {
   const metadata = { namespace: 'work', name: 'disk' };
   const spec = { source: { snapshot: { namespace: 'farm', name: 'a' } } };
   const owner = { apiVersion: 'pelotech.ot/v1alpha1', kind: 'VirtualMachine', name: 'x', uid: 'u' };

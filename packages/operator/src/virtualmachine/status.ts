@@ -12,10 +12,10 @@ import type { RestartRecord } from './restart.ts';
 
 /* The status of a VirtualMachine. Messages are the same on every retry, so that a retry writes nothing. */
 
-/** The state that a status reports: ready, or why it is not. */
+/** The state that a status reports: ready, or why the machine is not ready. */
 export type Report = Problem | (Pick<Problem, 'reason' | 'message'> & { readonly phase: 'Ready' });
 
-/** Parts from which the status of a VirtualMachine is made. */
+/** Parts of a plan that the status of a VirtualMachine is made from. */
 export interface StatusParts {
   readonly image?: Pick<ImagePlan, 'condition' | 'difference'> | undefined;
   readonly disk?: Pick<DiskPlan, 'condition' | 'snapshot' | 'dataVolume'> | undefined;
@@ -61,7 +61,7 @@ export function statusOf(
   return withReport(vm, status, report, now);
 }
 
-/** Returns a planned status with a problem that its actions met. */
+/** Returns a planned status with a problem that occurred while the actions were executed. */
 export function problemStatus(
   vm: VirtualMachine,
   planned: VirtualMachineStatus,
@@ -75,11 +75,22 @@ export function problemStatus(
   return withReport(vm, { ...planned, conditions }, problem, now);
 }
 
+/** Returns a planned status in which this condition VolumeReady, the result of a rejected action, replaces the planned one. */
+export function withVolumeReady(
+  vm: VirtualMachine,
+  planned: VirtualMachineStatus,
+  condition: PlannedCondition,
+  now: number,
+): VirtualMachineStatus {
+  const volumeReady = { type: 'VolumeReady', ...condition, ...generationOf(vm) };
+  return { ...planned, conditions: setCondition(planned.conditions, volumeReady, now) };
+}
+
 const REPORT = ['Ready', 'Reconciling', 'Stalled'];
 
 /**
- * Takes the conditions of the report from the stored status. Those of the plan have the time of this reconcile, so a problem
- * that is met again on every retry would be written again.
+ * Replaces the planned conditions `REPORT` with those of the stored status, to which the problem is then applied. If it were
+ * applied to the planned ones, each retry could change a condition twice, and write it with a new transition time.
  */
 function withoutReport(
   planned: readonly Condition[] = [],
@@ -129,8 +140,8 @@ function withReport(
 const ON_NODE: ReadonlySet<string> = new Set(['Running', 'Migrating', 'Paused']);
 
 /**
- * Returns what KubeVirt reports about the machine. Node and address are reported once it runs, together with the status, so
- * that they need no write of their own.
+ * Returns what KubeVirt reports about the machine. Node and address are reported once it runs, together with KubeVirt's status,
+ * so that they need no write of their own.
  */
 function machineFields(vm: VirtualMachine, { machine, instance }: Observed): Partial<VirtualMachineStatus> {
   const { printableStatus = '' } = machine?.status ?? {};

@@ -17,7 +17,7 @@ test.for([
   expect(legalUserName(name)).toBe(expected);
 });
 
-test('every name becomes a legal one that stays as it is', () => {
+test('every name becomes a legal name, and a legal name is not changed again', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (name) => {
       const legal = legalUserName(name);

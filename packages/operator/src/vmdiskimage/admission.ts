@@ -6,7 +6,10 @@ import { countReferences, hasSyncedUsers, indexUsers, listReferrers, usersOf } f
 import type { VMDiskImage } from './resource.ts';
 import { NAMED_REFERRERS } from './status.ts';
 
-/** Users that delete the contents of a namespace that is being deleted; the second one without credentials per controller. */
+/**
+ * Users as which kube-controller-manager deletes the contents of a terminating namespace. The second user applies without
+ * `--use-service-account-credentials`.
+ */
 const NAMESPACE_CONTROLLERS: ReadonlySet<string> = new Set([
   'system:serviceaccount:kube-system:namespace-controller',
   'system:kube-controller-manager',
@@ -18,9 +21,10 @@ export interface ReferenceSources extends Pick<ImageAccessSettings, 'imageNamesp
 }
 
 /**
- * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion policies.
- * The finalizer holds a referenced image in any case, but its deletion cannot be undone: the rejection comes before that.
- * @param sources undefined for manifests, which only declare the rules
+ * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion policies. The
+ * finalizer also keeps a referenced image, but the image would then keep its deletion timestamp and be deleted after the last
+ * reference.
+ * @param sources undefined if the controller is off, and for manifests, which only declare the rules
  */
 export function admitVmDiskImages(sources: ReferenceSources | undefined): AdmissionRules<VMDiskImage> {
   if (sources !== undefined) indexUsers(sources.caches);
@@ -33,9 +37,12 @@ export function admitVmDiskImages(sources: ReferenceSources | undefined): Admiss
       if (request.operation === 'DELETE') {
         const problem = foregroundProblem(image, request.propagation);
         if (problem !== undefined) return deny(problem);
-        // The namespace controller also deletes the data, so the image would only keep the namespace from being deleted.
+        // The namespace controller also deletes the data, so a rejection would only block the deletion of the namespace.
         const isByNamespace = NAMESPACE_CONTROLLERS.has(request.user.username);
-        return sources === undefined || isByNamespace ? allow() : validateDeletion(image, sources);
+        if (isByNamespace) return allow();
+        return sources === undefined
+          ? withoutController(image, request.propagation)
+          : validateDeletion(image, request.propagation, sources);
       }
       const policy = deletionPolicyOf(image);
       return typeof policy === 'object' ? deny(policy.problem) : allow();
@@ -43,8 +50,24 @@ export function admitVmDiskImages(sources: ReferenceSources | undefined): Admiss
   };
 }
 
-function validateDeletion(image: VMDiskImage, sources: ReferenceSources): Verdict {
-  if (image.metadata.deletionTimestamp !== undefined) return allow(); // it is being deleted already
+/** The finalizer keeps the data while the controller is off, but with Foreground the garbage collector would delete it. */
+function withoutController({ metadata }: VMDiskImage, propagation: string | undefined): Verdict {
+  return propagation === 'Foreground'
+    ? deny(
+        `The controller of VMDiskImages is off, so it is not known whether the VMDiskImage ${keyOf(metadata)} is in use. Enable the controller (vmwright status shows why it is off), or delete the image without --cascade=foreground`,
+      )
+    : allow();
+}
+
+function validateDeletion(
+  image: VMDiskImage,
+  propagation: string | undefined,
+  sources: ReferenceSources,
+): Verdict {
+  // Another deletion of an image that is being deleted changes nothing, so it is allowed. With Foreground, however, the garbage
+  // collector would delete the data of the image, which may be in use.
+  const isRepeated = image.metadata.deletionTimestamp !== undefined && propagation !== 'Foreground';
+  if (isRepeated || image.status?.deletionStartedAt !== undefined) return allow();
   const name = keyOf(image.metadata);
   if (!hasSyncedUsers(sources.caches))
     return deny(

@@ -76,7 +76,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['AttemptTimeout'],
-    meaning: 'The import, or then the snapshot, took longer than `--image-sync-attempt-timeout`.',
+    meaning: 'The import or the snapshot took longer than `--image-sync-attempt-timeout`.',
     remedy: 'Check bandwidth and size. The operator tries again.',
   },
   {
@@ -127,7 +127,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['NoProgress'],
     meaning:
-      'No progress for `--image-stalled-after`; the message names the object that blocks: StorageClass, claim, importer or snapshot.',
+      'No progress for `--image-stalled-after`; the message names the object that blocks the import: StorageClass, claim, importer or snapshot.',
     remedy: 'Check that object.',
   },
   {

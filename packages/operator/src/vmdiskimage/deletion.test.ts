@@ -47,7 +47,7 @@ function image(status: VMDiskImageStatus, annotations: Record<string, string> = 
   };
 }
 
-/** A finalizer with caches whose live lists call `onList`, and a record of what it does. */
+/** Returns a finalizer with caches whose lists from etcd call `onList`, and a record of the actions of the finalizer. */
 function setup(
   onList: (count: number) => void = () => undefined,
   imageNamespaces: readonly string[] = ['*'],
@@ -113,7 +113,7 @@ const owned = (object: VMDiskImage, name: string) => ({
   ...{ uid: `uid-${name}`, resourceVersion: '1' },
 });
 
-test('the beginning of the deletion is stored after the second list and before the first child is deleted', async () => {
+test('the start of the deletion is stored after the second list and before the first child is deleted', async () => {
   const { caches, done, finalize } = setup();
   const ready = image({ phase: 'Ready', dataVolume: NAME });
   caches.get(DataVolume).onWrite({ metadata: owned(ready, NAME) });
@@ -148,7 +148,7 @@ test('a referenced image is deleted if its namespace is being deleted, and kept 
   }
 });
 
-test('a referenced image is deleted if its deletion in the foreground deletes its data', async () => {
+test('a reference does not block the deletion of an image in the foreground, which deletes the data in any case', async () => {
   for (const created of [0, 1]) {
     const { caches, done, finalize } = setup((count) => {
       if (count > created) caches.get(VirtualMachine).onWrite(MACHINE);
@@ -159,7 +159,7 @@ test('a referenced image is deleted if its deletion in the foreground deletes it
   }
 });
 
-test('a machine of a namespace that may not use the image does not keep it, unless the image is shared with it', async () => {
+test('a machine in a namespace that is not allowed to use the image does not block its deletion, unless the image is shared with that namespace', async () => {
   for (const sharedWith of ['other', 'other, lab']) {
     const { caches, done, finalize } = setup(undefined, []);
     caches.get(VirtualMachine).onWrite(MACHINE);
@@ -168,7 +168,7 @@ test('a machine of a namespace that may not use the image does not keep it, unle
   }
 });
 
-test('an image whose data is being deleted does not come back', async () => {
+test('an image whose data is being deleted does not become usable again, even if a machine refers to it', async () => {
   const { caches, done, finalize } = setup();
   caches.get(VirtualMachine).onWrite(MACHINE);
   await finalize(image({ phase: 'Deleting', deletionStartedAt: NOW }));
@@ -184,7 +184,7 @@ test('an object in another namespace is not deleted, although it names the image
   expect(done).toEqual([]);
 });
 
-describe('a PVC of the image blocks the removal of the finalizer', () => {
+describe('PVCs of the image', () => {
   const marked = image({ phase: 'Deleting', deletionStartedAt: NOW, dataVolume: NAME });
   const { ownerReferences: _, ...metadata } = owned(marked, NAME);
   const owner = {
@@ -194,7 +194,7 @@ describe('a PVC of the image blocks the removal of the finalizer', () => {
   };
   const claim = { metadata: { ...metadata, ownerReferences: [{ ...owner, controller: true }] } };
 
-  test('only while it has an owner reference', async () => {
+  test('a PVC of the image blocks the removal of the finalizer only while it has an owner reference', async () => {
     const { caches, finalize } = setup();
     caches.get(PersistentVolumeClaim).onWrite(claim);
     expect(await finalize(marked), 'its DataVolume owns it').toBeDefined();
@@ -202,9 +202,10 @@ describe('a PVC of the image blocks the removal of the finalizer', () => {
     expect(await finalize(marked)).toBeUndefined();
   });
 
-  // The garbage collector removes the finalizer `orphan` after the owner references, maybe before the operator has seen it.
+  // The garbage collector removes the finalizer `orphan` after the owner references. So the operator may see only a DataVolume
+  // without an owner, and never the finalizer.
   test.each(['cached', 'not cached'])(
-    'unless --cascade=orphan has taken its DataVolume (%s)',
+    'a PVC (%s) does not block the removal of the finalizer if --cascade=orphan has removed the owner of its DataVolume',
     async (where) => {
       const { caches, client, done, finalize } = setup();
       caches.get(DataVolume).onWrite({ metadata: { ...metadata, uid: owner.uid } });
@@ -216,16 +217,16 @@ describe('a PVC of the image blocks the removal of the finalizer', () => {
   );
 });
 
-describe('with the deletion policy Orphan', () => {
+describe('the deletion policy Orphan', () => {
   const orphaning = image({ phase: 'Ready' }, { 'vmwright.dev/deletion-policy': 'Orphan' });
 
-  test('a referenced image stays and is maintained', async () => {
+  test('a referenced image with the deletion policy Orphan stays and is maintained', async () => {
     const { caches, done, finalize } = setup(() => caches.get(VirtualMachine).onWrite(MACHINE));
     await finalize(orphaning);
     expect(done).toEqual(['list', 'maintain']);
   });
 
-  test('the image reports that it is being deleted before its children lose their owner', async () => {
+  test('with the deletion policy Orphan, the image reports its deletion before its children lose their owner', async () => {
     const { caches, client, done, finalize } = setup();
     caches.get(DataVolume).onWrite({ metadata: owned(orphaning, NAME) });
     vi.spyOn(client, 'mergePatch').mockImplementation(async (_, { name }) => {
@@ -238,7 +239,7 @@ describe('with the deletion policy Orphan', () => {
     ]);
   });
 
-  test('children that only the API server knows are kept as well', async () => {
+  test('with the deletion policy Orphan, children that the caches lack are kept', async () => {
     const { caches, client, finalize } = setup();
     vi.spyOn(caches.get(VolumeSnapshot), 'refresh').mockImplementation(async () => {
       caches.get(VolumeSnapshot).onWrite({ metadata: owned(orphaning, `${NAME}-1`) });

@@ -50,13 +50,14 @@ export interface ImageFinalizerOptions {
  * objects (decision 020):
  *
  * 1. The image has a deletion timestamp.
- * 2. VirtualMachines and DataVolumes are listed from etcd. With a reference, the image stays and is maintained.
+ * 2. VirtualMachines and DataVolumes are listed from etcd. If one of them refers to the image, the image stays and is maintained.
  * 3. The phase Deleting is stored. VMs do not use the image from now on.
- * 4. They are listed again. A VM that was created between the two lists makes the image usable again.
- * 5. `deletionStartedAt` is stored. The image does not come back from now on, whatever refers to it.
- * 6. Snapshots and DataVolumes are deleted, or lose their owner reference. A VM that is created now waits until the image is gone.
- * 7. The finalizer is removed when the caches have no child and no claim of the image any more. With `--cascade=orphan`, the image
- *    exists until the garbage collector has removed its own finalizer.
+ * 4. VirtualMachines and DataVolumes are listed again. A VM that was created between the two lists makes the image usable again.
+ * 5. `deletionStartedAt` is stored. The image cannot become usable again from now on, even if an object refers to it.
+ * 6. Snapshots and DataVolumes are deleted, or lose their owner reference. A VM that is created now waits until the image is
+ *    gone.
+ * 7. The finalizer is removed when the caches have no child and no claim of the image any more. With `--cascade=orphan`, the
+ *    image exists until the garbage collector has removed the finalizer `orphan`.
  */
 export class ImageFinalizer {
   readonly #options: ImageFinalizerOptions;
@@ -86,7 +87,7 @@ export class ImageFinalizer {
   async #isUnreferenced(image: VMDiskImage, { signal }: ReconcileContext<VMDiskImage>): Promise<boolean> {
     const { caches, limits } = this.#options;
     const isReferenced = () => countReferences(usersOf(image, caches, limits)).count > 0;
-    if (isReferenced()) return false; // the lists are needed only to prove the opposite
+    if (isReferenced()) return false; // a list is needed only to prove that there are no references
     const unlistable = await refreshUsers(caches, signal);
     if (unlistable.length > 0)
       throw new Error(
@@ -96,9 +97,10 @@ export class ImageFinalizer {
   }
 
   /**
-   * Stores that the deletion begins, after two checks of the references. Both writes carry the resourceVersion, so they
-   * prove that the image was current. What is missing from the caches proves nothing: a user may have deleted a child.
-   * @returns undefined if an object refers to the image
+   * Stores the phase Deleting, and after a second check of the references `deletionStartedAt`. Both writes carry the
+   * resourceVersion, so they fail if the image has changed. `deletionStartedAt` is needed because missing children do not prove
+   * that the deletion has begun: a user may have deleted them.
+   * @returns undefined if an object refers to the image and Kubernetes does not delete its data
    */
   async #mark(
     image: VMDiskImage,
@@ -115,9 +117,9 @@ export class ImageFinalizer {
   }
 
   /**
-   * Begins the deletion of a referenced image whose data Kubernetes deletes in any case. Without data, the image would only block the
-   * deletion of its namespace, or VirtualMachines that create it again.
-   * @returns undefined if the data can be kept
+   * Begins the deletion of a referenced image whose data Kubernetes deletes in any case. Without its data, the image would only
+   * block the deletion of its namespace, or VirtualMachines for which the operator would create the image again.
+   * @returns undefined if Kubernetes does not delete the data
    */
   async #override(
     image: VMDiskImage,
@@ -156,8 +158,8 @@ export class ImageFinalizer {
   }
 
   /**
-   * Keeps the children and removes the image from their owners, so that the garbage collector does not delete them. They are listed
-   * from etcd: a child that a late watch has not delivered yet would be deleted with the image.
+   * Removes the owner reference from the children, so that the garbage collector keeps them. The children are listed from etcd:
+   * one that a late watch has not delivered yet would be deleted with the image.
    */
   async #orphan(image: VMDiskImage, { client, signal, log }: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { caches, slots } = this.#options;
@@ -166,7 +168,7 @@ export class ImageFinalizer {
     const { namespace: own = '' } = image.metadata;
     if (unlistable.includes(own))
       throw new Error(
-        `the children of the image cannot be listed in the namespace ${own}, so it is not removed`,
+        `the children of the image cannot be listed in the namespace ${own}, so the image is not removed`,
       );
     const { volumes, snapshots } = childrenOf(image, caches);
     const orphan = async (kind: Kind, child: KubeObject) => {
@@ -188,7 +190,9 @@ export class ImageFinalizer {
   }
 }
 
-/** Returns why Kubernetes deletes the data of an image, whether or not it is in use; undefined if it does not. */
+/**
+ * Returns why Kubernetes deletes the data of an image even if the image is in use; undefined if Kubernetes does not delete it.
+ */
 async function overrideCause(image: VMDiskImage, client: Pick<Client, 'get'>): Promise<string | undefined> {
   if (image.metadata.finalizers?.includes(FOREGROUND))
     return 'its deletion in the foreground deletes its data';

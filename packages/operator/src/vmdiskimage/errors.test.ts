@@ -52,7 +52,7 @@ test.each([
   expect(classify(plain, message)).toBeUndefined();
 });
 
-describe('names are not taken for a failure:', () => {
+describe('names that look like a failure', () => {
   test.each([
     ['a path', 'win', 'https://images.example/got%20404/win.qcow2', 'reset while reading got 404/win.qcow2'],
     [
@@ -70,17 +70,17 @@ describe('names are not taken for a failure:', () => {
       'https://x.example/a',
       'farm/checksum-mismatch: checksum-mismatch is slow',
     ],
-  ])('%s', (_, name, url, message) => {
+  ])('names are not taken for a failure: %s', (_, name, url, message) => {
     expect(classify(image(name, url), message)).toBeUndefined();
   });
 
-  test('and a real failure of such an image is recognized', () => {
+  test('a real failure of an image is recognized even if a name looks like a failure', () => {
     const named = image('404', 'https://images.example/404/404.qcow2');
     expect(classify(named, 'expected status code 200, got 404')).toMatchObject({ reason: 'SourceMissing' });
   });
 });
 
-test('messages contain no credentials of the URL', () => {
+test('messages contain no credentials from the URL', () => {
   const signed = image('win', 'https://user:secret@x.example/a?X-Amz-Signature=secret', 'keys');
   const failure = classify(signed, 'got 403 from https://user:secret@x.example/a?X-Amz-Signature=secret');
   expect(failure?.message).not.toContain('secret@');
@@ -99,14 +99,14 @@ test.each([
   expect(withoutCredentials(plain, text)).toBe(safe);
 });
 
-describe('a rejected', () => {
+describe('rejected children', () => {
   const text = 'Invalid source URL scheme: ftp://user:secret@x.example/a?sig=secret';
   test.each([
     ['DataVolume', 422, 'Invalid', true],
     ['DataVolume', 400, 'BadRequest', true],
     ['DataVolume', 403, 'Forbidden', false],
     ['VolumeSnapshot', 422, 'Invalid', false],
-  ] as const)('%s with code %i fails the attempt', (child, code, reason, isTerminal) => {
+  ] as const)('a rejected %s with code %i fails the attempt', (child, code, reason, isTerminal) => {
     const error = apiError(text, { status: code, reason });
     const failure = child === 'DataVolume' ? 'DataVolumeRejected' : 'SnapshotRejected';
     const rejection = rejectionOf(plain, failure, error);
@@ -117,12 +117,12 @@ describe('a rejected', () => {
     expect(rejection?.message).not.toContain('secret');
   });
 
-  test('request that may pass later is no rejection', () => {
+  test('an error that may be temporary is not a rejection', () => {
     expect(rejectionOf(plain, 'DataVolumeRejected', apiError('busy', { status: 500 }))).toBeUndefined();
   });
 });
 
-test('a URL that cannot be parsed is named by its field', () => {
+test('the message about a URL that cannot be parsed names its field', () => {
   const failure = classify(image('win', 'https://[bad/user:secret'), 'got 404 from https://[bad/user:secret');
   expect(failure?.message).toMatch(/^The source in spec\.url does not exist; correct spec\.url/);
   expect(failure?.message).not.toContain('secret');

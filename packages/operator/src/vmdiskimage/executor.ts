@@ -1,13 +1,13 @@
 import {
   AlreadyExistsError,
   type Caches,
-  ignoreNotFound,
   type KubeObject,
   NotFoundError,
   type ReconcileContext,
 } from '@vmwright/runtime';
 import { auditChild } from '../kubevirt/audit.ts';
 import { DataVolume, VolumeSnapshot } from '../kubevirt/kinds.ts';
+import { remove } from '../kubevirt/remove.ts';
 import type { Child } from './cleanup.ts';
 import { rejectionOf } from './errors.ts';
 import type { ImageMetrics } from './metrics.ts';
@@ -31,7 +31,10 @@ export interface ExecutorOptions {
   readonly metrics: ImageMetrics;
 }
 
-/** What an action changed for the next plan. `wait`: the caches do not show its result yet, so the reconcile ends. */
+/**
+ * Result of an action for the next plan. `wait`: the caches do not show the result yet, or the image could not be pruned, so the
+ * reconcile ends. `pruned`: the image was deleted.
+ */
 export type Result = Partial<Pick<Observed, 'slot' | 'rejection'>> | 'wait' | 'pruned';
 
 /** Executes the actions of plans. */
@@ -69,8 +72,8 @@ export class Executor {
   }
 
   /**
-   * Deletes an image that no object refers to, according to etcd and not only to the cache. A reference that appears after the
-   * list is found when the image is finalized, before any data is deleted.
+   * Deletes an image that no object refers to, according to etcd and not only to the cache. The finalizer finds a reference that
+   * appears after the list, before any data is deleted. Does not delete an image that has changed.
    */
   async #prune(
     image: VMDiskImage,
@@ -81,7 +84,7 @@ export class Executor {
     if (unlistable.length > 0) return 'wait';
     if (countReferences(usersOf(image, caches, limits)).count > 0) return {};
     const { uid, resourceVersion } = image.metadata;
-    await ignoreNotFound(client.delete(VMDiskImage, image.metadata, { uid, resourceVersion }));
+    if (!(await remove(client, VMDiskImage, image.metadata, { uid, resourceVersion }))) return 'wait';
     const reason = 'no object refers to the image';
     auditChild(log, VMDiskImage, image, { act: 'collect', kind: VMDiskImage, child: image, reason });
     const since = image.status?.unreferencedSince;
@@ -93,8 +96,9 @@ export class Executor {
 }
 
 /**
- * Deletes a child. Its UID and version are preconditions: another object of the same name is never deleted, and neither is a child
- * whose owner reference was removed (`--cascade=orphan`). A child that is gone already is removed from the cache, whose watch is late.
+ * Deletes a child. Its UID and version are preconditions: another object of the same name is never deleted, and neither is a
+ * child whose owner reference was removed (`--cascade=orphan`). A child that is already gone is removed from the cache, because
+ * the watch is late.
  * @throws ConflictError if the child has changed since it was cached
  */
 export async function deleteChild(
@@ -116,7 +120,7 @@ export async function deleteChild(
   }
 }
 
-/** Waits for the creation of a child. A child that the API server rejects fails the attempt. */
+/** Waits for the creation of a child. If the API server rejects the child, the attempt fails. */
 async function created(
   image: VMDiskImage,
   reason: 'DataVolumeRejected' | 'SnapshotRejected',
@@ -127,7 +131,7 @@ async function created(
     onCreated(await creation);
     return {};
   } catch (error) {
-    // Created by an earlier reconcile, or by the previous leader; the watch has not delivered it yet.
+    // An earlier reconcile or the previous leader created the child, and the watch has not delivered it yet.
     if (error instanceof AlreadyExistsError) return 'wait';
     const rejection = rejectionOf(image, reason, error);
     if (rejection === undefined) throw error;

@@ -18,14 +18,14 @@ const image = (name: string, uid = '12345678-aaaa', namespace = 'farm'): VMDiskI
   spec,
 });
 
-describe('names of children', () => {
+describe('the names of children', () => {
   test.each([
     ['win', 'win-12345678-7-2'],
     ['win-7', 'win-7-12345678-7-2'],
     ['a'.repeat(253), `${'a'.repeat(40)}-12345678-7-2`],
     [`${'a'.repeat(39)}.b`, `${'a'.repeat(39)}-12345678-7-2`],
     [`${'a'.repeat(38)}-.b`, `${'a'.repeat(38)}-12345678-7-2`],
-  ])('of an image named %s are legal, short and found again', (name, expected) => {
+  ])('names of children of an image named %s are legal, short and found again', (name, expected) => {
     const snapshot = snapshotName(image(name), 7, 2);
     expect(snapshot).toBe(expected);
     expect(snapshot).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
@@ -41,7 +41,7 @@ describe('names of children', () => {
     expect(clonedPrefix(clone)).toBe(prefixKey(image(name)));
   });
 
-  test('with a UID of digits only are parsed by their kind, not by their look', () => {
+  test('names of claims and snapshots are parsed correctly even if the UID in them has only digits', () => {
     const digits = image('win', '11111111-2222');
     const clone = {
       metadata: { namespace: 'lab', name: 'x' },
@@ -51,13 +51,13 @@ describe('names of children', () => {
     expect(attemptOf(digits, { metadata: { name: 'win-11111111-3-1' } })).toBe(3);
   });
 
-  test('of other objects belong to no attempt', () => {
+  test('names of other objects belong to no attempt', () => {
     for (const name of ['win', 'win-12345678', 'win-12345678-x', 'other-12345678-1', 'win-12345678-1-2-3'])
       expect(attemptOf(image('win'), { metadata: { name } })).toBe(0);
   });
 });
 
-test('a child belongs to the image with the UID of its controller, not to one of the same name', () => {
+test('a child belongs to the image whose UID is in its controller reference, not to another image of the same name', () => {
   const child = { metadata: childMetadata(image('win'), 'win-12345678-1') };
   expect(isOwnedBy(child, image('win'))).toBe(true);
   expect(isOwnedBy(child, image('win', '87654321-aaaa'))).toBe(false);
@@ -65,7 +65,7 @@ test('a child belongs to the image with the UID of its controller, not to one of
   for (const value of Object.values(child.metadata.labels)) expect(value.length).toBeLessThanOrEqual(63);
 });
 
-test('the digest changes with the data, not with credentials, retention or names', () => {
+test('the digest depends on the fields that determine the data, not on credentials, retention or names', () => {
   const digest = sourceDigest(spec);
   for (const same of [
     { secretRef: 'keys' },

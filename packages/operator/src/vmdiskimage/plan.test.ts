@@ -139,8 +139,8 @@ function shown({ actions }: Plan): readonly string[] {
 const condition = ({ status }: Plan, type: string) => conditionOf(status.conditions, type);
 const running = (message: string) => [{ type: 'Running', status: 'False', reason: 'Error', message }];
 
-describe('an image is queued', () => {
-  test('when it is new, and asks for a slot', () => {
+describe('Queued', () => {
+  test('a new image is queued and asks for a slot', () => {
     const planned = next(image());
     expect(planned.status).toMatchObject({
       phase: 'Queued',
@@ -151,14 +151,14 @@ describe('an image is queued', () => {
     expect(shown(planned)).toEqual(['acquireSlot']);
   });
 
-  test('and stays Queued, with its place, while others are before it', () => {
+  test('a queued image keeps its place in the queue while other images are before it', () => {
     const queued = next(image()).status;
     const planned = next(image(queued), { slot: 'waiting' }, NOW + HOUR);
     expect(planned.status).toEqual(queued);
     expect(planned).toMatchObject({ actions: [], requeueAfterMs: MINUTE });
   });
 
-  test('and begins an attempt, whose clock starts now, when it has a slot', () => {
+  test('a queued image that gets a slot begins an attempt, and the time in the queue does not count for the time limits', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(20 * HOUR) }), { slot: 'held' });
     expect(planned.status).toMatchObject({
       ...{ phase: 'Syncing', syncStartedAt: ago(0), progress: 0 },
@@ -168,12 +168,12 @@ describe('an image is queued', () => {
     expect(shown(planned)).toEqual(['create win-12345678-1']);
   });
 
-  test('and its next attempt has a number that no child has, even if the status was lost', () => {
+  test('the next attempt has a number that is in no name of a child, even if the status was lost', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(0) }), { slot: 'held', lastAttempt: 4 });
     expect(shown(planned)).toEqual(['create win-12345678-5']);
   });
 
-  test('without a place in the queue until an unfinished import of the last attempt is deleted', () => {
+  test('a queued image has no place in the queue until the unfinished import of its last attempt is deleted', () => {
     const queued = image({ phase: 'Queued', attempt: ATTEMPT, queuedAt: ago(HOUR) });
     const planned = next(queued, { volume: volume({ phase: 'ImportInProgress' }), slot: 'held' });
     expect(shown(planned)).toEqual(['delete DataVolume farm/win-12345678-1']);
@@ -184,13 +184,13 @@ describe('an image is queued', () => {
   });
 });
 
-describe('the DataVolume of an image', () => {
+describe('DataVolumes', () => {
   const created = (spec: Partial<ImageSpec>) => {
     const [action] = next(image({ phase: 'Queued', queuedAt: ago(0) }, { spec }), { slot: 'held' }).actions;
     return action?.type === 'createVolume' ? action.volume : undefined;
   };
 
-  test('imports at once, is kept after the import, and belongs to the image', () => {
+  test('the DataVolume of an image imports at once, is kept after the import, and belongs to the image', () => {
     expect(created({ storageClass: 'gp3' })).toMatchObject({
       metadata: {
         annotations: {
@@ -220,30 +220,30 @@ describe('the DataVolume of an image', () => {
     ],
     ['blank', {}, { blank: {} }],
     ['http', { url: 'http://a', checksum: 'md5:0' }, { http: { url: 'http://a', checksum: 'md5:0' } }],
-  ])('has the source %s', (sourceType, spec, source) => {
+  ])('the DataVolume of an image has the source %s', (sourceType, spec, source) => {
     expect(created({ sourceType, ...spec })?.spec?.source).toEqual(source);
   });
 });
 
-describe('an attempt', () => {
+describe('attempts', () => {
   const held = { slot: 'held' } as const;
 
-  test('creates its DataVolume again after a crash, under the same name', () => {
+  test('an attempt creates its DataVolume again after a crash, under the same name', () => {
     expect(shown(next(image(SYNCING), held))).toEqual(['create win-12345678-1']);
   });
 
-  test('ends an unfinished import of an earlier attempt, which the previous leader created late', () => {
+  test('an attempt deletes the unfinished import that the previous leader created late for an earlier attempt', () => {
     const obsolete = { volumes: [volume(undefined, { name: 'win-12345678-0' })], snapshots: [] };
     const seen = { ...held, volume: volume({ phase: 'ImportInProgress' }), obsolete };
     expect(shown(next(image(SYNCING), seen))).toEqual(['delete DataVolume farm/win-12345678-0']);
   });
 
-  test('chooses another name for its snapshot if the first one is taken', () => {
+  test('an attempt chooses another name for its snapshot if the first one is taken', () => {
     const seen = { ...held, ...IMPORTED, snapshotNames: new Set(['win-12345678-1-1']) };
     expect(shown(next(image(SYNCING), seen))).toEqual(['create win-12345678-1-2']);
   });
 
-  test('reports progress in steps of 5, and writes nothing in between', () => {
+  test('an attempt reports progress in steps of 5, and writes nothing in between', () => {
     const at = (progress: string, status: VMDiskImageStatus) =>
       next(image(status), { ...held, volume: volume({ phase: 'ImportInProgress', progress }) }).status;
     const first = at('61.0%', SYNCING);
@@ -257,7 +257,7 @@ describe('an attempt', () => {
     expect(at('N/A', SYNCING).progress).toBe(0);
   });
 
-  test('does not count as stalled while it makes progress of less than a step', () => {
+  test('an attempt does not count as stalled while it makes progress of less than a step', () => {
     const importing = (progress: string) => ({
       ...held,
       volume: volume({ phase: 'ImportInProgress', progress }),
@@ -274,26 +274,29 @@ describe('an attempt', () => {
     expect(condition(later(15, '62.9%', slow.status), 'Progressing')?.status).toBe('False');
   });
 
-  test.each(['Pending', 'ContainerCreating', 'Completed'])('does not store %s as an error', (reason) => {
-    const conditions = [{ type: 'Running', status: 'False', reason, message: 'text' }];
-    const seen = { ...held, volume: volume({ phase: 'ImportInProgress', conditions }) };
-    expect(next(image(SYNCING), seen).status.attempt).not.toHaveProperty('importerError');
-  });
+  test.each(['Pending', 'ContainerCreating', 'Completed'])(
+    'an attempt does not store %s as an error',
+    (reason) => {
+      const conditions = [{ type: 'Running', status: 'False', reason, message: 'text' }];
+      const seen = { ...held, volume: volume({ phase: 'ImportInProgress', conditions }) };
+      expect(next(image(SYNCING), seen).status.attempt).not.toHaveProperty('importerError');
+    },
+  );
 
-  test('takes no snapshot before the import has succeeded', () => {
+  test('an attempt takes no snapshot before the import has succeeded', () => {
     const importing = { ...held, volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM };
     expect(next(image(SYNCING), importing).actions).toEqual([]);
     expect(shown(next(image(SYNCING), { ...held, ...IMPORTED }))).toEqual(['create win-12345678-1-1']);
   });
 
-  test('is not done with an empty list of snapshots, nor with one that is not ready', () => {
+  test('an attempt is not finished without a snapshot, or with a snapshot that is not ready', () => {
     expect(next(image(SYNCING), { ...held, ...IMPORTED }).status.phase).toBe('Syncing');
     const pending = next(image(SYNCING), { ...held, ...IMPORTED, snapshots: [snapshot()] });
     expect(pending.status.phase).toBe('Syncing');
     expect(pending.actions).toEqual([]);
   });
 
-  test('makes the image Ready when its snapshot is, and then releases the slot', () => {
+  test('an attempt makes the image Ready when its snapshot is ready, and then releases the slot', () => {
     const planned = next(image({ ...SYNCING, failureCount: 2, lastFailureTime: ago(HOUR) }), {
       ...held,
       ...COMPLETE,
@@ -306,7 +309,7 @@ describe('an attempt', () => {
     expect(planned.events?.map(({ reason }) => reason)).toEqual(['Synced', 'PruneScheduled']);
   });
 
-  test('ends when the source changes, and the image is queued for the new one', () => {
+  test('an attempt ends when the source changes, and the image is queued for the new source', () => {
     const planned = next(image({ ...SYNCING, failureCount: 3 }, { spec: { diskSize: '20Gi' } }), {
       ...{ ...held, volume: volume({ phase: 'ImportInProgress' }) },
     });
@@ -316,17 +319,17 @@ describe('an attempt', () => {
     expect(shown(planned)).toEqual(['delete DataVolume farm/win-12345678-1']);
   });
 
-  test('takes its slot back if it is missing from the ConfigMap', () => {
+  test('an attempt takes its slot back if the slot is missing from the ConfigMap', () => {
     expect(shown(next(image(SYNCING), { volume: volume() }))).toEqual(['acquireSlot']);
   });
 });
 
-describe('an attempt fails for good, and its DataVolume is deleted,', () => {
+describe('final failures', () => {
   test.each([
     ['SourceMissing', 'expected status code 200, got 404. Status: 404 Not Found'],
     ['SourceForbidden', 'expected status code 200, got 403. Status: 403 Forbidden'],
     ['ChecksumMismatch', 'checksum mismatch: expected a, got b'],
-  ])('with %s', (reason, message) => {
+  ])('an attempt that fails with %s is final, and its DataVolume is deleted', (reason, message) => {
     const seen = {
       slot: 'held',
       volume: volume({ phase: 'ImportInProgress', conditions: running(message) }),
@@ -345,7 +348,7 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     });
   });
 
-  test('if CDI dropped the checksum, even after a retry with an imported disk', () => {
+  test('a checksum that CDI dropped is a final failure, even if the disk is already imported', () => {
     const checksum = { spec: { checksum: 'md5:0123456789abcdef0123456789abcdef' } };
     const source = sourceDigest({ ...SPEC, ...checksum.spec });
     const syncing = image({ ...SYNCING, attempt: { ...ATTEMPT, source } }, checksum);
@@ -354,7 +357,7 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     expect(shown(planned)).toContain('delete DataVolume farm/win-12345678-1');
   });
 
-  test('with everything that it imported, except a snapshot that a disk is being cloned from', () => {
+  test('a final failure deletes everything that was imported, except a snapshot that a disk is being cloned from', () => {
     const failed = image({ phase: 'Failed', attempt: ATTEMPT });
     const obsolete = { volumes: [volume({ phase: 'Succeeded' }, { name: 'win-12345678-0' })], snapshots: [] };
     expect(shown(next(failed, { ...IMPORTED, obsolete }))).toEqual([
@@ -368,7 +371,7 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     expect(shown(next(failed, { ...COMPLETE, users: { machines: [], clones: [clone] } }))).toEqual([]);
   });
 
-  test('and the last complete data stays when another source fails', () => {
+  test('a final failure of a new source keeps the last complete data', () => {
     const failed = image({ phase: 'Failed', attempt: { ...ATTEMPT, number: 4 } });
     const complete = (number: number) => ({
       volume: volume({ phase: 'Succeeded' }, { name: `win-12345678-${number}` }),
@@ -389,7 +392,7 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
     ]);
   });
 
-  test('if the next attempt would begin after the total time', () => {
+  test('a failure is final if the next attempt would begin after the total time', () => {
     const status = { ...SYNCING, syncStartedAt: ago(11.5 * HOUR), failureCount: 5 };
     const planned = next(image(status), { slot: 'held', volume: volume({ phase: 'Failed' }) });
     expect(planned).toMatchObject({ failure: 'SyncTimeout', status: { phase: 'Failed' } });
@@ -397,7 +400,7 @@ describe('an attempt fails for good, and its DataVolume is deleted,', () => {
   });
 });
 
-describe('an attempt fails and is repeated', () => {
+describe('failures that are retried', () => {
   const seen = (more: Partial<Observed>): Partial<Observed> => ({ slot: 'held', ...more });
   const late = { ...SYNCING, attempt: { ...ATTEMPT, startedAt: ago(HOUR) } };
   test.each<[string, VMDiskImageStatus, Partial<Observed>]>([
@@ -414,7 +417,7 @@ describe('an attempt fails and is repeated', () => {
     ['DataVolumeRejected', SYNCING, { isNameTaken: true }],
     ['ClaimLost', SYNCING, { volume: IMPORTED.volume }],
     ['SnapshotFailed', SYNCING, { ...IMPORTED, snapshots: [snapshot({ error: { message: 'no space' } })] }],
-  ])('after %s', (reason, status, more) => {
+  ])('an attempt that fails with %s is repeated', (reason, status, more) => {
     const planned = next(image(status), seen(more));
     expect(planned).toMatchObject({
       failure: reason,
@@ -424,7 +427,7 @@ describe('an attempt fails and is repeated', () => {
     expect(condition(planned, 'Reconciling')?.status).toBe('True');
   });
 
-  test('three restarts are allowed', () => {
+  test('three restarts of the importer do not fail the attempt', () => {
     const restarted = volume({ phase: 'ImportInProgress', restartCount: 3 });
     expect(next(image(SYNCING), seen({ volume: restarted })).status.phase).toBe('Syncing');
   });
@@ -437,7 +440,7 @@ describe('an attempt fails and is repeated', () => {
     expect(failed.failure).toBe('SnapshotFailed');
   });
 
-  test('the cause of restarts is remembered until the importer has restarted too often', () => {
+  test('the last error of the importer is stored, so that a failure after too many restarts reports it', () => {
     const stopped = { type: 'Running', status: 'False', reason: 'Error', message: 'connection\n\treset' };
     const first = volume({ phase: 'ImportInProgress', restartCount: 1, conditions: [stopped] });
     const { status } = next(image(SYNCING), seen({ volume: first }));
@@ -449,7 +452,7 @@ describe('an attempt fails and is repeated', () => {
     expect(failed.status.message).toContain('CDI reports: Error: connection reset');
   });
 
-  test('after a back-off of 3ⁿ minutes up to the limit, when its children are gone and its slot is released', () => {
+  test('a failed attempt is repeated after a back-off of 3ⁿ minutes up to the limit, when its children are gone and its slot is released', () => {
     const failing = (failureCount: number): VMDiskImageStatus => ({
       ...{ ...SYNCING, phase: 'RetryableFailure', failureCount, lastFailureTime: ago(0) },
     });
@@ -464,7 +467,7 @@ describe('an attempt fails and is repeated', () => {
     expect(shown(again)).toEqual(['acquireSlot']);
   });
 
-  test('without another download if only the snapshot failed', () => {
+  test('a failed attempt is repeated without another download if only the snapshot failed', () => {
     const failed = next(image(SYNCING), seen({ ...IMPORTED, snapshots: [snapshot({ error: {} })] }));
     expect(shown(failed)).toEqual(['delete VolumeSnapshot farm/win-12345678-1-1']);
     const queued = image({ phase: 'Queued', attempt: ATTEMPT, queuedAt: ago(0) });
@@ -476,14 +479,14 @@ describe('an attempt fails and is repeated', () => {
   });
 });
 
-describe('an imported disk survives a long downtime of the operator', () => {
+describe('long downtimes of the operator', () => {
   const old: VMDiskImageStatus = {
     ...{ ...SYNCING, syncStartedAt: ago(20 * HOUR) },
     attempt: { ...ATTEMPT, startedAt: ago(20 * HOUR) },
   };
   const held = { slot: 'held', ...IMPORTED } as const;
 
-  test('and its snapshot is taken although the times of the attempt and of the sync are over', () => {
+  test('after a long downtime of the operator, the snapshot of an imported disk is taken although the time limits have passed', () => {
     const planned = next(image(old), held);
     expect(planned.status.phase).toBe('Syncing');
     expect(shown(planned)).toEqual(['create win-12345678-1-1']);
@@ -491,7 +494,7 @@ describe('an imported disk survives a long downtime of the operator', () => {
     expect(waiting).toMatchObject({ status: { phase: 'Syncing' }, actions: [], requeueAfterMs: MINUTE });
   });
 
-  test('in the queue and during a back-off', () => {
+  test('after a long downtime of the operator, an imported disk is kept while its image is queued or backs off', () => {
     const queued: VMDiskImageStatus = { ...old, phase: 'Queued', queuedAt: ago(20 * HOUR) };
     expect(shown(next(image(queued), held))).toEqual(['create win-12345678-1-1']);
     expect(next(image(queued), { ...held, slot: 'waiting' }).requeueAfterMs).toBe(MINUTE);
@@ -499,37 +502,40 @@ describe('an imported disk survives a long downtime of the operator', () => {
     expect(shown(next(image(failed), { ...held, slot: 'none' }))).toEqual(['acquireSlot']);
   });
 
-  test('until its snapshot fails after the total time', () => {
+  test('a failed snapshot of an imported disk is a final failure after the total time', () => {
     const stuck = snapshot(undefined, { created: ago(HOUR) });
     expect(next(image(old), { ...held, snapshots: [stuck] }).failure).toBe('SyncTimeout');
   });
 });
 
-describe('Failed is left', () => {
+describe('requests to try a Failed image again', () => {
   const failed: VMDiskImageStatus = {
     ...{ phase: 'Failed', attempt: ATTEMPT, failureCount: 4, syncStartedAt: ago(20 * HOUR) },
     ...{ lastFailureTime: ago(HOUR), retryRequest: 'one' },
   };
   test.each<[string, Options]>([
-    ['when the source changes', { spec: { url: 'http://images.example/new' } }],
-    ['when the annotation has a new value', { annotations: { 'vmwright.dev/retry': 'two' } }],
-  ])('%s', (_, options) => {
+    ['the source changes', { spec: { url: 'http://images.example/new' } }],
+    ['the annotation has a new value', { annotations: { 'vmwright.dev/retry': 'two' } }],
+  ])('a Failed image is queued again when %s', (_, options) => {
     const { status } = next(image(failed, options));
     expect(status.phase).toBe('Queued');
     for (const field of ['failureCount', 'syncStartedAt', 'lastFailureTime'])
       expect(status).not.toHaveProperty(field);
   });
 
-  test.each(['Failed', 'RetryableFailure'] as const)('from %s on every change of the spec', (phase) => {
-    const attempt = { ...ATTEMPT, generation: 1 };
-    const changed = image({ ...failed, phase, attempt }, { spec: { secretRef: 'keys' } });
-    const { status } = next(changed);
-    expect(status.phase).toBe('Queued');
-    expect(status).not.toHaveProperty('failureCount');
-    expect(next(image(status), { slot: 'held' }).status.attempt?.generation).toBe(2);
-  });
+  test.each(['Failed', 'RetryableFailure'] as const)(
+    'an image in phase %s is queued again on every change of the spec',
+    (phase) => {
+      const attempt = { ...ATTEMPT, generation: 1 };
+      const changed = image({ ...failed, phase, attempt }, { spec: { secretRef: 'keys' } });
+      const { status } = next(changed);
+      expect(status.phase).toBe('Queued');
+      expect(status).not.toHaveProperty('failureCount');
+      expect(next(image(status), { slot: 'held' }).status.attempt?.generation).toBe(2);
+    },
+  );
 
-  test('without another download if the disk is imported', () => {
+  test('a failed image whose disk is imported is synced again without another download', () => {
     const attempt = { ...ATTEMPT, generation: 1 };
     const changed = image(
       { ...failed, phase: 'RetryableFailure', attempt },
@@ -538,7 +544,7 @@ describe('Failed is left', () => {
     expect(shown(next(changed, { ...IMPORTED, slot: 'held' }))).toEqual(['create win-12345678-1-1']);
   });
 
-  test('not when the annotation has the handled value, nor when only the deletion raised the generation', () => {
+  test('a Failed image stays Failed if its retry annotation was handled, or only its deletion raised the generation', () => {
     const options = { annotations: { 'vmwright.dev/retry': 'one' } };
     const attempt = { ...ATTEMPT, generation: 2 };
     expect(next(image({ ...failed, attempt }, options)).status.phase).toBe('Failed');
@@ -549,7 +555,7 @@ describe('Failed is left', () => {
     expect(next(deleted).status.phase).toBe('Failed');
   });
 
-  test('and a value that was set before the failure counts as handled', () => {
+  test('a value of the retry annotation that was set before the failure counts as handled', () => {
     const annotations = { 'vmwright.dev/retry': 'early' };
     const seen = {
       slot: 'held',
@@ -559,8 +565,8 @@ describe('Failed is left', () => {
   });
 });
 
-describe('a Ready image', () => {
-  test('writes nothing when nothing changes', () => {
+describe('Ready images', () => {
+  test('a Ready image writes nothing when nothing changes', () => {
     const first = next(image(READY), COMPLETE);
     const second = next(image(first.status), COMPLETE, NOW + HOUR);
     expect(second.status).toEqual(first.status);
@@ -572,14 +578,14 @@ describe('a Ready image', () => {
     ['its claim', { ...COMPLETE, claim: undefined }, ['delete DataVolume farm/win-12345678-1']],
     ['its volume', { ...COMPLETE, claim: { ...CLAIM, status: { phase: 'Lost' } } }, expect.any(Array)],
     ['its snapshot', IMPORTED, ['acquireSlot']],
-  ])('is synced again when %s vanished', (_, seen, actions) => {
+  ])('a Ready image is synced again when %s vanished', (_, seen, actions) => {
     const planned = next(image(READY), seen);
     expect(planned.status.phase).toBe('Queued');
     expect(planned.status).not.toHaveProperty('snapshots');
     expect(shown(planned)).toEqual(actions);
   });
 
-  test('takes only a snapshot again if its snapshot became unusable', () => {
+  test('a Ready image takes a new snapshot, without another download, if its snapshot became unusable', () => {
     const broken = { ...IMPORTED, snapshots: [snapshot({ readyToUse: false })] };
     const planned = next(image(READY), broken);
     expect(shown(planned)).toEqual(['delete VolumeSnapshot farm/win-12345678-1-1']);
@@ -589,7 +595,7 @@ describe('a Ready image', () => {
     ]);
   });
 
-  test('keeps its data while another source is imported, and deletes it afterwards', () => {
+  test('a Ready image keeps its data while another source is imported, and deletes it afterwards', () => {
     const changed = { spec: { diskSize: '20Gi' } };
     const queued = next(image(READY, changed), COMPLETE);
     expect(shown(queued)).toEqual(['acquireSlot']);
@@ -615,12 +621,12 @@ describe('a Ready image', () => {
     ]);
   });
 
-  test('is not synced when retention, maxClones or name change', () => {
+  test('a Ready image is not synced when retention, maxClones or name change', () => {
     const spec = { retention: { pruneAfter: '72h' }, maxClones: 7, name: 'other' };
     expect(next(image(READY, { spec }), COMPLETE).status.phase).toBe('Ready');
   });
 
-  test('takes another snapshot when every one has maxClones clones, one at a time', () => {
+  test('a Ready image takes one more snapshot at a time when every snapshot has maxClones clones', () => {
     const spec = { maxClones: 2 };
     const machines = ['a', 'b'].map((name) => machine(name, 'win-12345678-1-1'));
     const full = { ...COMPLETE, users: { machines, clones: [] } };
@@ -649,7 +655,7 @@ describe('data of another controller', () => {
     snapshots: [snapshot({ readyToUse: true }, { name: 'win-snapshot' })],
   };
 
-  test('is adopted by an image that is Ready, and imported again when the source changes', () => {
+  test('data of another controller is adopted by an image that is Ready, and imported again when the source changes', () => {
     const planned = next(image({ phase: 'Ready' }), theirs);
     expect(planned.actions).toEqual([]);
     expect(planned.status).toMatchObject({
@@ -663,30 +669,30 @@ describe('data of another controller', () => {
     expect(changed.status.phase).toBe('Queued');
   });
 
-  test('is not adopted by an image that is not Ready, or that has no usable snapshot', () => {
+  test('data of another controller is not adopted by an image that is not Ready, or that has no usable snapshot', () => {
     expect(next(image({ phase: 'Syncing' }), theirs).status.phase).toBe('Queued');
     expect(next(image({ phase: 'Ready' }), { ...theirs, snapshots: [] }).status.phase).toBe('Queued');
   });
 });
 
-describe('pruning', () => {
+describe('pruning of unreferenced images', () => {
   const unused = { ...READY, unreferencedSince: ago(23 * HOUR) };
   const announced = { ...unused, pruneAt: ago(-HOUR) };
 
-  test('is announced when the image becomes unreferenced', () => {
+  test('pruning of an unreferenced image is announced when the image becomes unreferenced', () => {
     const planned = next(image(READY), COMPLETE);
     expect(planned.status).toMatchObject({ unreferencedSince: ago(0), pruneAt: ago(-24 * HOUR) });
     expect(planned).toMatchObject({ events: [{ reason: 'PruneScheduled' }], requeueAfterMs: 24 * HOUR });
     expect(next(image(planned.status), COMPLETE).events).toEqual([]);
   });
 
-  test('happens at the announced time, and never before it was announced', () => {
+  test('pruning of an unreferenced image happens at the announced time, and never before it was announced', () => {
     expect(next(image(announced), COMPLETE).actions).toEqual([]);
     expect(shown(next(image(announced), COMPLETE, NOW + HOUR))).toEqual(['prune']);
     expect(next(image(unused), COMPLETE, NOW + 2 * HOUR).actions).toEqual([]);
   });
 
-  test('is announced again when the retention becomes shorter, and happens after a notice period', () => {
+  test('pruning of an unreferenced image is announced again when the retention becomes shorter, and happens after a notice period', () => {
     const later = { ...READY, unreferencedSince: ago(4 * HOUR), pruneAt: ago(-20 * HOUR) };
     const spec = { retention: { pruneAfter: '1h' } };
     const planned = next(image(later, { spec }), COMPLETE);
@@ -699,13 +705,13 @@ describe('pruning', () => {
     expect(next(image(planned.status), COMPLETE).status.pruneAt).toBe(ago(-20 * HOUR));
   });
 
-  test('is announced a day before it happens when keep is removed from an image that is unused for long', () => {
+  test('pruning is announced a day ahead when retention.keep is removed from an image that was unreferenced for long', () => {
     const kept = { ...READY, unreferencedSince: ago(1_000 * HOUR) };
     const planned = next(image(kept, { spec: { retention: { pruneAfter: '72h' } } }), COMPLETE);
     expect(planned).toMatchObject({ status: { pruneAt: ago(-24 * HOUR) }, actions: [] });
   });
 
-  test('is cancelled by a reference', () => {
+  test('pruning of an unreferenced image is cancelled by a reference', () => {
     const planned = next(
       image(announced),
       { ...COMPLETE, users: { machines: [machine('a')], clones: [] } },
@@ -717,14 +723,17 @@ describe('pruning', () => {
     expect(planned.actions).toEqual([]);
   });
 
-  test.each(['Orphan', 'unknown'])('does not happen with the deletion policy %s', (policy) => {
-    const annotations = { 'vmwright.dev/deletion-policy': policy };
-    const planned = next(image(announced, { annotations }), COMPLETE, NOW + 2 * HOUR);
-    expect(planned.status).not.toHaveProperty('pruneAt');
-    expect(planned.actions).toEqual([]);
-  });
+  test.each(['Orphan', 'unknown'])(
+    'pruning of an unreferenced image does not happen with the deletion policy %s',
+    (policy) => {
+      const annotations = { 'vmwright.dev/deletion-policy': policy };
+      const planned = next(image(announced, { annotations }), COMPLETE, NOW + 2 * HOUR);
+      expect(planned.status).not.toHaveProperty('pruneAt');
+      expect(planned.actions).toEqual([]);
+    },
+  );
 
-  test('does not happen with keep, or while the image is not Ready', () => {
+  test('an image with retention.keep, or that is not Ready, is not pruned', () => {
     expect(next(image(unused, { spec: { retention: { keep: true } } }), COMPLETE).status).not.toHaveProperty(
       'pruneAt',
     );
@@ -734,7 +743,7 @@ describe('pruning', () => {
   });
 });
 
-describe('an import without progress is reported with the object that blocks it:', () => {
+describe('imports without progress', () => {
   const stalled = { ...SYNCING, attempt: { ...ATTEMPT, progressedAt: ago(10 * MINUTE) } };
   test.each<[string, Partial<Observed>]>([
     [
@@ -762,7 +771,7 @@ describe('an import without progress is reported with the object that blocks it:
       },
     ],
     ['the VolumeSnapshot farm/win-12345678-1-1 is not ready', { ...IMPORTED, snapshots: [snapshot()] }],
-  ])('%s', (message, seen) => {
+  ])('an import without progress is reported with the object that blocks it: %s', (message, seen) => {
     const done = seen.volume?.status?.phase === 'Succeeded' ? { ...stalled, progress: 100 } : stalled;
     const planned = next(image(done), { slot: 'held', ...seen });
     expect(condition(planned, 'Progressing')).toMatchObject({ status: 'False', reason: 'NoProgress' });
@@ -772,7 +781,7 @@ describe('an import without progress is reported with the object that blocks it:
     );
   });
 
-  test('after the time without progress, and not before', () => {
+  test('an import is not reported as stalled before the time without progress has passed', () => {
     const seen = { slot: 'held', volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM } as const;
     const planned = next(image(SYNCING), seen);
     expect(condition(planned, 'Progressing')?.status).toBe('True');
@@ -780,8 +789,8 @@ describe('an import without progress is reported with the object that blocks it:
   });
 });
 
-describe('an image', () => {
-  test('that is paused is only observed', () => {
+describe('paused, terminating and foreign images', () => {
+  test('an image that is paused is only observed', () => {
     const annotations = { 'vmwright.dev/paused': 'true' };
     for (const status of [undefined, SYNCING, READY, { phase: 'Queued', queuedAt: ago(0) } as const]) {
       const planned = next(image(status, { annotations }), {
@@ -794,7 +803,7 @@ describe('an image', () => {
     }
   });
 
-  test('that is paused returns to the queue and releases its slot when its disk is imported', () => {
+  test('an image that is paused returns to the queue and releases its slot when its disk is imported', () => {
     const annotations = { 'vmwright.dev/paused': 'true' };
     const paused = image(SYNCING, { annotations });
     const importing = next(paused, { slot: 'held', volume: volume({ phase: 'ImportInProgress' }) });
@@ -809,7 +818,7 @@ describe('an image', () => {
     expect(shown(next(image(status), { slot: 'held', ...IMPORTED }))).toEqual(['create win-12345678-1-1']);
   });
 
-  test('that is paused reports a failed import and releases its slot', () => {
+  test('an image that is paused reports a failed import and releases its slot', () => {
     const annotations = { 'vmwright.dev/paused': 'true' };
     const seen = { slot: 'held', volume: volume({ phase: 'Failed' }) } as const;
     const planned = next(image(SYNCING, { annotations }), seen);
@@ -821,7 +830,7 @@ describe('an image', () => {
     expect(next(after, { volume: seen.volume })).toEqual({ status: planned.status, actions: [] });
   });
 
-  test('that is being deleted and referenced stays usable, and says who uses it', () => {
+  test('an image that is being deleted and referenced stays usable, and its message names the referrers', () => {
     const users = { machines: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => machine(name)), clones: [] };
     const planned = next(image(READY, { deleting: true }), { ...COMPLETE, users });
     expect(planned.status.phase).toBe('Ready');
@@ -831,7 +840,7 @@ describe('an image', () => {
     expect(marked.status.phase).toBe('Ready');
   });
 
-  test('of another controller without an attempt is imported', () => {
+  test('an image with a status of another controller and without data is imported', () => {
     expect(next(image({ phase: 'Ready' })).status.phase).toBe('Queued');
     expect(next(image({ phase: 'Syncing' })).status.phase).toBe('Queued');
   });

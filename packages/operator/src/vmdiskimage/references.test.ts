@@ -19,7 +19,7 @@ import { countClones } from './snapshots.ts';
 const NAMESPACES = ['a', 'b'];
 const LONG = 'x'.repeat(50);
 
-/** Images with the same names in two namespaces, and with names that have the same beginning after the cut. */
+/** Images with the same names in two namespaces, and with long names that are equal after they are shortened. */
 const IMAGES: readonly VMDiskImage[] = NAMESPACES.flatMap((namespace, place) =>
   ['win', 'win-1', `${LONG}1`, `${LONG}2`].map((name, index) => ({
     metadata: {
@@ -55,7 +55,7 @@ interface State {
   readonly sources: Map<string, DataSource>;
 }
 
-test('the references by index equal a recount of all objects, after any history', () => {
+test('the references from the indexes equal a recount of all objects after any history of changes', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { caches } = new Manager({
@@ -156,7 +156,7 @@ function apply(each: Step, { machines, volumes, sources }: State, version: numbe
     const spec = {
       snapshot: { source: { snapshot: { namespace, name } } },
       pvc: { source: { pvc: { namespace, name: name.slice(0, -2) } } },
-      // Refers to a DataSource of the same name, in its own namespace or in that of the image.
+      // Refers to a DataSource with the name of the DataVolume, in the namespace of the DataVolume or of the image.
       dataSource: {
         sourceRef: { kind: 'DataSource', name: each.ref.name, ...(each.image % 2 === 0 && { namespace }) },
       },
@@ -165,7 +165,7 @@ function apply(each: Step, { machines, volumes, sources }: State, version: numbe
   }
 }
 
-test('a machine and its disk are one clone of a snapshot, from the moment it is chosen', () => {
+test('a machine and its disk count as one clone of a snapshot as soon as the snapshot is chosen', () => {
   const machine = (uid: string, snapshot?: string): VirtualMachine => ({
     metadata: { namespace: 'lab', name: uid, uid },
     spec: { resources: { cpu: 1, memory: '1Gi', diskSize: '1Gi' }, vmDiskImageRef: { name: 'win' } },

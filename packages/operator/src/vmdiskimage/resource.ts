@@ -3,7 +3,7 @@ import { CATEGORY, message, NEW_STATUS, objectName, observedGeneration, size, ti
 
 const { array, boolean, conditions, integer, literals, object, optional, string } = schema;
 
-/** Default of `spec.url` in existing objects: no URL is given. */
+/** Default of `spec.url`, which means that no URL is given. Existing objects have this value. */
 export const NO_URL = 'not-provided';
 
 const retention = object(
@@ -137,7 +137,9 @@ const status = object(
         maximum: 100,
       }),
     ),
-    queuedAt: time('Time when the image entered the queue for a sync slot. Earlier images are synced first.'),
+    queuedAt: time(
+      'Time when the image entered the queue for a sync slot. Images that entered earlier are synced first.',
+    ),
     attempt: optional(
       object(
         {
@@ -174,7 +176,7 @@ const status = object(
       ),
     ),
     syncStartedAt: time(
-      'Time when the first attempt for this spec started. MAX_SYNC_DURATION limits the time from here.',
+      'Time when the first attempt for this spec started. The setting --image-sync-timeout limits the time from here.',
     ),
     failureCount: optional(
       integer({ description: 'Number of failed attempts since the last success or change of the spec.' }),
@@ -196,7 +198,7 @@ const status = object(
     references: optional(
       integer({
         description:
-          'Number of VirtualMachines that name the image and may use it, and of other DataVolumes that clone one of its snapshots. An image with references is not deleted.',
+          'Number of VirtualMachines that name the image and may use it, and of other DataVolumes that clone one of its snapshots or its claim. An image with references is not deleted.',
       }),
     ),
     referencedBy: optional(

@@ -24,7 +24,7 @@ test('free slots go to the first images that hold none', () => {
   expect(granted(['x', 'y', 'z'], 2), 'the limit was lowered').toEqual([]);
 });
 
-describe('the queue', () => {
+describe('the queue of images', () => {
   const image = (name: string, status: VMDiskImage['status'], annotations = {}): VMDiskImage => ({
     metadata: { namespace: 'farm', name, uid: name, annotations },
     spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
@@ -33,7 +33,7 @@ describe('the queue', () => {
   const put = (queue: SyncQueue, object: VMDiskImage) =>
     queue.update({ type: 'changed', key: `farm/${object.metadata.name}`, object });
 
-  test('orders images by queuedAt and key, after those that already sync', () => {
+  test('the queue orders images by queuedAt and key, after those that already sync', () => {
     const queue = new SyncQueue();
     put(queue, image('b', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
     put(queue, image('a', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
@@ -49,7 +49,7 @@ describe('the queue', () => {
     expect([queue.count('Queued'), queue.count('Syncing')]).toEqual([3, 1]);
   });
 
-  test('leaves out images that cannot be synced now, and reports that another one may be next', () => {
+  test('the queue leaves out images that cannot be synced now, and reports that another image may be next', () => {
     const queue = new SyncQueue();
     const queued = { phase: 'Queued', queuedAt: '2026-01-01T00:00:00.000Z' } as const;
     expect(put(queue, image('a', queued))).toBe(false);
@@ -64,7 +64,7 @@ describe('the queue', () => {
 });
 
 function replica(queue: readonly QueuedImage[], limit: number, onReleased = () => {}): SyncSlots<EntryStore> {
-  // A replica whose cache lacks all images decides correctly too.
+  // With an empty cache, a replica has to read every holder of a slot from the API server, and decides correctly.
   return new SyncSlots<EntryStore>({
     storeOf: (store) => store,
     limit,
@@ -76,8 +76,8 @@ function replica(queue: readonly QueuedImage[], limit: number, onReleased = () =
 
 const queueOf = (...uids: readonly string[]) => uids.map((uid) => queuedImage(uid));
 
-describe('sync slots', () => {
-  test('are taken in order, with one write each, and survive a restart', async () => {
+describe('slots', () => {
+  test('sync slots are taken in order, with one write each, and survive a restart', async () => {
     const server = new EntryServer();
     for (const uid of ['a', 'b', 'c']) server.objects.add(uid);
     const queue = queueOf('a', 'b', 'c');
@@ -98,19 +98,19 @@ describe('sync slots', () => {
     expect(await next.holds('a', server.store)).toBe(false);
   });
 
-  test('are re-read when another replica has written them since the last read', async () => {
+  test('sync slots are re-read when another replica has written them since the last read', async () => {
     const server = new EntryServer();
     for (const uid of ['a', 'b']) server.objects.add(uid);
     const [old, current] = [replica(queueOf('a', 'b'), 1), replica(queueOf('b'), 1)];
     expect(await old.acquire('a', server.store)).toBe(true);
     expect(await current.acquire('b', server.store)).toBe(false);
     await old.release('a', server.store);
-    await current.release('a', server.store); // the known version still lists a
+    await current.release('a', server.store); // the version that it knows still lists the image a
     expect(await current.acquire('b', server.store)).toBe(true);
     expect(server.most).toBe(1);
   });
 
-  test('of images that do not exist any more are released when another image needs one', async () => {
+  test('sync slots of images that do not exist any more are released when another image needs one', async () => {
     const server = new EntryServer();
     server.objects.add('alive');
     let released = 0;
@@ -123,7 +123,7 @@ describe('sync slots', () => {
     expect(released).toBe(1);
   });
 
-  test('are given back to images that sync if the ConfigMap was deleted', async () => {
+  test('syncing images get their slots back if the ConfigMap was deleted', async () => {
     const server = new EntryServer();
     const syncing = { ...queuedImage('z'), phase: 'Syncing' } as const;
     const slots = replica([syncing, ...queueOf('a')], 1);
@@ -131,7 +131,7 @@ describe('sync slots', () => {
     expect(await slots.acquire('z', server.store)).toBe(true);
   });
 
-  test('fail after an error that is no conflict, and are read again afterwards', async () => {
+  test('an operation on sync slots fails after an error that is not a conflict, and the next operation reads the ConfigMap again', async () => {
     const server = new EntryServer();
     const slots = replica(queueOf('a'), 1);
     const lost: EntryStore = {
@@ -146,7 +146,7 @@ describe('sync slots', () => {
     expect(server.writes).toBe(1);
   });
 
-  test('never exceed the limit, whichever replicas act in whichever order', async () => {
+  test('sync slots never exceed the limit, with any number of replicas in any order', async () => {
     const uids = ['a', 'b', 'c', 'd', 'e', 'f'];
     const action = fc.record({
       replica: fc.nat(2),

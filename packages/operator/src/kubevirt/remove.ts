@@ -1,0 +1,29 @@
+import {
+  type Client,
+  ConflictError,
+  type DeleteOptions,
+  type Kind,
+  NotFoundError,
+  type ObjectRef,
+} from '@vmwright/runtime';
+
+/**
+ * Deletes the object with this UID, and with this resource version if one is given. Does nothing if it is gone, has changed, or
+ * was replaced by another one of the same name.
+ * @returns whether the API server accepted the deletion
+ */
+export async function remove(
+  client: Pick<Client, 'delete'>,
+  kind: Kind,
+  ref: ObjectRef,
+  { uid, resourceVersion }: Pick<DeleteOptions, 'uid' | 'resourceVersion'>,
+): Promise<boolean> {
+  try {
+    await client.delete(kind, ref, { uid, resourceVersion });
+    return true;
+  } catch (error) {
+    const isOther = error instanceof NotFoundError || error instanceof ConflictError; // Conflict: another UID or version
+    if (!isOther) throw error;
+    return false;
+  }
+}
