@@ -9,7 +9,7 @@ const settings: CloudSettings = {
   ...{ timeoutMs: 1_000, refreshMs: 1_000, unknownAfterMs: 1_000, sweepMs: 1_000, concurrency: 1 },
 };
 
-test('a key file that does not exist is logged by the operator, which starts without it, and is an error of commands', async () => {
+test('without its key file, the operator logs the problem and starts; other commands fail', async () => {
   const { logger, lines } = collectingLogger();
   await using client = await connectCloud(nodeWorld, settings, new Registry(), { log: logger });
   expect(lines).toMatchObject([

@@ -12,6 +12,6 @@ test('a section lists name, type, help and labels of its metrics', () => {
   const vm = declaredMetrics().find(({ title }) => title === 'VM');
   expect(vm?.metrics).toContainEqual({
     ...{ name: 'vmwright_cloud_requests_total', type: 'counter', labels: ['method', 'route', 'code'] },
-    help: 'Requests to the private cloud; code is <error> without a response.',
+    help: 'Requests to the private cloud; code is <error> if there was no response.',
   });
 });

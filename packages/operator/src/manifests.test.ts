@@ -4,7 +4,7 @@ import { manifests } from './manifests.ts';
 const namesIn = (objects: readonly { readonly metadata: { readonly name: string } }[]) =>
   objects.map(({ metadata }) => metadata.name).toSorted();
 
-test('the manifests of one controller have no CRDs, webhooks and permissions of others', () => {
+test('the manifests of one controller contain no CRDs, webhooks and permissions of other controllers', () => {
   const { crds, webhooks, rbac } = manifests({ namespace: 'system', controllers: new Set(['kubevirt']) });
   expect(namesIn(crds)).toEqual(['virtualmachines.pelotech.ot', 'vmdiskimages.crd.pelotech.ot']);
   const text = JSON.stringify(webhooks);
@@ -23,7 +23,7 @@ test('without kubevirt, the manifests allow no access to DataVolumes', () => {
   expect(roles).not.toContain('vmwright-image-syncs');
 });
 
-test('all controllers are the default', () => {
+test('the manifests contain all controllers by default', () => {
   expect(namesIn(manifests({ namespace: 'system' }).crds)).toHaveLength(5);
 });
 

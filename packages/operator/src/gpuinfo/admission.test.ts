@@ -45,7 +45,7 @@ function placed(given: Pod, of = info(), reservation = held()): Pod {
 const termsOf = ({ spec }: Pod) =>
   spec?.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms;
 
-test('a pod is bound to the reserved node for the time that is left', () => {
+test('a pod gets a node affinity for the reserved node and a deadline at the end of its reservation', () => {
   expect(placed(pod())).toEqual({
     metadata: {
       name: 'p',
@@ -70,7 +70,7 @@ const affinity = (...nodeSelectorTerms: readonly object[]) => ({
   affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
 });
 
-test('the node is added to each term of the own affinity, and an empty term still matches nothing', () => {
+test('the node is added to each term of the affinity that a pod has, and an empty term still matches nothing', () => {
   expect(termsOf(placed(pod(affinity(zone, term('other'), {}))))).toEqual([
     { ...zone, ...term('node-1') },
     { matchFields: [...term('other').matchFields, ...term('node-1').matchFields] },
@@ -78,7 +78,7 @@ test('the node is added to each term of the own affinity, and an empty term stil
   ]);
 });
 
-test('other parts of the affinity stay', () => {
+test('binding a pod keeps the other parts of its affinity', () => {
   const own = {
     podAntiAffinity: { x: 1 },
     nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1 }] },
@@ -86,14 +86,14 @@ test('other parts of the affinity stay', () => {
   expect(placed(pod({ affinity: own })).spec?.affinity).toMatchObject(own);
 });
 
-test('a second call changes nothing', () => {
+test('binding a pod twice changes nothing the second time', () => {
   for (const given of [pod(), pod(affinity(zone)), pod({ activeDeadlineSeconds: 5, tolerations: [] })]) {
     const once = placed(given);
     expect(place(once, info(), held(), NOW + 60_000)).toEqual(once);
   }
 });
 
-test('own limits and tolerations stay', () => {
+test('binding a pod keeps its own limits and tolerations', () => {
   const tolerations = [{ key: 'nvidia.com/gpu', operator: 'Equal', value: 'present', effect: 'NoSchedule' }];
   const { spec } = placed(pod({ activeDeadlineSeconds: 60, tolerations }));
   expect([spec?.activeDeadlineSeconds, spec?.tolerations]).toEqual([60, tolerations]);
@@ -113,7 +113,7 @@ const requesting = (gpus: number): PodSpec => ({
   containers: [{ name: 'main', resources: { limits: { 'nvidia.com/gpu': String(gpus) } } }],
 });
 
-test('a pod may request the reserved GPUs', () => {
+test('a pod that requests as many GPUs as are reserved is accepted', () => {
   expect(placed(pod(requesting(2)), info(), held({ gpus: 2 })).spec?.containers).toHaveLength(1);
 });
 
@@ -150,7 +150,7 @@ test.each<[string, Reservation | undefined, Partial<GPUInfoStatus>, PodSpec, Reg
   });
 });
 
-test('the annotation with the UID is always that of the GPUInfo', () => {
+test('an annotation with another UID is replaced by the UID of the GPUInfo', () => {
   const forged = {
     ...pod(),
     metadata: { ...pod().metadata, annotations: { 'vmwright.dev/gpuinfo-uid': 'other' } },
@@ -186,7 +186,7 @@ test.each<[string, GPUInfo, PodSpec, RegExp]>([
   });
 });
 
-test('a GPUInfo without a status has no node yet', () => {
+test('a pod of a GPUInfo without a status is rejected, because no node is reserved yet', () => {
   const { status: _, ...fresh } = info();
   expect(place(pod(), fresh, undefined, NOW)).toMatchObject({
     message: 'The GPUInfo ml/training has no node yet',

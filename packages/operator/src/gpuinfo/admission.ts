@@ -19,7 +19,7 @@ import { podRequests } from './pod-requests.ts';
 import { parseReservation, type Reservation } from './reservation.ts';
 import { GPUInfo } from './resource.ts';
 
-/** What the rules need of the operator. */
+/** Parts of the operator that the rules use. */
 export interface PodAdmissionOptions {
   readonly caches: Caches;
   readonly client: Pick<Client, 'get'>;
@@ -29,7 +29,7 @@ export interface PodAdmissionOptions {
 }
 
 /**
- * Returns the admission rules of Pods that name a GPUInfo in a label: they are bound to its reserved node. Other pods never reach
+ * Returns the admission rules that bind Pods with the GPUInfo label to the reserved node of their GPUInfo. Other pods never reach
  * the webhook, so that a stopped operator does not hold up the cluster. A pod of a GPUInfo is rejected while the webhook does not
  * respond or no node is reserved; the controller of the pod, such as a Job, creates it again later.
  * @param options undefined for manifests, which only declare the rules
@@ -43,7 +43,7 @@ export function admitPods(options: PodAdmissionOptions | undefined): AdmissionRu
     mutate: async (pod, { namespace }) => {
       const name = pod.metadata.labels?.[GPUINFO_LABEL];
       if (options === undefined || name === undefined) return pod;
-      // The namespace of the request: a pod cannot refer to a GPUInfo in another one.
+      // The namespace of the admission request, because a pod cannot refer to a GPUInfo in another namespace.
       const info = await read({ namespace, name }, options);
       if (info === undefined)
         return deny(
@@ -54,14 +54,14 @@ export function admitPods(options: PodAdmissionOptions | undefined): AdmissionRu
   };
 }
 
-/** Returns a GPUInfo from the cache; from the API server if the cache lacks it or does not have the status of the newest spec. */
+/** Returns a GPUInfo from the cache, or from the API server if the cached status shows no reservation for the cached spec. */
 async function read(ref: ObjectRef, { caches, client }: PodAdmissionOptions): Promise<GPUInfo | undefined> {
   const cached = caches.get(GPUInfo).get(ref);
   if (cached !== undefined && isReserved(cached)) return cached;
   return ignoreNotFound(client.get(GPUInfo, ref));
 }
 
-/** Reads the stored reservation of a GPUInfo. The status follows it, and may still show an earlier one. */
+/** Reads the stored reservation of a GPUInfo. The status is written later and may still show an earlier reservation. */
 async function reservationOf(
   { metadata: { uid = '' } }: GPUInfo,
   { client, namespace }: PodAdmissionOptions,
@@ -76,7 +76,7 @@ function isReserved({ metadata, status }: GPUInfo): boolean {
 }
 
 /**
- * Binds a pod to the reserved node of a GPUInfo, or returns why it cannot be.
+ * Binds a pod to the reserved node of a GPUInfo, or returns why the pod is rejected.
  * @param reservation stored reservation of the GPUInfo
  */
 export function place(
@@ -101,12 +101,12 @@ export function place(
     );
   if (reservation?.node !== node)
     return deny(
-      `The reservation of the GPUInfo ${name} is changing from node ${node} to ${reservation?.node ?? 'none'}. Create the pod again when the status shows it`,
+      `The reservation of the GPUInfo ${name} is changing from node ${node} to ${reservation?.node ?? 'none'}. Create the pod again when the status of the GPUInfo shows the new node`,
     );
   const maintenanceAt = availableUntil === undefined ? undefined : Date.parse(availableUntil);
   if (maintenanceAt !== undefined && maintenanceAt <= now)
     return deny(
-      `Maintenance of node ${node}, which the GPUInfo ${name} has reserved, began at ${availableUntil} (${status?.decidedBy}). Create the pod after it`,
+      `Maintenance of node ${node}, which the GPUInfo ${name} has reserved, began at ${availableUntil} (${status?.decidedBy}). Create the pod after the maintenance`,
     );
   const wanted = gpusOf(pod);
   if (wanted > gpus)
@@ -133,7 +133,10 @@ export function place(
   };
 }
 
-/** Adds the node to each term of the pod's own affinity, of which one must match. An empty term matches no node and stays so. */
+/**
+ * Adds the node to each term of the pod's own node affinity, because a node has to match only one of the terms; adds a term if
+ * there is none. An empty term matches no node and is kept.
+ */
 function boundTo(node: string, { affinity }: PodSpec = {}): Pick<PodSpec, 'affinity'> {
   const own = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
   const terms = own?.nodeSelectorTerms ?? [];
@@ -170,8 +173,8 @@ function count(gpus: number): string {
 }
 
 /**
- * Ends a pod that has no limit of its own with its reservation, or when maintenance begins. A Job that is retried gets only the time
- * that is left.
+ * Limits the run time of a pod without a limit of its own to the end of its reservation or the start of maintenance, whichever
+ * comes first. A retry of a Job gets only the remaining time.
  */
 function limitedTo(
   end: number | undefined,

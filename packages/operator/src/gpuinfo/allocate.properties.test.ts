@@ -108,14 +108,14 @@ const history = fc.array(fc.record({ facts: anyFacts, requests: anyRequests, hou
   maxLength: 4,
 });
 
-/** Returns a request at a later time: its spec changes only together with its generation, its age never. */
+/** Returns a request at a later time. The spec changes only together with the generation, and the age never changes. */
 function later(before: Request, { generation, mayReserve, ...changed }: Request): Request {
   const { createdAt } = before;
   if (generation === 1) return { ...before, mayReserve };
   return { ...changed, mayReserve, createdAt, generation: before.generation + 1 };
 }
 
-/** Allocates at each time, from the reservations of the time before, which are stored and read again. */
+/** Allocates at each time, based on the reservations of the previous time, which are stored and read again in between. */
 function* replay(
   steps: readonly { readonly facts: Facts; readonly requests: readonly Request[]; readonly hours: number }[],
 ) {
@@ -143,7 +143,7 @@ function* replay(
   }
 }
 
-/** Whether a node meets a request, apart from free GPUs: written again, independently of the code under test. */
+/** Whether a node meets a request, apart from free GPUs. Does not use `Suitability`, which is under test. */
 function meets(
   request: Request,
   { labels, blocker: blocked, gpus, maintenance: planned }: Candidate,
@@ -161,7 +161,7 @@ function meets(
   );
 }
 
-/** GPUs of a pool that a request could get: the total without what others reserved or use. */
+/** GPUs of a pool that a request could get: the total minus the GPUs that others have reserved or use. */
 function freeIn(
   poolId: string,
   uid: string,
@@ -232,7 +232,7 @@ test('a request stays without a node only if no node is suitable', () => {
   );
 });
 
-test('reservations that can be moved never exceed the GPUs that the others leave', () => {
+test('reservations that can be moved never exceed the GPUs that fixed reservations and pods leave', () => {
   fc.assert(
     fc.property(history, (steps) => {
       for (const { input, result } of replay(steps))
@@ -251,7 +251,7 @@ test('reservations that can be moved never exceed the GPUs that the others leave
   );
 });
 
-test('a reservation that follows its node to another pool fits there', () => {
+test('a reservation that moves to the new GPU pool of its node does not exceed that pool', () => {
   fc.assert(
     fc.property(history, (steps) => {
       for (const { input, result } of replay(steps))
@@ -265,7 +265,7 @@ test('a reservation that follows its node to another pool fits there', () => {
   );
 });
 
-test('the order of requests, nodes, pools and reservations does not matter', () => {
+test('the allocation does not depend on the order of requests, nodes, pools and reservations', () => {
   const shuffled = <T>(items: Iterable<T>, order: readonly number[]): T[] =>
     [...items]
       .map((item, index) => ({ item, at: order[index] ?? 0 }))
@@ -309,7 +309,7 @@ test('an allocation of unchanged facts and requests changes nothing', () => {
   );
 });
 
-test('reservations whose entries were deleted are restored from what was reported, and exceed no pool', () => {
+test('reservations whose entries were deleted are restored from the statuses, and exceed no pool', () => {
   fc.assert(
     fc.property(history, fc.subarray([...UIDS]), (steps, deleted) => {
       for (const { input, now, result } of replay(steps)) {
@@ -354,7 +354,7 @@ test('reservations whose entries were deleted are restored from what was reporte
   );
 });
 
-test('of two equal requests without a node, the older one gets a GPU first', () => {
+test('of two equal requests without a node, the older request gets a GPU first', () => {
   fc.assert(
     fc.property(history, anyRequest('a'), fc.nat(3), (steps, template, age) => {
       const last = steps.at(-1);
@@ -367,7 +367,7 @@ test('of two equal requests without a node, the older one gets a GPU first', () 
         NOW,
       );
       const [older, younger] = pair.map(({ uid }) => result.reservations.get(uid));
-      // Pods of a holder that uses GPUs already may fit where others do not.
+      // Not checked if pods use GPUs: these GPUs are free only for the request of the pods, which may be the younger one.
       const hasUses = [...last.facts.pools.values()].some(({ uses }) =>
         uses.some(({ holder }) => holder !== undefined),
       );

@@ -20,7 +20,7 @@ function run({ reservations = {}, ...given }: Given, now = NOW) {
   return allocate({ ...input, reservations: new Map(Object.entries(reservations)) }, now);
 }
 
-/** Returns the node of each request: undefined for none. */
+/** Returns the reserved node of each request by UID of the GPUInfo; undefined if the request has no node. */
 function nodes(given: Given, now = NOW): Record<string, string | undefined> {
   const { verdicts } = run(given, now);
   return Object.fromEntries([...verdicts].map(([uid, { reservation }]) => [uid, reservation?.node]));
@@ -32,7 +32,7 @@ const held = (nodeName: string, fields: Partial<Reservation> = {}): Reservation 
   ...fields,
 });
 
-/** A window that begins and ends after some hours. */
+/** Maintenance whose start and end are given in hours after `NOW`. */
 const maintenance = (start: number, end?: number) => [
   {
     startsAt: NOW + start * HOUR_MS,
@@ -41,7 +41,7 @@ const maintenance = (start: number, end?: number) => [
   },
 ];
 
-describe('a node is suitable only if', () => {
+describe('suitability', () => {
   const blocked = (reason: Blocker['reason']): Partial<Candidate> => ({
     blocker: { reason, message: reason },
   });
@@ -69,10 +69,13 @@ describe('a node is suitable only if', () => {
     ['its GPUs are free', gpuNode('n'), {}, new Map([['n', pool('n', 2, { '': 2 })]])],
     ['its pool is known', gpuNode('n'), {}, new Map()],
   ];
-  test.each(cases)('%s', (_, candidate, fields, pools = new Map([['n', pool('n', 2)]])) => {
-    const given = { requests: [request('a', fields)], facts: { ...facts([candidate]), pools } };
-    expect(nodes(given)).toEqual({ a: undefined });
-  });
+  test.each(cases)(
+    'a node is suitable only if %s',
+    (_, candidate, fields, pools = new Map([['n', pool('n', 2)]])) => {
+      const given = { requests: [request('a', fields)], facts: { ...facts([candidate]), pools } };
+      expect(nodes(given)).toEqual({ a: undefined });
+    },
+  );
 
   test.each([
     ['maintenance begins right after the time', { maintenance: maintenance(100) }, {}],
@@ -82,7 +85,7 @@ describe('a node is suitable only if', () => {
     ['the model is the same', {}, { model: 'nvidia-A100-SXM4-40GB' }],
     ['the labels match', { labels: { zone: 'a', rack: '1' } }, { nodeSelector: { zone: 'a' } }],
     ['all GPUs are wanted', {}, { gpus: 2 }],
-  ] as const)('… it is suitable if %s', (_, candidate, fields) => {
+  ] as const)('a node is suitable if %s', (_, candidate, fields) => {
     const given = {
       requests: [request('a', fields)],
       facts: facts([gpuNode('n', candidate)], [pool('n', 2)]),
@@ -97,13 +100,13 @@ describe('a node is suitable only if', () => {
     ['*', true],
     ['NVIDIA*NVIDIA*', false],
     ['*40GB*40GB', false],
-  ])('the pattern %s matches the model: %s', (model, matches) => {
+  ])('the pattern %s matches the model of a node: %s', (model, matches) => {
     const given = { requests: [request('a', { model })], facts: facts([gpuNode('n')], [pool('n', 1)]) };
     expect(nodes(given).a !== undefined).toBe(matches);
   });
 });
 
-describe('a policy', () => {
+describe('policies', () => {
   const four = facts(
     [
       gpuNode('a', { cpuUsage: 30, memoryUsage: 10 }),
@@ -118,11 +121,11 @@ describe('a policy', () => {
     ['LeastMemory', 'c', 'ties go to the lowest CPU demand'],
     ['Pack', 'c', 'it has the fewest free GPUs'],
     ['Spread', 'a', 'it has the most free GPUs; ties go to the lowest CPU demand'],
-  ] as const)('%s chooses node %s: %s', (policy, chosen, _) => {
+  ] as const)('the policy %s chooses node %s: %s', (policy, chosen, _) => {
     expect(nodes({ requests: [request('r', { policy })], facts: four })).toEqual({ r: chosen });
   });
 
-  test('Pack and Spread count requests on nodes without GPUs', () => {
+  test('the policies Pack and Spread compare nodes without GPUs by the number of requests on them', () => {
     const two = facts([node('a', { cpuUsage: 10 }), node('b', { cpuUsage: 20 })]);
     const both = (policy: 'Pack' | 'Spread') => {
       const requests = [
@@ -136,10 +139,10 @@ describe('a policy', () => {
   });
 });
 
-describe('requests for one GPU', () => {
+describe('several requests for one GPU', () => {
   const one = facts([gpuNode('n')], [pool('n', 1)]);
 
-  test('are answered first come, first served, and by UID if they are equally old', () => {
+  test('requests for the same GPU are served in order of age, and in order of UID if they are equally old', () => {
     expect(nodes({ requests: [request('young'), request('old', { age: 9 })], facts: one })).toEqual({
       old: 'n',
       young: undefined,
@@ -147,7 +150,7 @@ describe('requests for one GPU', () => {
     expect(nodes({ requests: [request('b'), request('a')], facts: one })).toEqual({ a: 'n', b: undefined });
   });
 
-  test('do not take it from a younger request that holds it', () => {
+  test('an older request does not take a GPU from a younger request that holds it', () => {
     const requests = [request('old', { age: 9 }), request('young')];
     expect(nodes({ requests, facts: one, reservations: { young: held('n') } })).toEqual({
       young: 'n',
@@ -155,26 +158,26 @@ describe('requests for one GPU', () => {
     });
   });
 
-  test('leave it to pods that hold it without a reservation', () => {
+  test('a GPU in use by pods without a reservation is not allocated', () => {
     const used = facts([gpuNode('n')], [pool('n', 1, { someone: 1 })]);
     expect(nodes({ requests: [request('a')], facts: used })).toEqual({ a: undefined });
     expect(nodes({ requests: [request('someone')], facts: used }), 'its own pods').toEqual({ someone: 'n' });
   });
 
-  test('leave it to the request with the pods that hold it, although an older one waits', () => {
+  test('a GPU in use by pods of a request goes to that request, although an older request waits', () => {
     const known = facts([gpuNode('n1')], [pool('n1', 1, { young: 1 })]);
     const requests = [request('old', { age: 1 }), request('young')];
     expect(nodes({ facts: known, requests })).toEqual({ old: undefined, young: 'n1' });
   });
 
-  test('share a pool that several nodes draw from', () => {
+  test('requests on several nodes share the GPU pool of their host', () => {
     const ofHost = { gpus: { pool: 'esx', models: [] } };
     const shared = facts([gpuNode('n1', ofHost), gpuNode('n2', ofHost)], [pool('esx', 1)]);
     const requests = [request('a', { age: 1 }), request('b')];
     expect(nodes({ requests, facts: shared })).toEqual({ a: 'n1', b: undefined });
   });
 
-  test('count a reservation and the pods that use it once', () => {
+  test('a reservation and the pods that use it count as one use of a GPU', () => {
     const two = facts([gpuNode('n')], [pool('n', 2, { a: 1 })]);
     const given = {
       requests: [request('a', { age: 1 }), request('b')],
@@ -184,7 +187,7 @@ describe('requests for one GPU', () => {
     expect(nodes(given)).toEqual({ a: 'n', b: 'n' });
   });
 
-  test('respect the reservation of an object that is not known yet', () => {
+  test('the reservation of an object that the cache does not have yet is kept', () => {
     const { verdicts, reservations } = run({
       ...{ requests: [request('b')], facts: one },
       reservations: { gone: held('n') },
@@ -194,14 +197,14 @@ describe('requests for one GPU', () => {
   });
 });
 
-describe('a reservation', () => {
+describe('reservations', () => {
   const two = facts([gpuNode('a', { cpuUsage: 1 }), gpuNode('b')], [pool('a', 1), pool('b', 1)]);
   const withA = (
     fields: Partial<Candidate>,
     pools = [pool('a', 1), pool('b', 1)],
     more: Partial<Facts> = {},
   ) => facts([gpuNode('a', fields), gpuNode('b')], pools, more);
-  /** The pod of the job is bound to a node. */
+  /** The request `r` has an active job with a pod on each of these nodes. */
   const activeOn = (...names: readonly string[]): Pick<Facts, 'jobs'> => ({
     jobs: new Map([['r', job('Active', names)]]),
   });
@@ -211,7 +214,7 @@ describe('a reservation', () => {
     return { ...verdicts.get('r'), stored: reservations.get('r') };
   };
 
-  test('is kept while its node is suitable, even if another node is better', () => {
+  test('a reservation is kept while its node is suitable, even if another node is better', () => {
     const reservation = held('b');
     expect(only({ facts: two, reservations: { r: reservation } }, NOW + HOUR_MS).reservation).toBe(
       reservation,
@@ -223,14 +226,14 @@ describe('a reservation', () => {
     ['maintenance is planned in its time', { maintenance: maintenance(50) }, undefined],
     ['its node has lost its GPUs', { gpus: undefined }, undefined],
     ['a pod took its GPU', {}, [pool('a', 1, { '': 1 }), pool('b', 1)]],
-  ] as const)('is made again if %s', (_, fields, pools) => {
+  ] as const)('a reservation is made again if %s', (_, fields, pools) => {
     const now = NOW + HOUR_MS;
     expect(
       only({ facts: withA(fields, pools && [...pools]), reservations: { r: held('a') } }, now).reservation,
     ).toEqual(held('b', { key: 'ml/r', from: now, until: now + 100 * HOUR_MS }));
   });
 
-  test('is dropped if no other node is suitable', () => {
+  test('a reservation is dropped if no other node is suitable', () => {
     const given = {
       facts: facts([gpuNode('a', { blocker })], [pool('a', 1)]),
       reservations: { r: held('a') },
@@ -238,7 +241,7 @@ describe('a reservation', () => {
     expect(only(given)).toMatchObject({ reservation: undefined, stored: undefined });
   });
 
-  test('stays if the facts of its node are unknown, and no new one is made there', () => {
+  test('a reservation stays if the facts of its node are unknown, and no other reservation is made on that node', () => {
     const unknown = facts([node('a', { blocker: { reason: 'FactsUnknown', message: 'stale' } })]);
     const reservation = held('a');
     expect(only({ facts: unknown, reservations: { r: reservation } })).toMatchObject({
@@ -247,7 +250,7 @@ describe('a reservation', () => {
     expect(only({ facts: unknown }).reservation).toBeUndefined();
   });
 
-  test('stays while its job runs, and reports what worsened', () => {
+  test('a reservation stays while its job runs, and the result says why its node is no longer suitable', () => {
     expect(
       only({ facts: withA({ blocker }, undefined, activeOn('a')), reservations: { r: held('a') } }),
     ).toMatchObject({
@@ -255,14 +258,14 @@ describe('a reservation', () => {
     });
   });
 
-  test('is made again if the node of its running job is gone', () => {
+  test('a reservation is made again if the node of its running job is gone', () => {
     const gone = facts([gpuNode('b')], [pool('b', 1)], activeOn());
     expect(only({ facts: gone, reservations: { r: held('a', { inUse: true }) } })).toMatchObject({
       ...{ reservation: { node: 'b', isRepeated: true }, degradedBy: undefined },
     });
   });
 
-  test('of a paused object is neither made nor moved', () => {
+  test('a reservation of a paused object is neither made nor moved', () => {
     const requests = [request('r', { mayReserve: false })];
     expect(only({ requests, facts: two }).reservation).toBeUndefined();
     expect(only({ requests, facts: withA({ blocker }), reservations: { r: held('a') } })).toMatchObject({
@@ -274,14 +277,14 @@ describe('a reservation', () => {
     });
   });
 
-  test('follows its node to another pool', () => {
+  test('a reservation moves to the new GPU pool of its node', () => {
     const moved = facts([gpuNode('a', { gpus: { pool: 'esx-2', models: [] } })], [pool('esx-2', 1)]);
     expect(only({ facts: moved, reservations: { r: held('a') } }).reservation).toEqual(
       held('a', { pool: 'esx-2' }),
     );
   });
 
-  describe('whose machine moves to a host without a free GPU', () => {
+  describe('machines that move to a host without a free GPU', () => {
     const onHosts = (hosts: Readonly<Record<string, string>>, more: Partial<Facts> = {}) =>
       facts(
         Object.entries(hosts).map(([name, host]) => gpuNode(name, { gpus: { pool: host, models: [] } })),
@@ -295,7 +298,7 @@ describe('a reservation', () => {
         [...run(given).reservations].map(([uid, { node: on, pool: id }]) => [uid, [on, id]]),
       );
 
-    test('takes no GPU from another one that stays', () => {
+    test('a reservation whose machine moves to a host without a free GPU takes no GPU from a reservation that stays there', () => {
       const paused = requests.map((each) => ({ ...each, mayReserve: false }));
       const given = { requests: paused, facts: onHosts({ n1: 'y', n2: 'y' }), reservations };
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'] });
@@ -303,12 +306,12 @@ describe('a reservation', () => {
       expect(run(given).verdicts.get('b')?.degradedBy).toBeUndefined();
     });
 
-    test('is made again, and the one that has the GPU keeps it', () => {
+    test('a reservation whose machine moves to a host without a free GPU is made again on another node, and the reservation on that host stays', () => {
       const known = onHosts({ n1: 'y', n2: 'y', n3: 'z' });
       expect(pools({ requests, facts: known, reservations })).toEqual({ a: ['n3', 'z'], b: ['n2', 'y'] });
     });
 
-    test('does not take the GPU of one that cannot follow its own machine', () => {
+    test('a reservation whose machine moves does not take the GPU of a reservation that cannot move with its own machine', () => {
       const three = [...requests, request('c')].map((each) => ({ ...each, mayReserve: false }));
       const known = onHosts({ n1: 'y', n2: 'z', n3: 'z' });
       const given = {
@@ -319,28 +322,28 @@ describe('a reservation', () => {
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'], c: ['n3', 'z'] });
     });
 
-    test('follows it after the other machine has left', () => {
+    test('a reservation follows its machine to another host once another machine has left that host', () => {
       expect(pools({ requests, facts: onHosts({ n1: 'y', n2: 'z' }), reservations })).toEqual({
         ...{ a: ['n1', 'y'], b: ['n2', 'z'] },
       });
     });
   });
 
-  test('is made again for a changed spec', () => {
+  test('a reservation is made again for a changed spec', () => {
     const requests = [request('r', { generation: 2, hours: 5 })];
     expect(only({ requests, facts: two, reservations: { r: held('b') } }).reservation).toMatchObject({
       ...{ node: 'a', generation: 2, until: NOW + 5 * HOUR_MS },
     });
   });
 
-  test('for a spec that is newer than the request stays, live or ended', () => {
+  test('a reservation for a newer spec than the cached one stays, whether it is active or ended', () => {
     const newer = held('b', { generation: 2, gpus: 2 });
     expect(only({ facts: two, reservations: { r: newer } }).reservation).toEqual(newer);
     const ended = { ...newer, ended: { at: NOW, reason: 'JobEnded' } } as const;
     expect(only({ facts: two, reservations: { r: ended } }).reservation).toEqual(ended);
   });
 
-  test('of a running job is extended for a changed spec', () => {
+  test('a reservation of a running job is extended for a changed spec', () => {
     const requests = [request('r', { generation: 2, hours: 120 })];
     const given = { requests, facts: { ...two, ...activeOn('b') }, reservations: { r: held('b') } };
     expect(only(given, NOW + HOUR_MS).reservation).toMatchObject({
@@ -352,7 +355,7 @@ describe('a reservation', () => {
     });
   });
 
-  test('of a running job ends if its time is shortened to one that has passed', () => {
+  test('a reservation of a running job ends if the spec is shortened to a time that has passed', () => {
     const requests = [request('r', { generation: 2, hours: 5 }), request('next')];
     const one = facts([gpuNode('a')], [pool('a', 1)], activeOn('a'));
     const given = { requests, facts: one, reservations: { r: held('a', { inUse: true }) } };
@@ -362,7 +365,7 @@ describe('a reservation', () => {
     expect(nodes(given, NOW + 6 * HOUR_MS).next).toBe('a');
   });
 
-  test('of a running job does not grow into GPUs of a reservation that stays', () => {
+  test('a reservation of a running job does not grow if another reservation holds the GPUs', () => {
     const one = facts([gpuNode('n')], [pool('n', 2)], activeOn('n'));
     const changed = request('r', { age: 9, generation: 2, gpus: 2 });
     const requests = [changed, request('paused', { mayReserve: false })];
@@ -373,12 +376,12 @@ describe('a reservation', () => {
     expect(reservations.get('paused')).toEqual(held('n'));
   });
 
-  test('of a paused object stays as it is when the spec changes', () => {
+  test('a reservation of a paused object does not change with the spec', () => {
     const requests = [request('r', { generation: 2, gpus: 0, hours: 5, mayReserve: false })];
     expect(only({ requests, facts: two, reservations: { r: held('a') } }).reservation).toEqual(held('a'));
   });
 
-  test('of a paused object whose spec changed follows its node only to a pool with enough GPUs', () => {
+  test('a reservation of a paused object whose spec changed moves only to a new pool of its node with enough GPUs', () => {
     const paused = request('a', { generation: 2, gpus: 1, mayReserve: false });
     const moved = (total: number) =>
       run({
@@ -390,7 +393,7 @@ describe('a reservation', () => {
     expect(moved(2)).toMatchObject({ pool: 'host', gpus: 2 });
   });
 
-  test('is not lost to an older request because of a change that needs no more GPUs', () => {
+  test('a spec change that needs no additional GPUs does not lose the reservation to an older request', () => {
     const one = facts([gpuNode('n')], [pool('n', 2)]);
     const requests = [request('r', { generation: 2 }), request('old', { age: 9, gpus: 2 })];
     const given = { requests, facts: one, reservations: { r: held('n', { gpus: 2 }) } };
@@ -402,7 +405,7 @@ describe('a reservation', () => {
     });
   });
 
-  test('of the oldest requests is kept if the pool has fewer GPUs than before', () => {
+  test('if a pool loses GPUs, running jobs keep their reservations, and then the oldest requests', () => {
     const fewer = facts([gpuNode('n')], [pool('n', 1)]);
     const requests = [request('young'), request('old', { age: 9 })];
     const reservations = { young: held('n'), old: held('n') };
@@ -414,7 +417,7 @@ describe('a reservation', () => {
     });
   });
 
-  test('ends when its time has passed, and is made again when the spec changes', () => {
+  test('a reservation ends when its time has passed, and is made again when the spec changes', () => {
     const end = NOW + 100 * HOUR_MS;
     const { reservation } = only({ facts: two, reservations: { r: held('a') } }, end);
     expect(reservation).toEqual(held('a', { ended: { at: end, reason: 'TimePassed' } }));
@@ -435,13 +438,13 @@ describe('a reservation', () => {
     ['its job is active', 'Active', { inUse: true }, false],
     ['its Job, which was observed in use, waits', 'Waiting', { inUse: true }, false],
     ['a Job waits to start', 'Waiting', {}, false],
-  ] as const)('%s: it ends or not', (_, state, fields, isEnded) => {
+  ] as const)('whether a reservation ends if %s', (_, state, fields, isEnded) => {
     const jobs: Facts['jobs'] = new Map(state === undefined ? [] : [['r', job(state)]]);
     const { reservation } = only({ facts: { ...two, jobs }, reservations: { r: held('a', fields) } });
     expect(reservation?.ended?.reason).toBe(isEnded ? 'JobEnded' : undefined);
   });
 
-  test('of a job that its controller may start again ends some time after its last pod', () => {
+  test('a reservation of a job that its controller may start again ends some time after the last pod of the job', () => {
     const running = { ...two, jobs: new Map([['r', job('Active', ['a'], { mayRestart: true })]]) };
     const at = (known: Facts, before: Reservation, ms: number) => {
       const result = run({ requests: [request('r')], facts: known, reservations: { r: before } }, NOW + ms);
@@ -456,17 +459,17 @@ describe('a reservation', () => {
     expect(ended.ended).toEqual({ at: NOW + 1_000 + IDLE_MS, reason: 'JobEnded' });
   });
 
-  test('of a JobSet ends at once when the JobSet has ended', () => {
+  test('a reservation of a JobSet ends at once when the JobSet has ended', () => {
     const before = held('a', { inUse: true, mayRestart: true });
     const ended = { ...two, jobs: new Map([['r', job('Ended', [], { isOver: true })]]) };
     expect(only({ facts: ended, reservations: { r: before } }).reservation?.ended?.reason).toBe('JobEnded');
-    // A JobSet that was deleted starts no pods again: the reservation ends with the last one.
+    // A deleted JobSet starts no pods again, so `mayRestart` is dropped, and the reservation ends with the last pod.
     const ending = { ...two, jobs: new Map([['r', job('Active', ['a'], { isOver: true })]]) };
     const { reservation } = only({ facts: ending, reservations: { r: before } });
     expect(reservation).toEqual(held('a', { inUse: true }));
   });
 
-  test('moves although its job is active, while no pod is bound to the node', () => {
+  test('a reservation moves from an unsuitable node, even if its job is active, while no pod is bound to the node', () => {
     const reservations = { r: held('a', { inUse: true }) };
     const gated = withA({ blocker }, undefined, {
       jobs: new Map([['r', job('Active', [], { pinnedTo: ['a'] })]]),
@@ -476,7 +479,7 @@ describe('a reservation', () => {
     });
   });
 
-  test('that is missing is made again for the node on which its pods run', () => {
+  test('a missing reservation is made again on the node on which pods of its job run', () => {
     const known = facts(
       [gpuNode('a', { cpuUsage: 1 }), gpuNode('b')],
       [pool('a', 1), pool('b', 1, { r: 1 })],
@@ -485,13 +488,13 @@ describe('a reservation', () => {
     expect(only({ facts: known }).reservation).toMatchObject({ node: 'b', inUse: true });
   });
 
-  test('is degraded while pods of its job are bound to another node', () => {
+  test('a reservation is degraded while pods of its job are bound to another node', () => {
     const given = { facts: { ...two, ...activeOn('b') }, reservations: { r: held('a') } };
     expect(only(given)).toMatchObject({ reservation: { node: 'a' }, degradedBy: 'PodsOnOtherNode' });
     expect(only({ ...given, facts: { ...two, ...activeOn('a') } }).degradedBy).toBeUndefined();
   });
 
-  test('that has ended holds no GPUs', () => {
+  test('a reservation that has ended holds no GPUs', () => {
     const one = facts([gpuNode('n')], [pool('n', 1)]);
     const requests = [request('r', { age: 9 }), request('next')];
     expect(nodes({ requests, facts: one, reservations: { r: held('n', { until: NOW }) } })).toEqual({
@@ -499,7 +502,7 @@ describe('a reservation', () => {
     });
   });
 
-  test('without an end is kept until maintenance begins', () => {
+  test('a reservation without an end is kept until maintenance begins', () => {
     const planned = withA({ maintenance: maintenance(5, 7) });
     const requests = [request('r', { hours: 0 })];
     const reservations = { r: held('a', { until: undefined }) };
@@ -508,7 +511,7 @@ describe('a reservation', () => {
   });
 });
 
-describe('the space for reservations', () => {
+describe('space in the ledger', () => {
   const ofNamespace = (namespace: string, count: number, age = 0) =>
     Array.from({ length: count }, (_, index) => {
       const uid = `${namespace}-${String(index).padStart(4, '0')}`;
@@ -516,7 +519,7 @@ describe('the space for reservations', () => {
     });
   const cpu = facts([node('cpu')]);
 
-  test('is limited for each namespace, so that others get answers', () => {
+  test('the ledger space of a namespace is limited, so that other namespaces get reservations', () => {
     const { verdicts, reservations } = run({
       ...{ requests: [...ofNamespace('greedy', 3_000, 9), ...ofNamespace('ml', 1)], facts: cpu },
     });
@@ -528,7 +531,7 @@ describe('the space for reservations', () => {
     expect(reservations.size).toBeLessThan(1_000);
   });
 
-  test('is never exceeded, also after all reservations have ended', () => {
+  test('the ledger space is never exceeded, even after all reservations have ended', () => {
     const requests = ['a', 'b', 'c', 'd', 'e'].flatMap((namespace) => ofNamespace(namespace, 900));
     const first = run({ requests, facts: cpu });
     const ended = allocate(
@@ -571,14 +574,14 @@ describe('the next change without an event', () => {
       { r: held('n', { ended: { at: NOW, reason: 'JobEnded' } }) },
       undefined,
     ],
-  ] as const)('%s', (_, planned, reservations, hours) => {
+  ] as const)('the next change without an event: %s', (_, planned, reservations, hours) => {
     const known = facts([gpuNode('n', { maintenance: planned })], [pool('n', 1)]);
     const { nextAt } = run({ facts: known, reservations });
     expect(nextAt).toBe(hours === undefined ? undefined : NOW + hours * HOUR_MS);
   });
 });
 
-describe('a reservation that only the status shows', () => {
+describe('reservations that only the status shows', () => {
   const two = facts(
     [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
     [pool('m', 1), pool('n', 1)],
@@ -588,7 +591,7 @@ describe('a reservation that only the status shows', () => {
   const shown = (fields: Partial<Reported> = {}) =>
     new Map([['a', { node: 'n', generation: 1, until, ...fields }]]);
 
-  test('is restored with its end, before an older request that waits', () => {
+  test('a reservation that only the status shows is restored with its end, before an older request gets a node', () => {
     const older = request('older', { age: 200 * 3_600, nodeSelector: { zone: 'n' } });
     const known = {
       ...two,
@@ -600,25 +603,25 @@ describe('a reservation that only the status shows', () => {
     });
   });
 
-  test('is restored for a paused request', () => {
+  test('a reservation that only the status shows is restored for a paused request', () => {
     expect(nodes({ facts: two, requests: [{ ...a, mayReserve: false }], reported: shown() })).toEqual({
       a: 'n',
     });
   });
 
-  test('is not restored on a node that is not suitable', () => {
+  test('a reservation that only the status shows is not restored on a node that is not suitable', () => {
     const cordoned = gpuNode('n', { blocker: { reason: 'Unschedulable', message: 'cordoned' } });
     const known = facts([gpuNode('m'), cordoned], [pool('m', 1), pool('n', 1)]);
     expect(nodes({ facts: known, requests: [a], reported: shown() })).toEqual({ a: 'm' });
   });
 
-  test('takes no GPU from a stored reservation, also of a younger request', () => {
+  test('a reservation that only the status shows takes no GPU from a stored reservation, even of a younger request', () => {
     const b = request('b');
     const given = { facts: two, requests: [a, b], reported: shown(), reservations: { b: held('n') } };
     expect(nodes(given)).toEqual({ a: 'm', b: 'n' });
   });
 
-  test('does not count while a reservation is stored', () => {
+  test('the status is ignored while a reservation is stored', () => {
     const given = { facts: two, requests: [a], reported: shown(), reservations: { a: held('m') } };
     expect(nodes(given)).toEqual({ a: 'm' });
     const ended = held('m', { ended: { at: NOW, reason: 'JobEnded' } });
@@ -633,12 +636,12 @@ describe('a reservation that only the status shows', () => {
     ['that has passed', { until: NOW }],
     ['that would have begun before the object was created', { until: NOW - HOUR_MS }],
     ['that is longer than the spec', { until: NOW + 101 * HOUR_MS }],
-  ])('%s is not restored: a node is chosen', (_, fields) => {
+  ])('a reservation in the status %s is not restored: a node is chosen', (_, fields) => {
     const { reservations } = run({ facts: two, requests: [a], reported: shown(fields) });
     expect(reservations.get('a')).toEqual(held('m'));
   });
 
-  test('ends with no job that may have used an earlier reservation', () => {
+  test('a restored reservation does not end with a job that may have used an earlier reservation', () => {
     const known = { ...two, jobs: new Map([['a', job('Ended')]]) };
     expect(run({ facts: known, requests: [a], reported: shown() }).reservations.get('a')).toEqual(
       held('n', { from: NOW - 60 * HOUR_MS, until, isRepeated: true }),

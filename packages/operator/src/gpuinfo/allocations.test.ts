@@ -72,8 +72,8 @@ const one = facts([gpuNode('n')], [pool('n', 1)]);
 const nodeOf = ({ allocation }: StoredAllocation, uid: string) =>
   allocation.verdicts.get(uid)?.reservation?.node;
 
-describe('an allocation', () => {
-  test('is stored before it is returned, and computed once for all reconciles of a change', async () => {
+describe('allocations', () => {
+  test('an allocation is stored before it is returned, and computed once for all reconciles of a change', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a', 'bb');
@@ -88,7 +88,7 @@ describe('an allocation', () => {
     expect(server, 'nothing has changed').toMatchObject({ reads: 1, writes: 1 });
   });
 
-  test('is computed again when facts, requests or the time change', async () => {
+  test('an allocation is computed again when facts, requests or the time change', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a');
@@ -105,7 +105,7 @@ describe('an allocation', () => {
     expect(first.allocation).not.toBe(ended.allocation);
   });
 
-  test('drops a reservation only if the API server confirms that its object is gone', async () => {
+  test('an allocation drops a reservation only if the API server confirms that its object is gone', async () => {
     const server = new Server();
     const old = new Replica(one);
     old.see('a');
@@ -121,7 +121,7 @@ describe('an allocation', () => {
     expect([...server.entries.values.keys()]).toEqual(['bb']);
   });
 
-  test('ends a reservation only if the API server confirms that its job is gone', async () => {
+  test('an allocation ends a reservation only if the API server confirms that its job is gone', async () => {
     const server = new Server();
     const replica = new Replica({ ...one, jobs: new Map([['a', job('Active', ['n'])]]) });
     replica.see('a');
@@ -139,7 +139,7 @@ describe('an allocation', () => {
     expect(await ended(NOW + 30_000), 'it is asked again after some time').toBe('JobEnded');
   });
 
-  test('looks up missing objects and jobs at once, and lets other replicas write in between', async () => {
+  test('an allocation looks up missing objects and jobs concurrently, and does not lock the ledger during the lookups', async () => {
     const server = new Server();
     const four = facts([gpuNode('n')], [pool('n', 4)]);
     const known = { ...four, jobs: new Map(['a', 'bb', 'ccc'].map((uid) => [uid, job('Active', ['n'])])) };
@@ -162,7 +162,7 @@ describe('an allocation', () => {
     expect(most).toBe(3);
   });
 
-  test('drops the reservation of an object that was deleted before the cache had it', async () => {
+  test('an allocation drops the reservation of an object that was deleted before the cache had it', async () => {
     const server = new Server();
     const old = new Replica(one);
     old.see('a');
@@ -176,7 +176,7 @@ describe('an allocation', () => {
     expect([...server.entries.values.keys()]).toEqual([]);
   });
 
-  test('with other namespaces, drops reservations whose object is gone and reports the others', async () => {
+  test('an allocation drops reservations in unwatched namespaces whose object is gone, and reports the others', async () => {
     const server = new Server();
     const four = facts([gpuNode('n')], [pool('n', 4)]);
     const old = new Replica(four);
@@ -198,12 +198,12 @@ describe('an allocation', () => {
       ['ml/exists', 'Exists'],
       ['ml/secret', 'Unreadable'],
     ]);
-    // Reservations end with their time also if nothing else is known about them.
+    // A reservation of an unreadable object still ends when its time has passed.
     await moved.allocations.sweep(server.reservations, () => NOW + 10 * HOUR_MS);
     expect(moved.allocations.latest?.unwatched).toEqual([]);
   });
 
-  test('has the reservation of the status again after a person has deleted its entry', async () => {
+  test('an allocation restores a reservation from the status after a person has deleted its entry', async () => {
     const server = new Server();
     const two = facts(
       [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
@@ -217,12 +217,12 @@ describe('an allocation', () => {
     for (const [name, node] of [['a', 'm'] as const, ['bb', 'n'] as const])
       replica.see({ name, status: { ...reserved, suitableNodeName: node, reservedUntil: until } });
     server.entries = { resourceVersion: 'edited', values: new Map() };
-    replica.see('0'); // the oldest one, which waits
+    replica.see('0'); // the oldest request, which waits for a node
     await replica.allocations.sweep(server.reservations, () => NOW + HOUR_MS);
     expect(new Map(server.entries.values)).toEqual(before);
   });
 
-  test('enqueues a request whose entry a person has deleted, also if no node is left for it', async () => {
+  test('an allocation enqueues a request whose entry a person has deleted, even if no node is free for it', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a');
@@ -238,7 +238,7 @@ describe('an allocation', () => {
     expect([replica.enqueued, server.entries.values.size]).toEqual([['ml/a'], 0]);
   });
 
-  test('continues from the stored reservations after a crash before any status was written', async () => {
+  test('an allocation continues from the stored reservations after a crash before any status was written', async () => {
     const server = new Server();
     const two = facts(
       [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
@@ -257,7 +257,7 @@ describe('an allocation', () => {
     );
   });
 
-  test('fails if the write fails, and the next one reads again', async () => {
+  test('an allocation fails if its write fails, and the next allocation reads the ledger again', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a');
@@ -273,7 +273,7 @@ describe('an allocation', () => {
     expect(server.writes).toBe(1);
   });
 
-  test('ignores and replaces entries that people made invalid', async () => {
+  test('an allocation ignores and replaces entries that people made invalid', async () => {
     const server = new Server();
     server.entries = {
       resourceVersion: '1',
@@ -290,7 +290,7 @@ describe('an allocation', () => {
     ]);
   });
 
-  test('never stores more reservations than GPUs, whichever replicas act in whichever order', async () => {
+  test('an allocation never stores more reservations than GPUs, with any number of replicas in any order', async () => {
     const names = ['a', 'b', 'c', 'd'];
     const action = fc.record({
       replica: fc.nat(2),

@@ -10,7 +10,7 @@ const metadata = {
 };
 const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: 'j', controller: true };
 
-test('a cached node has its labels, and none of the heartbeats and images', () => {
+test('a cached node has its labels, but no heartbeats and images', () => {
   const node = {
     metadata: {
       ...metadata,
@@ -53,7 +53,7 @@ test('a cached node has its labels, and none of the heartbeats and images', () =
   });
 });
 
-test('a cached pod is small: its node and the sum of its requests', () => {
+test('a cached pod has only its node and the sum of its requests', () => {
   const pod = {
     metadata: {
       ...metadata,
@@ -78,7 +78,7 @@ test('a cached pod is small: its node and the sum of its requests', () => {
   expect(JSON.stringify(leanPod(pod)).length).toBeLessThan(300);
 });
 
-test('a cached pod of a GPUInfo has its label, its annotation and its controller', () => {
+test('a cached pod of a GPUInfo has the GPUInfo label, the UID annotation and the controller of the pod', () => {
   const labels = { 'vmwright.dev/gpuinfo': 'training', app: 'x' };
   const annotations = { 'vmwright.dev/gpuinfo-uid': 'u', other: 'x' };
   const pod = {
@@ -96,7 +96,7 @@ test('a cached pod of a GPUInfo has its label, its annotation and its controller
   });
 });
 
-test('a cached Job has the conditions that end it', () => {
+test('a cached Job has the conditions that show its end', () => {
   const conditions = [
     { type: 'SuccessCriteriaMet', status: 'True' },
     { type: 'Complete', status: 'True', message: 'x' },
@@ -108,7 +108,7 @@ test('a cached Job has the conditions that end it', () => {
   });
 });
 
-test('a cached Job of a GPUInfo has its label and the number of its finished pods', () => {
+test('a cached Job of a GPUInfo has the GPUInfo label of its pod template and the number of its finished pods', () => {
   const template = { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training', app: 'x' } }, spec: {} };
   const status = { active: 1, failed: 2, conditions: [{ type: 'Suspended', status: 'True' }] };
   expect(leanJob({ metadata, spec: { template }, status })).toEqual({
@@ -184,7 +184,7 @@ test('the cache keeps the required node of a pending pod with the GPUInfo label,
   expect(leanJob(job).metadata.ownerReferences).toEqual([owner]);
 });
 
-test('a JobSet keeps its end and the GPUInfos of its pod templates', () => {
+test('a cached JobSet has its end and the GPUInfos of its pod templates', () => {
   const metadata = { name: 's', namespace: 'ml', uid: 's' };
   const template = (labels: Readonly<Record<string, string>>) => ({
     template: { spec: { template: { metadata: { labels } } } },

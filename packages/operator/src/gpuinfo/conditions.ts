@@ -114,7 +114,7 @@ export const CONDITIONS = [
     reasons: ['PodsOnOtherNode'],
     meaning:
       'Pods of the job run on another node, or wait for one, because the reservation moved after they were created.',
-    remedy: 'Delete these pods: those that replace them are bound to the reserved node.',
+    remedy: 'Delete these pods; the pods that replace them are bound to the reserved node.',
   },
   {
     type: 'Degraded',
@@ -139,7 +139,7 @@ export const CONDITIONS = [
       'NodeGone',
     ],
     meaning:
-      'The reserved node is no longer suitable or does not exist (`NodeGone`), and the reservation stays, because a pod of its job is bound to it or the object is paused.',
+      'The reserved node is no longer suitable or does not exist (`NodeGone`), and the reservation stays, because a pod of its job is bound to the node or the object is paused.',
     remedy: 'See [Why is no node suitable?](#why-is-no-node-suitable)',
   },
   {
@@ -147,14 +147,15 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['SourceUnavailable'],
     meaning:
-      'A source of facts about nodes that match `nodeSelector`, or about the reserved node, is missing or has a value that cannot be read; the message names them. Absent otherwise.',
+      'A source of facts about nodes that match `nodeSelector`, or about the reserved node, is missing or has a value that cannot be read; the message names it. Absent otherwise.',
     remedy: 'Correct the value, or restore the source.',
   },
   {
     type: 'Simulated',
     status: 'True',
     reasons: ['GpuSource'],
-    meaning: '`--gpu-source=simulated`: GPUs and maintenance are drawn at random. Absent otherwise.',
+    meaning:
+      '`--gpu-source=simulated`: GPUs and maintenance are simulated with random values. Absent otherwise.',
     remedy: 'Use another `--gpu-source` in production.',
   },
 ] as const satisfies readonly ConditionDoc[];

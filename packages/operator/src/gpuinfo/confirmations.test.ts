@@ -11,7 +11,7 @@ const held = (fields: Partial<Reservation> = {}): Reservation => ({
   ...fields,
 });
 
-/** An API server with these objects and jobs, by UID. */
+/** An API server with these objects and jobs, by UID of the GPUInfo. */
 function apiServer(objects: readonly string[], jobs: Readonly<Record<string, JobFacts>> = {}) {
   const asked: string[] = [];
   const store: Pick<ReservationStore, 'stateOf' | 'findJob'> = {
@@ -34,8 +34,8 @@ const given = (
   known = none,
 ): Unconfirmed => ({ reservations: new Map(Object.entries(reservations)), requests, facts: known });
 
-describe('the API server is asked about', () => {
-  test('objects that the cache lacks, once in some time', async () => {
+describe('lookups at the API server', () => {
+  test('an object that the cache lacks is looked up once per RECHECK_MS', async () => {
     const { asked, store } = apiServer(['late']);
     const state = given({ late: held(), gone: held(), cached: held() }, [request('cached')]);
     const confirmations = new Confirmations();
@@ -46,7 +46,7 @@ describe('the API server is asked about', () => {
     expect(await confirmations.ask(state, store, NOW + RECHECK_MS)).toBe(true);
   });
 
-  test('objects that leave the cache while it is asked', async () => {
+  test('an object that leaves the cache is looked up', async () => {
     const { asked, store } = apiServer([]);
     const confirmations = new Confirmations();
     expect(await confirmations.ask(given({ a: held() }, [request('a')]), store, NOW)).toBe(false);
@@ -56,7 +56,7 @@ describe('the API server is asked about', () => {
     expect(confirmations.existing(state).size).toBe(0);
   });
 
-  test('jobs that were observed, unless the facts have a pod on the reserved node', async () => {
+  test('the job of a used reservation is looked up unless the facts show one of its pods on the reserved node', async () => {
     const running = job('Active', ['n']);
     const { asked, store } = apiServer([], { late: running, over: running, unbound: running });
     const inUse = held({ inUse: true });
@@ -80,7 +80,7 @@ describe('the API server is asked about', () => {
     expect([...confirmations.unobserved(observed).keys()]).not.toContain('late');
   });
 
-  test('a job again when the caches have another state of it', async () => {
+  test('a job is looked up again when its cached state has changed', async () => {
     const { asked, store } = apiServer([], { a: job('Active') });
     const confirmations = new Confirmations();
     const state = (known?: JobFacts) =>
@@ -94,7 +94,7 @@ describe('the API server is asked about', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('a job that it does not have before every end', async () => {
+  test('a job that the API server lacks is looked up again each time before its reservation ends', async () => {
     const { asked, store } = apiServer([]);
     const state = given({ a: held({ inUse: true }) }, [request('a')]);
     const confirmations = new Confirmations();

@@ -38,13 +38,13 @@ test.each([
   expect(isGpuDriver(driver)).toBe(expected);
 });
 
-test('counts the devices of a node and lists their models once', () => {
+test('devices of a node are counted, and each of their models is listed once', () => {
   const a100 = { type: 'gpu', productName: 'NVIDIA A100' };
   const gpus = deviceGpusOf([slice([device('gpu-0', a100), device('gpu-1', a100)])]);
   expect(gpus).toMatchObject({ deviceClass: DRIVER, models: ['NVIDIA A100'], total: 2 });
 });
 
-test('reads qualified attribute names and the attribute model', () => {
+test('the model is read from qualified attribute names and from the attribute model', () => {
   expect(deviceGpusOf([slice([device('0', { 'gpu.nvidia.com/productName': 'L4' })])])?.models).toEqual([
     'L4',
   ]);
@@ -53,7 +53,7 @@ test('reads qualified attribute names and the attribute model', () => {
   ]);
 });
 
-test('a GPU that is also published as partitions and for passthrough counts once, and a partition occupies it', () => {
+test('a GPU that is also published as partitions and for passthrough counts once, and each partition occupies all of it', () => {
   const gpus = deviceGpusOf([
     slice([
       device('gpu-0', { type: 'gpu', uuid: 'GPU-0', productName: 'A100' }),
@@ -92,7 +92,7 @@ test('the newest complete generation of a pool counts, or the newest one if none
   expect(deviceGpusOf([half])?.total).toBe(1);
 });
 
-test('administrative access and devices of other drivers occupy nothing', () => {
+test('administrative access and devices of other drivers occupy no GPU', () => {
   const gpus = deviceGpusOf([slice([device('gpu-0')])]);
   const allocated = { driver: DRIVER, pool: 'n', device: 'gpu-0' };
   expect(gpus?.occupiedBy({ ...allocated, adminAccess: true })).toEqual([]);
@@ -100,7 +100,7 @@ test('administrative access and devices of other drivers occupy nothing', () => 
   expect(gpus?.occupiedBy({ ...allocated, pool: 'other' })).toEqual([]);
 });
 
-test('a node without devices of a GPU driver has none', () => {
+test('a node without devices of a GPU driver has no GPUs', () => {
   expect(deviceGpusOf([])).toBeUndefined();
   expect(deviceGpusOf([slice([])])).toBeUndefined();
   expect(deviceGpusOf([slice([device('nic')], {}, 'dra.net')])).toBeUndefined();

@@ -44,7 +44,7 @@ const RESULTS: Readonly<Record<Rejection, string>> = {
 /** Rejections from farthest to closest to a suitable node. FactsUnknown ranks after the mismatches, because the node may match. */
 const ORDER = Object.keys(RESULTS).filter((reason): reason is Rejection => reason in RESULTS);
 
-/** All nodes, judged for one request. */
+/** All nodes, judged for one request, or for several with equal specs. */
 export class Evaluation {
   readonly #request: Request;
   readonly #input: EvaluationInput;
@@ -74,7 +74,7 @@ export class Evaluation {
     return this.#nodes.length;
   }
 
-  /** Returns the rejection that comes closest to a suitable node; undefined without nodes. */
+  /** Returns the rejection that comes closest to a suitable node; undefined if no node was rejected. */
   closest(): Rejection | undefined {
     return this.#closest();
   }
@@ -90,7 +90,7 @@ export class Evaluation {
     return found?.rejection && this.#message(found.candidate, found.rejection);
   }
 
-  /** Returns the first nodes: suitable ones first, then by name. */
+  /** Returns at most `MAX_CANDIDATES` nodes: suitable ones first, then by name. */
   candidates(): NonNullable<GPUInfoStatus['candidates']> {
     return this.#candidates();
   }
@@ -132,7 +132,10 @@ export class Evaluation {
     return results === '' ? nodes : `${nodes}: ${results}`;
   }
 
-  /** Returns the largest number of hours for which a node is suitable now; undefined if there is no such node. */
+  /**
+   * Returns the largest number of whole hours for which a node is available now, among those that are rejected only because of
+   * the time; undefined if it is 0.
+   */
   fitsIfShortenedTo(): number | undefined {
     return this.#fitsIfShortenedTo();
   }
@@ -152,13 +155,13 @@ export class Evaluation {
     let latest = 0;
     for (const { candidate, rejection } of this.#nodes) {
       if (rejection === 'TooShort') latest = Math.max(latest, this.#availableUntil(candidate));
-      // The horizon moves with the time, so that its hours do not decrease.
+      // The horizon moves with the current time, so the hours until the horizon do not decrease.
       if (rejection === 'BeyondHorizon' && hoursUntil(this.#input.horizonMs, 0) >= hours) return undefined;
     }
     return latest - hours * HOUR_MS + 1;
   }
 
-  /** Returns the earliest time at which a node is expected to be suitable; undefined if none is. */
+  /** Returns the earliest time at which a node is expected to be suitable; undefined if no such time is known. */
   fitsFrom(): number | undefined {
     return this.#fitsFrom();
   }
@@ -171,14 +174,18 @@ export class Evaluation {
     return Number.isFinite(earliest) ? earliest : undefined;
   }
 
-  /** Returns the time from which a node is expected to be suitable, or infinity. @param before later times do not matter */
+  /**
+   * Returns the time from which a node is expected to be suitable; infinity if none is known. @param before stops the search at
+   * this time
+   */
   #freeFrom({ gpus, maintenance }: Candidate, before: number): number {
     const { uid, hours, gpus: wanted } = this.#request;
     const { occupancy } = this.#input.allocation;
     let at = this.#now;
     if (gpus !== undefined && occupancy.freeFor(uid, gpus.pool) < wanted)
       at = occupancy.steps(gpus.pool).find(({ free }) => free >= wanted)?.at ?? Number.POSITIVE_INFINITY;
-    // GPUs that are free once stay so, because only ends of reservations are expected: only maintenance is left to pass.
+    // The number of free GPUs does not decrease from here on, because only ends of reservations are expected. So only maintenance
+    // can delay the start.
     for (const each of maintenance) {
       if (at >= before || isFreeOfMaintenance(maintenance, at, at + hours * HOUR_MS)) break;
       at = Math.max(at, endOf(each));
@@ -196,7 +203,7 @@ export class Evaluation {
   }
 }
 
-/** Returns a function that computes a value at its first call. */
+/** Returns a function that computes a value at its first call, and returns the same value at later calls. */
 function once<T>(compute: () => T): () => T {
   let result: { readonly value: T } | undefined;
   return () => {
@@ -205,16 +212,17 @@ function once<T>(compute: () => T): () => T {
   };
 }
 
-/** Evaluations of requests without a node, by allocation and spec. They are equal for equal specs. */
+/** Evaluations of requests without a node, by allocation and spec. Requests with equal specs share one. */
 const shared = new WeakMap<Allocation, Map<string, Evaluation>>();
 
 /**
- * Returns the evaluation of a request that has no node. Equal requests share one until a number of hours in it changes.
+ * Returns the evaluation of a request that has no node. Equal requests share an evaluation until its `fitsIfShortenedTo` changes.
  * @param now milliseconds since 1970
  */
 export function evaluationOf(request: Request, input: EvaluationInput, now: number): Evaluation {
   const { allocation, facts } = input;
-  if (facts.jobs.has(request.uid)) return new Evaluation(request, input, now); // it can use the GPUs of its own pods
+  // Not shared: this request can also use the GPUs of its own pods.
+  if (facts.jobs.has(request.uid)) return new Evaluation(request, input, now);
   const known = shared.get(allocation) ?? new Map<string, Evaluation>();
   shared.set(allocation, known);
   const shape = shapeOf(request);
@@ -225,7 +233,7 @@ export function evaluationOf(request: Request, input: EvaluationInput, now: numb
   return evaluation;
 }
 
-/** Returns whole hours from one time to another, rounded down; 0 if it has passed. */
+/** Returns the whole hours from `from` to `time`, rounded down; 0 if `time` is earlier. */
 export function hoursUntil(time: number, from: number): number {
   return Math.max(0, Math.floor((time - from) / HOUR_MS));
 }
@@ -239,8 +247,7 @@ export function rejectionMessage(
   now: number,
 ): string {
   const total = gpus === undefined ? 0 : occupancy.total(gpus.pool);
-  const shortage =
-    total === 1 ? 'its GPU is' : `fewer than the required GPUs are free; the rest of its ${total} GPUs is`;
+  const shortage = total === 1 ? 'its GPU is' : `too few of its ${total} GPUs are free; the others are`;
   switch (rejection) {
     case 'OtherLabels':
       return 'its labels do not match spec.nodeSelector';

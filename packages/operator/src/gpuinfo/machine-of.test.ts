@@ -75,13 +75,13 @@ test.each<[string, Node, readonly string[], string | undefined, string | undefin
   expect(found.blocker?.reason).toBe(blocker && 'FactsUnknown');
 });
 
-test('another machine can change a match by name, and not one by UUID', () => {
+test('a VM that appears later can change a match by name, but not a match by UUID', () => {
   expect(machineOf(node('by-name'), compute()).isProvisional).toBe(true);
   expect(machineOf(node('x', 'vsphere://a'), compute()).isProvisional).toBe(false);
   expect(machineOf(node('x', 'aws:///x'), compute()).isProvisional).toBe(false);
 });
 
-test('without a vCenter, nodes on vSphere are judged by what Kubernetes knows', () => {
+test('without a vCenter, nodes on vSphere are judged by the facts from Kubernetes', () => {
   expect(machineOf(node('x', 'vsphere://a'), NO_VSPHERE)).toEqual({
     machine: undefined,
     blocker: undefined,

@@ -8,7 +8,7 @@ export interface NodeMachine {
   readonly machine: MachineFacts | undefined;
   /** Set if the facts about the VM are missing or old. */
   readonly blocker: Blocker | undefined;
-  /** Whether the appearance of another machine can change the result. */
+  /** Whether another VM that appears in vCenter can change the result. */
   readonly isProvisional: boolean;
 }
 
@@ -23,11 +23,12 @@ const OTHER_CLOUDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Finds the VM of a node: by the UUID in `spec.providerID`, then by the UUID that the guest reports, then by name. A node with the
- * provider id of another cloud is not on vSphere. Distributions such as K3s and RKE2 set provider ids of their own on any
- * infrastructure, also on vSphere. Facts that are not current never decide: the node gets a blocker.
- * @param before name of the VM that the node had; undefined if it had none. A node that loses its VM gets a blocker, because GPUs and
- *   maintenance of its host are unknown
+ * Finds the VM of a node: by the UUID in `spec.providerID`, then by the UUID that the guest reports, then by name. A node with
+ * the provider id of another cloud is not on vSphere. A node with any other provider id may be: distributions such as K3s and
+ * RKE2 set provider ids of their own on every infrastructure. If the facts of its vCenter are not current, the node gets a
+ * blocker.
+ * @param before name of the last known VM of the node; undefined if it had none. A node that loses its VM gets a blocker, because
+ *   GPUs and maintenance of its host are unknown
  */
 export function machineOf(
   { metadata, spec, status }: Node,
@@ -75,7 +76,7 @@ function unknown(
   if (before === undefined) return undefined;
   return {
     reason: 'FactsUnknown',
-    message: `no vCenter has the VM '${before}' of the node any more; delete the Node if it does not exist`,
+    message: `no vCenter has the VM '${before}' of the node any more; delete the Node if its machine was removed`,
   };
 }
 

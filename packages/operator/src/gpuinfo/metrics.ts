@@ -21,11 +21,12 @@ export function gpuMetrics(
   });
   const unwatched = registry.gauge({
     name: 'vmwright_gpu_unwatched_reservations',
-    help: 'Active reservations of GPUInfos in namespaces that are not watched, by state of the GPUInfo: Exists, or Unreadable (not allowed); NaN on replicas that do not lead',
+    help: 'Active reservations of GPUInfos in namespaces that are not watched, by state of the GPUInfo: Exists, or Unreadable (no permission); NaN on replicas that do not lead',
     labels: ['object'],
   });
   registry.beforeText(() => {
-    const { allocation, unwatched: outside = [] } = (isLeading() ? allocations.latest : undefined) ?? {}; // a former leader keeps its last one
+    // A former leader still has its last allocation, which must not be reported.
+    const { allocation, unwatched: outside = [] } = (isLeading() ? allocations.latest : undefined) ?? {};
     const { total, free } = allocation?.occupancy.totals() ?? { total: Number.NaN, free: Number.NaN };
     let live = 0;
     for (const { ended } of allocation?.reservations.values() ?? []) if (ended === undefined) live++;

@@ -166,12 +166,12 @@ function apply(compute: TestCompute, change: VcenterStep): void {
   else compute.setStale(...(change.isStale ? ['v'] : []));
 }
 
-/** What decisions depend on. The jobs are left out, because a Job is remembered while it has no pods. */
+/** The facts that decisions depend on, without the jobs: these depend on the history, because a Job outlives its pods. */
 function comparable({ candidates, pools, warnings }: Facts) {
   return { candidates, pools: [...pools].toSorted(([a], [b]) => (a < b ? -1 : 1)), warnings };
 }
 
-test('facts that follow any history of changes equal those that are computed from its end', () => {
+test('facts after any history of changes equal the facts that are computed from the final state', () => {
   fc.assert(
     fc.property(steps, (history) => {
       const compute = new TestCompute();

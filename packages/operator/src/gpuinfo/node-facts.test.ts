@@ -105,7 +105,7 @@ test('nodes are candidates in order of their names, and changes are reported onc
   expect(notified()).toBe(0);
 });
 
-test('usage of pods changes the facts, not their version', () => {
+test('changed requests of pods change the facts, but not their version', () => {
   const { facts, put, notified, candidate } = setUp();
   put(Node, node('a'));
   notified();
@@ -115,7 +115,7 @@ test('usage of pods changes the facts, not their version', () => {
   expect([facts.facts.version, notified()]).toEqual([version, 0]);
 });
 
-test('an update of a pod with the same requests leaves the facts as they are', () => {
+test('an update of a pod with the same requests does not change the facts', () => {
   const { facts, put, candidate } = setUp();
   put(Node, node('a'));
   put(Node, node('b'));
@@ -131,7 +131,7 @@ test('an update of a pod with the same requests leaves the facts as they are', (
   expect(before.candidates[1]?.cpuUsage).toBe(0);
 });
 
-test('the version includes changes that no facts were built for', () => {
+test('the version increases with a change even if only the version is read', () => {
   const { facts, put } = setUp();
   put(Node, node('a'));
   const { version } = facts;
@@ -140,7 +140,7 @@ test('the version includes changes that no facts were built for', () => {
   expect(facts.version).toBeGreaterThan(version);
 });
 
-test('a change of a node that no decision depends on changes nothing', () => {
+test('a change of a node that no decision depends on does not change the version', () => {
   const { facts, put, notified } = setUp();
   put(Node, node('a'));
   notified();
@@ -149,7 +149,7 @@ test('a change of a node that no decision depends on changes nothing', () => {
   expect([notified(), facts.facts.version]).toEqual([0, version]);
 });
 
-test('GPUs in use and the job of a GPUInfo', () => {
+test('pods of a GPUInfo occupy GPUs of their node and are the job of the GPUInfo', () => {
   const { facts, put, remove, notified } = setUp();
   put(GPUInfo, info);
   put(Node, node('a', { gpus: 4 }));
@@ -167,7 +167,7 @@ test('GPUs in use and the job of a GPUInfo', () => {
   expect(notified()).toBe(1);
 });
 
-test('the end of a Job is reported', () => {
+test('the end of a Job notifies the subscribers', () => {
   const { facts, put, notified } = setUp();
   const ownerReferences = [{ apiVersion: 'batch/v1', kind: 'Job', name: 'j', uid: 'j', controller: true }];
   put(GPUInfo, info);
@@ -278,7 +278,7 @@ test('nodes on one host share its GPUs, and a GPU that another VM uses counts as
   ]);
 });
 
-test('a node whose VM is gone is unknown until the Node changes', () => {
+test('a node whose VM is gone has unknown facts until the VM is back or the Node belongs to another machine', () => {
   const compute = new TestCompute();
   const { put, remove, candidate } = setUp({ compute });
   compute.setHost('v/host-1');
@@ -288,7 +288,7 @@ test('a node whose VM is gone is unknown until the Node changes', () => {
   compute.removeMachine('a');
   const blocker = {
     reason: 'FactsUnknown',
-    message: "no vCenter has the VM 'a' of the node any more; delete the Node if it does not exist",
+    message: "no vCenter has the VM 'a' of the node any more; delete the Node if its machine was removed",
   };
   expect(candidate('a')?.blocker).toEqual(blocker);
   put(Node, node('a', { annotations: { heartbeat: '2' } }));
@@ -315,7 +315,7 @@ test('two nodes with the same VM share its GPUs, with a warning', () => {
   expect([...facts.facts.pools.values()]).toEqual([{ id: 'machine/v/a', total: 1, uses: [] }]);
   expect(facts.facts.warnings).toEqual([
     {
-      message: 'the nodes a, renamed have the same VM, v/a; delete the Nodes that do not exist any more',
+      message: 'the nodes a, renamed have the same VM, v/a; delete the Nodes that are no longer in use',
       nodes: ['a', 'renamed'],
     },
   ]);
@@ -323,7 +323,7 @@ test('two nodes with the same VM share its GPUs, with a warning', () => {
   expect(facts.facts.warnings).toEqual([]);
 });
 
-test('a change of one node leaves the others as they are', () => {
+test('a change of one node does not recompute the others', () => {
   const compute = new TestCompute();
   const { facts, put } = setUp({ compute });
   for (const name of ['a', 'b', 'c']) {
@@ -340,10 +340,10 @@ test('a change of one node leaves the others as they are', () => {
   expect(after[2]).toBe(before[2]);
 });
 
-test('the version increases when maintenance begins and ends, although nothing is reported', () => {
+test('the version increases when maintenance begins and ends, without any event', () => {
   const { clock, facts, put, notified, candidate } = setUp();
   const annotations = {
-    'vmwright.dev/maintenance-start': '2026-12-27T12:00:00Z', // in 40 days: longer than a timer of Node.js lasts
+    'vmwright.dev/maintenance-start': '2026-12-27T12:00:00Z', // in 40 days: longer than the longest timer of Node.js
     'vmwright.dev/maintenance-end': '2026-12-27T16:00:00Z',
   };
   put(Node, node('a', { annotations }));
@@ -360,7 +360,7 @@ test('the version increases when maintenance begins and ends, although nothing i
   expect(notified()).toBe(0);
 });
 
-test('sources of maintenance are merged, and what cannot be read is a warning', () => {
+test('maintenance from all sources is merged, and a value that cannot be parsed is a warning', () => {
   const { facts, put, candidate } = setUp();
   const annotations = { 'vmwright.dev/maintenance-start': 'soon' };
   put(Node, node('a', { annotations }));
@@ -381,7 +381,7 @@ test('sources of maintenance are merged, and what cannot be read is a warning', 
   ]);
 });
 
-test('the NodeClaim that expires first counts', () => {
+test('of several NodeClaims of a node, the one that expires first counts', () => {
   const { put, candidate } = setUp();
   put(Node, node('a'));
   for (const [name, expireAfter] of [['b', '48h'] as const, ['c', '24h'] as const])
@@ -460,7 +460,7 @@ test('a condition MaintenancePlanned counts unless the Node announces its time, 
   expect(sources()).toEqual(['annotation vmwright.dev/maintenance-start', 'expireAfter of NodeClaim c']);
 });
 
-test('a calendar applies when it is read, and nothing is decided before', () => {
+test('nodes are blocked until the calendar is first read, and then its windows apply', () => {
   const file: { calendar: Calendar | undefined; problem: string | undefined } = {
     calendar: undefined,
     problem: 'the calendar file x is not in use: broken',
@@ -492,14 +492,14 @@ test('a calendar applies when it is read, and nothing is decided before', () => 
   expect(candidate('a')).toMatchObject({ blocker: undefined, maintenance: [{ source: "calendar 'w'" }] });
 });
 
-test('with limited namespaces, the facts say what they lack', () => {
+test('with limited namespaces, a warning says that pods of other namespaces are not counted', () => {
   const { facts } = setUp({ namespaces: ['ml', 'hpc'] });
   expect(facts.facts.warnings).toEqual([
     { message: 'pods outside the namespaces ml, hpc are not watched; the GPUs that they use count as free' },
   ]);
 });
 
-test('simulated facts keep the blockers, and move at midnight (UTC)', () => {
+test('simulated facts keep the blockers of nodes, and change at midnight (UTC)', () => {
   const { clock, facts, put, notified, candidate } = setUp({ simulationSeed: 's' });
   put(Node, node('a', { gpus: 8, spec: { unschedulable: true } }));
   expect(facts.facts.isSimulated).toBe(true);
@@ -515,7 +515,7 @@ test('simulated facts keep the blockers, and move at midnight (UTC)', () => {
   expect(notified()).toBe(1);
 });
 
-test('the simulated maintenance of a reserved node does not move until the reservation ends', () => {
+test('the simulated maintenance of a reserved node does not change until the reservation ends', () => {
   const { clock, put, candidate } = setUp({ simulationSeed: 's' });
   put(Node, node('a'));
   const start = () => candidate('a')?.maintenance[0]?.startsAt ?? 0;

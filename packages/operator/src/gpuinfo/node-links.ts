@@ -20,7 +20,7 @@ export class NodeLinks {
     if (isProvisional) this.#provisional.add(node);
   }
 
-  /** @param linked what the node was added with; undefined if it was not */
+  /** @param linked links with which the node was added; undefined if it was not added */
   delete(node: string, linked: Linked | undefined): void {
     const { machineId, hostId } = linked ?? {};
     if (hostId !== undefined) this.#byHost.delete(hostId, node);
@@ -39,7 +39,7 @@ export class NodeLinks {
     return this.#byMachine.get(id);
   }
 
-  /** Nodes whose VM can be another one when machines appear. */
+  /** Nodes whose VM may change when another VM appears in vCenter. */
   get provisional(): ReadonlySet<string> {
     return this.#provisional;
   }
@@ -48,7 +48,7 @@ export class NodeLinks {
   get warnings(): readonly Warning[] {
     return [...this.#sharedMachines].toSorted().map((machine) => {
       const nodes = [...this.#byMachine.get(machine)].toSorted();
-      const message = `the nodes ${nodes.join(', ')} have the same VM, ${machine}; delete the Nodes that do not exist any more`;
+      const message = `the nodes ${nodes.join(', ')} have the same VM, ${machine}; delete the Nodes that are no longer in use`;
       return { message, nodes };
     });
   }

@@ -60,7 +60,7 @@ test('activeDeadlineSeconds is a whole number within the range that a pod accept
   expect([of(10.9), of(0), of(-5), of(1e12)]).toEqual([10, 1, 1, 2 ** 31 - 1]);
 });
 
-test('a name that is too long for a label is left out', () => {
+test('the placement omits the GPUInfo label if the name is too long for a label value', () => {
   const { labels } = placementOf({ ...reservation, name: 'x'.repeat(64) }, { name: 'n' });
   expect(Object.keys(labels ?? {})).toEqual(['kueue.x-k8s.io/max-exec-time-seconds']);
 });

@@ -37,7 +37,7 @@ function info({ spec = {}, status, generation = 1, paused = false }: InfoFields 
   };
 }
 
-/** Plans an object after an allocation for it alone. */
+/** Plans an object after an allocation in which it is the only request. */
 function planned(
   object: GPUInfo,
   known: Facts,
@@ -65,8 +65,8 @@ function next(
 
 const one = facts([gpuNode('gpu-1', { cpuUsage: 87.4, memoryUsage: 327.6 })], [pool('gpu-1', 2)]);
 
-describe('a suitable node', () => {
-  test('is answered in the fields of the seed', () => {
+describe('suitable nodes', () => {
+  test('a suitable node is reported in all fields of the status', () => {
     const { status, ready, events, requeueAfterMs } = planned(info(), one);
     expect(status).toMatchObject({
       observedGeneration: 1,
@@ -88,7 +88,7 @@ describe('a suitable node', () => {
     expect(requeueAfterMs).toBe(100 * HOUR_MS);
   });
 
-  test('is available until its next maintenance, whose source decides', () => {
+  test('a suitable node is available until its next maintenance, and decidedBy names the source of that time', () => {
     const planning = facts([gpuNode('gpu-1', { maintenance: maintenance(150.9, 160) })], [pool('gpu-1', 1)]);
     expect(planned(info(), planning).status).toMatchObject({
       availableAcceleratorTime: 150,
@@ -97,7 +97,7 @@ describe('a suitable node', () => {
     });
   });
 
-  test('has no end of the available time if no maintenance is known, or since when it is in progress', () => {
+  test('availableUntil is not set if no maintenance is known, or if its start is unknown', () => {
     expect(planned(info(), one).status).not.toHaveProperty('availableUntil');
     const known = (startsAt: number) =>
       facts([gpuNode('gpu-1', { maintenance: [{ startsAt, source: 'test' }] })], [pool('gpu-1', 1)], {
@@ -109,7 +109,7 @@ describe('a suitable node', () => {
     expect(next(running, known(0)).status).not.toHaveProperty('availableUntil');
   });
 
-  test('is reserved without an end if desAccTime is 0', () => {
+  test('a suitable node is reserved without an end if desAccTime is 0', () => {
     const { status, requeueAfterMs } = planned(info({ spec: { desAccTime: 0 } }), one);
     expect(status).not.toHaveProperty('reservedUntil');
     expect(status.message).toBe(
@@ -119,7 +119,7 @@ describe('a suitable node', () => {
   });
 });
 
-test('a later plan writes nothing, whatever time and usage are and whatever other nodes do', () => {
+test('a later plan writes nothing when only the time, the usage or other nodes have changed', () => {
   const first = planned(info(), one);
   const later = facts(
     [gpuNode('gpu-1', { cpuUsage: 5_000, memoryUsage: 9_000 }), gpuNode('gpu-2'), node('cpu')],
@@ -130,7 +130,7 @@ test('a later plan writes nothing, whatever time and usage are and whatever othe
   expect(again.events).toEqual([]);
 });
 
-test('a request that stays unanswered is reported in the same words as time passes', () => {
+test('the message of a request without a node does not change as time passes', () => {
   const busy = facts([gpuNode('gpu-1', { maintenance: maintenance(80.5, 90) })], [pool('gpu-1', 1)]);
   const first = planned(info(), busy);
   const again = next(first, busy, {}, NOW + 0.25 * HOUR_MS);
@@ -138,7 +138,7 @@ test('a request that stays unanswered is reported in the same words as time pass
   expect(again.events).toEqual([]);
 });
 
-describe('nothing suitable', () => {
+describe('no suitable node', () => {
   const blocked = { blocker: { reason: 'Unschedulable', message: 'cordoned' } } as const;
   const cases: readonly (readonly [string, Facts, Partial<GPUInfo['spec']>, string])[] = [
     ['NoNodes', facts([]), {}, 'The cluster has no nodes'],
@@ -197,17 +197,20 @@ describe('nothing suitable', () => {
       'No node is suitable for 9000 h with 1 GPU: no matching node is available long enough. 1 node: 1 beyond the horizon',
     ],
   ];
-  test.each(cases)('is reported with the reason %s', (reason, known, spec, message) => {
-    const { status, ready, events } = planned(info({ spec }), known);
-    expect(status).toMatchObject({
-      ...{ phase: 'Pending', suitableNodeName: 'None available', suitableHostName: 'None available' },
-      ...{ nodeCPUUsage: 0, nodeMemoryUsage: 0, availableAcceleratorTime: 0, message },
-    });
-    expect(ready).toMatchObject({ status: 'False', reason });
-    expect(events).toEqual([{ type: 'Warning', reason: 'NoneAvailable', note: message }]);
-  });
+  test.each(cases)(
+    'a request without a suitable node is reported with the reason %s',
+    (reason, known, spec, message) => {
+      const { status, ready, events } = planned(info({ spec }), known);
+      expect(status).toMatchObject({
+        ...{ phase: 'Pending', suitableNodeName: 'None available', suitableHostName: 'None available' },
+        ...{ nodeCPUUsage: 0, nodeMemoryUsage: 0, availableAcceleratorTime: 0, message },
+      });
+      expect(ready).toMatchObject({ status: 'False', reason });
+      expect(events).toEqual([{ type: 'Warning', reason: 'NoneAvailable', note: message }]);
+    },
+  );
 
-  test('is Unknown if facts are missing', () => {
+  test('a request without a suitable node has Ready Unknown if facts are missing', () => {
     const stale = { blocker: { reason: 'FactsUnknown', message: 'vCenter is stale' } } as const;
     const { ready, status } = planned(info(), facts([node('a', stale), node('b')]));
     expect(ready).toMatchObject({ status: 'Unknown', reason: 'FactsUnknown' });
@@ -217,7 +220,7 @@ describe('nothing suitable', () => {
     ]);
   });
 
-  test('is summed up by reason', () => {
+  test('the summary of a request without a suitable node counts nodes by reason', () => {
     const known = facts(
       [
         ...[node('a'), node('b')],
@@ -241,7 +244,7 @@ describe('nothing suitable', () => {
     ]);
   });
 
-  test('lists at most 50 nodes', () => {
+  test('the status of a request without a suitable node lists at most 50 nodes', () => {
     const many = facts(Array.from({ length: 80 }, (_, index) => node(`n${index}`)));
     const { candidates, summary } = planned(info(), many).status;
     expect(candidates).toHaveLength(50);
@@ -249,14 +252,14 @@ describe('nothing suitable', () => {
   });
 });
 
-describe('a request that fits later or shorter', () => {
+describe('requests that fit later, or for a shorter time', () => {
   const reservation = (hours: number, fields: Partial<Reservation> = {}): Reservation => ({
     ...{ key: 'ml/other', generation: 1, node: 'a', pool: 'a', gpus: 1, from: NOW },
     until: NOW + hours * HOUR_MS,
     ...fields,
   });
 
-  test('is evaluated again when the number of hours decreases', () => {
+  test('a request without a node is evaluated again when fitsIfShortenedTo decreases', () => {
     const known = facts([gpuNode('a', { maintenance: maintenance(80.5) })], [pool('a', 1)]);
     const first = planned(info(), known);
     expect(first.status.fitsIfShortenedTo).toBe(80);
@@ -269,7 +272,7 @@ describe('a request that fits later or shorter', () => {
     expect(open.requeueAfterMs).toBeUndefined();
   });
 
-  test('reports how much time is available', () => {
+  test('a request without a node reports in fitsIfShortenedTo how much time is available', () => {
     const known = facts(
       [gpuNode('a', { maintenance: maintenance(80.9) }), gpuNode('b', { maintenance: maintenance(30) })],
       [pool('a', 1), pool('b', 1)],
@@ -301,7 +304,7 @@ describe('a request that fits later or shorter', () => {
       { x: reservation(0, { until: undefined, gpus: 2 }) },
       undefined,
     ],
-  ] as const)('%s', (_, planning, reservations, hours) => {
+  ] as const)('a request without a node fits %s', (_, planning, reservations, hours) => {
     const known = facts([gpuNode('a', { maintenance: planning })], [pool('a', 2)]);
     const spec = {
       gpuCount: 'y' in reservations && !('z' in reservations) ? 2 : 'z' in reservations ? 1 : 2,
@@ -313,12 +316,12 @@ describe('a request that fits later or shorter', () => {
   });
 });
 
-describe('an answer that changes', () => {
+describe('changed answers', () => {
   const two = (fields: Parameters<typeof gpuNode>[1] = {}) =>
     facts([gpuNode('a', { cpuUsage: 1, ...fields }), gpuNode('b')], [pool('a', 1), pool('b', 1)]);
   const cordoned = { blocker: { reason: 'Unschedulable', message: 'the node is cordoned' } } as const;
 
-  test('names the node that is lost and the new one', () => {
+  test('a moved reservation is reported with the old node and the new one', () => {
     const { status, events } = next(planned(info(), two()), two(cordoned));
     expect(status.suitableNodeName).toBe('b');
     expect(events).toEqual([
@@ -329,7 +332,7 @@ describe('an answer that changes', () => {
     ]);
   });
 
-  test('becomes None available if no other node is suitable', () => {
+  test('after a reservation is lost, suitableNodeName is "None available" if no other node is suitable', () => {
     const alone = facts([gpuNode('a')], [pool('a', 1)]);
     const { status, events, reservations } = next(planned(info(), alone), facts([node('cpu')]));
     expect(status).toMatchObject({ phase: 'Pending', suitableNodeName: 'None available' });
@@ -343,7 +346,7 @@ describe('an answer that changes', () => {
     ]);
   });
 
-  test('is reported once while the job runs on a node that is no longer suitable', () => {
+  test('Degraded is reported once while the job runs on a node that is no longer suitable', () => {
     const running: Pick<Facts, 'jobs'> = { jobs: new Map([['u', job('Active', ['a'])]]) };
     const first = planned(info(), two());
     const second = next(first, { ...two(cordoned), ...running });
@@ -359,7 +362,7 @@ describe('an answer that changes', () => {
     expect(conditionOf(next(third, { ...two(), ...running }).status.conditions, 'Degraded')).toBeUndefined();
   });
 
-  test('says that pods wait for a node that is no longer reserved, and what to do', () => {
+  test('Degraded names pods that wait for a node that is no longer reserved, and says what to do', () => {
     const first = planned(info(), two());
     const waiting = { jobs: new Map([['u', job('Active', [], { pinnedTo: ['a'] })]]) };
     const { status, events } = next(first, { ...two(cordoned), ...waiting });
@@ -369,7 +372,7 @@ describe('an answer that changes', () => {
     expect(events).toMatchObject([{ reason: 'Moved' }, { reason: 'Degraded', note: message }]);
   });
 
-  test('tells about another host and about earlier maintenance', () => {
+  test('events report a new host of the reserved node, and maintenance that begins earlier than before', () => {
     const first = planned(info(), two());
     const moved = two({ host: 'esx-2', maintenance: maintenance(200) });
     expect(next(first, moved).events).toEqual([
@@ -381,7 +384,7 @@ describe('an answer that changes', () => {
     ]);
   });
 
-  test('ends with the reservation', () => {
+  test('the end of a reservation is reported once', () => {
     const ended = next(planned(info(), two()), two(), {}, NOW + 100 * HOUR_MS);
     expect(ended.status).toMatchObject({ phase: 'Ended', suitableNodeName: 'None available' });
     expect(conditionOf(ended.status.conditions, 'Stalled')).toMatchObject({ reason: 'ReservationEnded' });
@@ -391,7 +394,7 @@ describe('an answer that changes', () => {
     expect(next(ended, two(), { generation: 2 }, NOW + 101 * HOUR_MS).status.phase).toBe('Reserved');
   });
 
-  test('keeps what is known about a node whose facts are unknown', () => {
+  test('the status keeps the last facts of a reserved node whose facts are unknown now', () => {
     const first = planned(info(), two({ maintenance: maintenance(200) }));
     const stale = { blocker: { reason: 'FactsUnknown', message: 'stale' } } as const;
     const unknown = facts([node('a', stale), gpuNode('b')], [pool('b', 1)], {
@@ -407,7 +410,7 @@ describe('an answer that changes', () => {
   });
 });
 
-test('a node without GPUs is selected, because other requests may select it too', () => {
+test('a node without GPUs is reported as selected, not as reserved', () => {
   const { status } = planned(info({ spec: { gpuRequired: false } }), facts([node('cpu-a')]));
   expect(status.message).toBe(`Node cpu-a is selected until ${at(100)}`);
 });
@@ -420,7 +423,7 @@ test('a paused object is observed and gets no reservation', () => {
   expect(status.candidates).toMatchObject([{ node: 'gpu-1', suitable: true }]);
 });
 
-test('the first warnings are reported, and the others counted', () => {
+test('the first warnings are reported, and the number of further warnings', () => {
   const warnings = Array.from({ length: 7 }, (_, index) => ({ message: `node n${index} is odd` }));
   const { status } = planned(info(), { ...one, warnings });
   expect(conditionOf(status.conditions, 'FactsComplete')?.message).toBe(
@@ -428,7 +431,7 @@ test('the first warnings are reported, and the others counted', () => {
   );
 });
 
-test('only warnings about nodes that match the selector, or about the reserved node, are reported', () => {
+test('warnings about single nodes are reported only if the nodes match the selector or are reserved', () => {
   const nodes = ['a', 'b'].map((name) => gpuNode(name, { labels: { name } }));
   const known = facts(nodes, [pool('a', 1), pool('b', 1)], {
     warnings: [
@@ -446,7 +449,7 @@ test('only warnings about nodes that match the selector, or about the reserved n
     warnings: known.warnings.slice(1),
   });
   expect(message(nowhere)).toBeUndefined();
-  // A node whose labels have changed stays reserved while its job runs.
+  // A node whose labels have changed stays reserved while its job runs, so warnings about it are still reported.
   const jobs = new Map([['u', job('Active', ['a'])]]);
   const relabelled = facts([gpuNode('a')], [pool('a', 1)], { jobs, warnings: known.warnings });
   expect(message(next(onA, relabelled, { spec: { nodeSelector: { name: 'a' } } }))).toBe(
@@ -454,7 +457,7 @@ test('only warnings about nodes that match the selector, or about the reserved n
   );
 });
 
-test('simulated facts are marked', () => {
+test('a status that is based on simulated facts has the condition Simulated', () => {
   const { status } = planned(info(), { ...one, isSimulated: true });
   expect(conditionOf(status.conditions, 'Simulated')).toMatchObject({ status: 'True' });
 });

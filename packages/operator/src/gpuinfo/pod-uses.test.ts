@@ -59,12 +59,20 @@ function setUp() {
   return { uses, show, job, info, notified };
 }
 
-/** Returns the state of each job. */
+/** Returns the state of each job by UID of the GPUInfo. */
 const states = (uses: PodUses) => new Map([...uses.jobs()].map(([uid, { state }]) => [uid, state]));
+
+/** Metadata of a Job that a JobSet controls. */
+const IN_JOB_SET = {
+  ...{ name: 'j', namespace: 'ml', uid: 'j1' },
+  ownerReferences: [
+    { apiVersion: 'jobset.x-k8s.io/v1alpha2', kind: 'JobSet', name: 's', uid: 's', controller: true },
+  ],
+};
 
 const gpusOn = (uses: PodUses, node: string) => uses.usesOf(node, 'nvidia.com/gpu');
 
-test('GPUs count on the node that a pod is bound to, until it has finished', () => {
+test('GPUs of a pod count as used on its node until the pod has finished', () => {
   const { uses, show, notified } = setUp();
   show('ml/a', pod('a', { gpus: 2 }));
   expect(notified()).toEqual([]);
@@ -80,7 +88,7 @@ test('GPUs count on the node that a pod is bound to, until it has finished', () 
   expect(uses.requestsOn('n1')).toEqual({ cpuMillicores: 0, memoryBytes: 0 });
 });
 
-test('a pod without accelerators changes only the usage', () => {
+test('a pod without accelerators changes only the CPU and memory usage of its node', () => {
   const { uses, show, notified } = setUp();
   show('ml/a', pod('a', { node: 'n1' }));
   show('ml/b', pod('b', { node: 'n1' }));
@@ -88,7 +96,7 @@ test('a pod without accelerators changes only the usage', () => {
   expect(notified()).toEqual(['usage of n1', 'usage of n1']);
 });
 
-test('pods of a GPUInfo are its holder, and others are not', () => {
+test('GPUs that pods of a GPUInfo use have the GPUInfo as their holder, and GPUs of other pods have none', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { node: 'n1', gpus: 1, info: 'training' }));
@@ -101,7 +109,7 @@ test('pods of a GPUInfo are its holder, and others are not', () => {
   expect(uses.holderOf('ml/a')).toBe('u1');
 });
 
-test('a pod cannot pose as the holder of a GPUInfo in another namespace, or of an earlier one of the same name', () => {
+test('a pod cannot use a GPUInfo of another namespace, or an earlier GPUInfo of the same name', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1', false, 'other');
   show('ml/a', pod('a', { node: 'n1', gpus: 1, info: 'training', uid: 'u1' }));
@@ -114,7 +122,7 @@ test('a pod cannot pose as the holder of a GPUInfo in another namespace, or of a
   expect(uses.holderOf('ml/a')).toBe('u1');
 });
 
-test('the node is recomputed when the GPUInfo of a pod appears or disappears', () => {
+test('the node of a pod is reported as changed when the GPUInfo of the pod appears or disappears', () => {
   const { show, info, notified } = setUp();
   show('ml/a', pod('a', { node: 'n1', gpus: 1, info: 'training' }));
   notified();
@@ -126,7 +134,7 @@ test('the node is recomputed when the GPUInfo of a pod appears or disappears', (
   expect(notified()).toEqual(['n1', 'jobs']);
 });
 
-test('a pod without a Job is the job: it ends with its phase, and is gone when it is deleted', () => {
+test('a pod without a Job is itself the job: it has ended when its phase says so, and is gone when it is deleted', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { info: 'training', phase: 'Pending' }));
@@ -140,7 +148,7 @@ test('a pod without a Job is the job: it ends with its phase, and is gone when i
   expect(states(uses)).toEqual(new Map());
 });
 
-test('a Job is active until it is complete, also between the pods of two attempts', () => {
+test('a Job is active until it is complete, even between the pods of two attempts', () => {
   const { uses, show, job, info, notified } = setUp();
   info('training', 'u1');
   job('j1');
@@ -169,13 +177,13 @@ test('a Job that the watch has not delivered yet is active', () => {
   expect(states(uses)).toEqual(new Map([['u1', 'Ended']]));
 });
 
-test('after a restart, a Job without pods that has had some is active by the label of its template', () => {
+test('after a restart of the operator, the template label shows that a Job which has had pods is active', () => {
   const { uses, info, notified } = setUp();
   const spec = { template: { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training' } } } };
   const metadata = { name: 'j', namespace: 'ml', uid: 'j1' };
   info('training', 'u1');
   uses.onJob({ metadata, spec, status: {} }, false);
-  expect([states(uses), notified()]).toEqual([new Map([['u1', 'Waiting']]), ['jobs']]); // it has not used the reservation yet
+  expect([states(uses), notified()]).toEqual([new Map([['u1', 'Waiting']]), ['jobs']]); // no pod was observed yet
   uses.onJob({ metadata, spec, status: { failed: 1 } }, false);
   expect([states(uses), notified()]).toEqual([new Map([['u1', 'Active']]), ['jobs']]);
   info('training', 'u1', true);
@@ -188,7 +196,7 @@ test('after a restart, a Job without pods that has had some is active by the lab
   expect(states(uses)).toEqual(new Map());
 });
 
-test('a Job whose pods used an earlier GPUInfo of the same name does not use the present one', () => {
+test('a Job whose pods used an earlier GPUInfo of the same name does not use the current GPUInfo', () => {
   const { uses, show, info } = setUp();
   const spec = { template: { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training' } } } };
   info('training', 'u2');
@@ -197,7 +205,7 @@ test('a Job whose pods used an earlier GPUInfo of the same name does not use the
   expect(states(uses)).toEqual(new Map());
 });
 
-test('a Job that is deleted has ended, although its pods still exist', () => {
+test('a deleted Job has ended, even while its pods still exist', () => {
   const { uses, show, job, info } = setUp();
   info('training', 'u1');
   job('j1');
@@ -209,7 +217,7 @@ test('a Job that is deleted has ended, although its pods still exist', () => {
   expect(states(uses)).toEqual(new Map());
 });
 
-test('the nodes of pods are those that they are bound to or wait for', () => {
+test('a job has the nodes that its pods are bound to, and the nodes that they wait for', () => {
   const { uses, show, info } = setUp();
   const term = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n2'] }] };
   const affinity = {
@@ -238,21 +246,13 @@ test('a job may be started again if its pods or its Jobs have a controller', () 
   show('ml/a', pod('a', { info: 'training', job: 'j1' }));
   showJob('j1');
   expect(mayRestart()).toBe(false);
-  const jobSet = {
-    apiVersion: 'jobset.x-k8s.io/v1alpha2',
-    kind: 'JobSet',
-    name: 's',
-    uid: 's',
-    controller: true,
-  };
-  const metadata = { name: 'j', namespace: 'ml', uid: 'j1', ownerReferences: [jobSet] };
-  uses.onJob({ metadata }, false);
+  uses.onJob({ metadata: IN_JOB_SET }, false);
   expect(mayRestart()).toBe(true);
-  uses.onJob({ metadata }, true);
+  uses.onJob({ metadata: IN_JOB_SET }, true);
   expect(uses.jobs().get('u1')).toMatchObject({ state: 'Ended', mayRestart: true });
 });
 
-test('the Jobs of a JobSet have ended when the JobSet has', () => {
+test('a complete Job of a JobSet counts as ended only when the JobSet has ended', () => {
   const { uses, show, info, notified } = setUp();
   const template = { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training' } } };
   const set = (status: JobSet['status'] = {}, deletionTimestamp?: string): JobSet => ({
@@ -260,54 +260,38 @@ test('the Jobs of a JobSet have ended when the JobSet has', () => {
     spec: { replicatedJobs: [{ template: { spec: { template } } }] },
     status,
   });
-  const controller = {
-    apiVersion: 'jobset.x-k8s.io/v1alpha2',
-    kind: 'JobSet',
-    name: 's',
-    uid: 's',
-    controller: true,
-  };
-  const metadata = { name: 'j', namespace: 'ml', uid: 'j1', ownerReferences: [controller] };
   const complete = { conditions: [{ type: 'Complete', status: 'True' }] };
   const facts = () => uses.jobs().get('u1');
   info('training', 'u1');
   uses.onJobSet(set(), false);
   expect([facts(), notified()]).toEqual([job('Waiting', [], { mayRestart: true }), ['jobs']]);
-  uses.onJob({ metadata }, false);
+  uses.onJob({ metadata: IN_JOB_SET }, false);
   show('ml/a', pod('a', { node: 'n1', info: 'training', job: 'j1' }));
   show('ml/a', pod('a', { node: 'n1', info: 'training', job: 'j1', phase: 'Succeeded' }));
-  uses.onJob({ metadata, status: complete }, false);
+  uses.onJob({ metadata: IN_JOB_SET, status: complete }, false);
   expect(facts(), 'one of its Jobs is complete').toEqual(job('Active', [], { mayRestart: true }));
   notified();
   uses.onJobSet(set({ terminalState: 'Completed' }), false);
   expect([facts(), notified()]).toEqual([job('Ended', [], { isOver: true }), ['jobs']]);
 
   uses.onJobSet(set(), false); // as before the end
-  uses.onJob({ metadata, status: complete }, true);
+  uses.onJob({ metadata: IN_JOB_SET, status: complete }, true);
   show('ml/a', undefined);
   expect(facts(), 'it starts its Jobs again').toEqual(job('Waiting', [], { mayRestart: true }));
-  uses.onJob({ metadata }, false);
+  uses.onJob({ metadata: IN_JOB_SET }, false);
   show('ml/a', pod('a', { node: 'n1', info: 'training', job: 'j1' }));
   uses.onJobSet(set({}, '2026-01-01T00:00:00Z'), false);
   expect(facts(), 'it is being deleted').toEqual(job('Active', ['n1'], { isOver: true }));
   uses.onJobSet(set(), true);
-  uses.onJob({ metadata }, true);
+  uses.onJob({ metadata: IN_JOB_SET }, true);
   expect(facts(), 'it is gone, and its pods are ending').toEqual(job('Ended', ['n1'], { isOver: true }));
 });
 
 test('a Job whose JobSet has not been observed may be started again', () => {
   const { uses, show, info } = setUp();
-  const controller = {
-    apiVersion: 'jobset.x-k8s.io/v1alpha2',
-    kind: 'JobSet',
-    name: 's',
-    uid: 's',
-    controller: true,
-  };
   info('training', 'u1');
   show('ml/a', pod('a', { info: 'training', job: 'j1', phase: 'Succeeded' }));
-  const metadata = { name: 'j', namespace: 'ml', uid: 'j1', ownerReferences: [controller] };
-  uses.onJob({ metadata, status: { conditions: [{ type: 'Complete', status: 'True' }] } }, false);
+  uses.onJob({ metadata: IN_JOB_SET, status: { conditions: [{ type: 'Complete', status: 'True' }] } }, false);
   expect(uses.jobs().get('u1')).toEqual(job('Ended', [], { mayRestart: true }));
 });
 

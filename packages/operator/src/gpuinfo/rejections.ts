@@ -7,8 +7,8 @@ interface RejectionDoc {
 }
 
 /**
- * Reasons why a node does not meet a request, in the order of the checks: the first check that fails is the reason. The later the
- * check, the closer the node is to a suitable one. docs/gpuinfo.md is generated from this table.
+ * Reasons why a node does not meet a request, in the order of the checks: the first check that fails is the reason. Except for
+ * FactsUnknown, the later the check, the closer the node is to a suitable one. docs/gpuinfo.md is generated from this table.
  */
 export const REJECTIONS = [
   {
@@ -54,7 +54,7 @@ export const REJECTIONS = [
   },
   {
     reason: 'Tainted',
-    meaning: 'A taint with the effect `NoSchedule` or `NoExecute`.',
+    meaning: 'The node has a taint with the effect `NoSchedule` or `NoExecute`.',
     remedy: "Remove the taint. One whose key is the node's own GPU resource does not count.",
   },
   {

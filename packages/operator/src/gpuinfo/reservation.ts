@@ -6,7 +6,7 @@ const { boolean, integer, literals, object, optional, string } = schema;
 /** Why a reservation has ended. */
 export type EndReason = 'TimePassed' | 'JobEnded';
 
-/** A node, and GPUs of a pool, that belong to a GPUInfo. */
+/** A node, and GPUs of a pool, that are reserved for a GPUInfo. */
 export interface Reservation {
   /** `namespace/name` of the GPUInfo. */
   readonly key: string;
@@ -24,14 +24,14 @@ export interface Reservation {
   readonly inUse?: boolean | undefined;
   /** Whether a controller may start the job again after all its pods have ended; see `JobFacts`. */
   readonly mayRestart?: boolean | undefined;
-  /** Time since when such a job has had no pods, in milliseconds since 1970. */
+  /** Time at which a job that may be started again was first observed without pods, in milliseconds since 1970. */
   readonly idleSince?: number | undefined;
   /**
-   * Whether the object had an earlier reservation that was used. Pods of the earlier job may still exist, so that an ended job
-   * does not end this reservation unless it was observed in use.
+   * Whether the object had an earlier reservation that was used. Pods of the earlier job may still exist, so an ended job ends
+   * this reservation only if the reservation was observed in use.
    */
   readonly isRepeated?: boolean | undefined;
-  /** Set when the reservation has ended: it holds no GPUs, and none is made again until the spec changes. */
+  /** Set when the reservation has ended. It then holds no GPUs, and no other reservation is made until the spec changes. */
   readonly ended?: { readonly at: number; readonly reason: EndReason } | undefined;
 }
 
@@ -48,7 +48,7 @@ const STORED = object({
   until: optional(time('End of the reservation.')),
   inUse: optional(boolean()),
   mayRestart: optional(boolean()),
-  idleSince: optional(time('Time since when the job has had no pods.')),
+  idleSince: optional(time('Time at which the job was first observed without pods.')),
   isRepeated: optional(boolean()),
   ended: optional(
     object({
@@ -86,7 +86,7 @@ export function parseReservation(text: string): Reservation | undefined {
   const checked = schema.admit(STORED, value);
   if (!checked.ok) return undefined;
   const { from, until, idleSince, ended, ...rest } = checked.value;
-  // The schema accepts times such as 25:00, which are none.
+  // The schema accepts invalid times such as 25:00.
   if ([from, until, idleSince, ended?.at].some((text) => Number.isNaN(Date.parse(text ?? from))))
     return undefined;
   return {

@@ -46,7 +46,7 @@ const spec = object(
     ),
     nodeSelector: optional(
       map(string({ maxLength: 63 }), {
-        description: 'Labels that a suitable node has. All nodes by default.',
+        description: 'Labels that a node must have to be suitable. By default, none: all nodes match.',
         maxProperties: 64,
       }),
     ),
@@ -163,7 +163,7 @@ const status = object(
     placement: optional(placement),
     conditions: optional(
       conditions(
-        'Ready: a node is reserved. Degraded: the reserved node is no longer suitable, and the reservation stays because its job runs or the object is paused. FactsComplete: False if a source of facts is not available. Simulated: GPUs and maintenance are drawn at random (--gpu-source=simulated). Reconciling, Stalled: as kstatus defines them. Paused: the operator makes no new reservation.',
+        'Ready: a node is reserved. Degraded: the reserved node is no longer suitable, and the reservation stays because its job runs or the object is paused. FactsComplete: False if a source of facts is not available. Simulated: GPUs and maintenance are simulated with random values (--gpu-source=simulated). Reconciling, Stalled: as kstatus defines them. Paused: the operator makes no new reservation.',
       ),
     ),
   },

@@ -12,7 +12,7 @@ const node = (name: string): Candidate => ({
 });
 const of = (name: string, seed = 'seed', now = NOW) => simulated(node(name), seed, now);
 
-test('the same seed and node give the same result, and another seed another one', () => {
+test('the same seed and node give the same result, and another seed gives another result', () => {
   expect(NAMES.map((name) => of(name))).toEqual(NAMES.map((name) => of(name)));
   expect(NAMES.map((name) => of(name))).not.toEqual(NAMES.map((name) => of(name, 'other')));
 });
@@ -40,7 +40,7 @@ test('at every time of the day, 300 to 400 hours are left until the maintenance'
     }
 });
 
-test('the maintenance moves at midnight (UTC) only', () => {
+test('the start of the maintenance changes at midnight (UTC) only', () => {
   const midnight = simulationChangesAt(NOW);
   expect(new Date(midnight).toISOString()).toBe('2026-01-06T00:00:00.000Z');
   expect(of('a', 'seed', midnight - 1)).toEqual(of('a'));

@@ -16,7 +16,7 @@ export const DEGRADED = 'Degraded';
 const FACTS_COMPLETE = 'FactsComplete';
 const SIMULATED = 'Simulated';
 
-/** The fields of the answer while no node is reserved. */
+/** Fields of the status while no node is reserved. */
 const NONE = {
   suitableNodeName: NONE_AVAILABLE,
   suitableHostName: NONE_AVAILABLE,
@@ -83,7 +83,7 @@ export function endedStatus(
   return report(info, status, endedOutcome(reservation), input, now);
 }
 
-/** Returns the fields that do not depend on the result. All others are dropped. */
+/** Returns the fields of the previous status that every status begins with: the conditions and the observed generation. */
 function basics({ status }: GPUInfo): GPUInfoStatus {
   const { conditions, observedGeneration } = status ?? {};
   return {
@@ -99,8 +99,8 @@ function isReported({ metadata, status }: GPUInfo, { node }: Reservation): boole
 }
 
 /**
- * Returns the facts about the reserved node. The usage is that of the decision, because a change of usage alone must not cause a
- * write. What is not known now stays as it was.
+ * Returns the facts about the reserved node. The usage is that at the time of the decision, because a change of usage alone
+ * must not cause a write. Facts that are unknown now keep their last value.
  */
 function nodeFacts(
   info: GPUInfo,
@@ -131,13 +131,13 @@ function nodeFacts(
     nodeMemoryUsage: usage.memory ?? Math.round(candidate.memoryUsage),
     nodeCPUUsage: usage.cpu ?? Math.round(candidate.cpuUsage),
     availableAcceleratorTime: hoursUntil(startsAt, from),
-    // Maintenance that has begun at a time that is not known starts at 0.
+    // The start is 0 if maintenance has begun at an unknown time; then no time is reported.
     ...(next !== undefined && startsAt > 0 && { availableUntil: timeOf(startsAt) }),
     decidedBy: next?.source ?? `horizon of ${horizonMs / HOUR_MS} h, because no maintenance is known`,
   };
 }
 
-/** Returns what a job needs to run on the node. What is not known now stays as it was. */
+/** Returns what a job needs to run on the node. While the facts are unknown, keeps the last value. */
 function placed(
   info: GPUInfo,
   reservation: Reservation,
@@ -157,7 +157,10 @@ function placed(
   return { placement: placementOf({ namespace, name, gpus, seconds }, candidate) };
 }
 
-/** Returns why the node was chosen. It is kept as of the decision: later changes of other nodes must not cause writes. */
+/**
+ * Returns why the node was chosen. It is not updated after the decision, because later changes of other nodes must not cause
+ * writes.
+ */
 function explanation(
   info: GPUInfo,
   request: Request,
@@ -211,7 +214,8 @@ function report(
   const paused = withPaused(info, withMessage, pauseOf(info), now);
   const reported = withOutcome(info, paused, outcome, now);
   let { conditions = [] } = reported;
-  // A condition is set or removed once: removed and set again, it would have another transition time on every evaluation.
+  // Sets or removes each condition only once: a condition that is removed and set again would get a new transition time on every
+  // evaluation.
   const set = (type: string, value: 'True' | 'False', found: Found | undefined) => {
     if (found !== undefined)
       conditions = setCondition(conditions, { type, status: value, ...found, ...observed(info) }, now);
@@ -223,7 +227,7 @@ function report(
   const unavailable: Found = { reason: 'SourceUnavailable', message: warningText(warnings) };
   const simulated: Found = {
     reason: 'GpuSource',
-    message: 'GPUs and maintenance are drawn at random (--gpu-source=simulated)',
+    message: 'GPUs and maintenance are simulated with random values (--gpu-source=simulated)',
   };
   set(DEGRADED, 'True', degraded);
   set(FACTS_COMPLETE, 'False', warnings.length > 0 ? unavailable : undefined);
@@ -231,7 +235,7 @@ function report(
   return { ...reported, conditions };
 }
 
-/** Maximum number of warnings in a status. The same mistake may be made on every node. */
+/** Maximum number of warnings in a status, because every node may have the same mistake. */
 const MOST_WARNINGS = 5;
 
 function warningText(warnings: readonly string[]): string {

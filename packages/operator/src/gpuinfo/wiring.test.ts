@@ -10,7 +10,7 @@ import { addGpuInfos } from './wiring.ts';
 /** A world in which files are polled often. */
 const world: World = { ...nodeWorld, after: (ms, callback) => nodeWorld.after(ms / 100, callback) };
 
-test('a standby replica reads the calendar again when it changes', async () => {
+test('a standby replica reads the calendar file again when the file changes', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'calendar-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const calendar = join(folder, 'calendar.yaml');

@@ -21,7 +21,7 @@ export interface GpuInfoOptions {
 
 /**
  * Adds GPUInfos to the manager: the facts about nodes, the controller, and the webhook for pods that use a reservation.
- * @returns the facts and the watch of the calendar file, which end when it is disposed of
+ * @returns the facts and the watch of the calendar file; disposing of the result ends both
  */
 export async function addGpuInfos(manager: Manager, options: GpuInfoOptions): Promise<Disposable> {
   using stack = new DisposableStack();
@@ -32,7 +32,8 @@ export async function addGpuInfos(manager: Manager, options: GpuInfoOptions): Pr
   const facts = stack.use(
     new NodeFacts({ clock: world, caches, compute, calendar, namespaces, simulationSeed: seed }),
   );
-  if (seed !== undefined) log.warn({ seed }, 'GPUs and maintenance are drawn at random (--gpu-source)');
+  if (seed !== undefined)
+    log.warn({ seed }, 'GPUs and maintenance are simulated with random values (--gpu-source=simulated)');
   manager.admit(Pod, admitPods({ caches, client, clock: world, namespace }));
   controlGpuInfos(manager, { namespace, namespaces, facts, reads: FACT_KINDS, horizonMs });
   return stack.move();

@@ -11,7 +11,7 @@ test('tracing is off without settings', async () => {
   expect(lines).toEqual([]);
 });
 
-test('spans have ids and times of the world, and are sent before the program ends', async () => {
+test('spans have ids and times from the World, and are sent before the program ends', async () => {
   await using collector = await startCollector();
   process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url; // the SDK reads it itself
   const { logger: log, lines } = collectingLogger();
@@ -39,7 +39,7 @@ test('spans have ids and times of the world, and are sent before the program end
   expect(lines.map(({ msg }) => msg)).toEqual(['Sending traces to a collector']);
 });
 
-test('a collector that fails is logged once, and once when it accepts spans again', () => {
+test('a failing collector is logged once, and once more when it accepts spans again', () => {
   const { logger, lines } = collectingLogger();
   const results = [
     { code: 1, error: new Error('connect ECONNREFUSED') },

@@ -19,7 +19,7 @@ windows:
     nodes: ["gpu-*"]
 `;
 
-test('a window that occurs once concerns the nodes of its pattern until it ends', () => {
+test('a window that occurs once is listed for the nodes that match its pattern until it ends', () => {
   const calendar = new Calendar(parseCalendar(ONCE));
   const expected = {
     startsAt: at('2026-12-01T08:00:00Z'),
@@ -33,7 +33,7 @@ test('a window that occurs once concerns the nodes of its pattern until it ends'
   expect(calendar.maintenanceOf(node('gpu-1'), at('2026-12-01T12:00:00Z'))).toEqual([]);
 });
 
-test('a repeated window is listed again as time passes, and when the clock is set back', () => {
+test('a repeated window is listed with its next occurrences as time passes, and when the clock is set back', () => {
   const calendar = new Calendar(
     parseCalendar(`
 windows:

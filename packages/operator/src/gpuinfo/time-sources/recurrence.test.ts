@@ -45,12 +45,12 @@ test.each([
   expect(iso(momentOf({ year, month, day }, minutes, zone))).toBe(expected);
 });
 
-test('knows time zones by name', () => {
+test('time zones are recognized by their IANA name', () => {
   expect(['Europe/Berlin', 'UTC', 'America/Argentina/Ushuaia'].map(isTimeZone)).toEqual([true, true, true]);
   expect(['Europe/Atlantis', '', 'CETZ'].map(isTimeZone)).toEqual([false, false, false]);
 });
 
-test('a window keeps its local time over both switches of daylight saving, and its length', () => {
+test('a window keeps its local time and its length across both changes of daylight saving time', () => {
   const sundays = every({
     weekdays: new Set([0]),
     minutes: 240,
@@ -71,7 +71,7 @@ test('a window keeps its local time over both switches of daylight saving, and i
     expect(endsAt - startsAt).toBe(4 * HOUR);
 });
 
-test('a window that spans the switch ends after its duration, not at its local time', () => {
+test('a window that spans a change of daylight saving time ends after its duration, not at its usual local time', () => {
   const nightly = every({ minutes: 60, durationMs: 3 * HOUR, timeZone: 'Europe/Berlin' });
   const [night] = occurrences(nightly, 's', at('2026-03-29T00:30:00Z'));
   expect([iso(night?.startsAt ?? 0), iso(night?.endsAt ?? 0)]).toEqual([
@@ -80,7 +80,7 @@ test('a window that spans the switch ends after its duration, not at its local t
   ]);
 });
 
-test('a present window is listed until it ends', () => {
+test('a window in progress is listed until it ends', () => {
   const daily = every({ minutes: 600 });
   expect(starts(daily, '2026-11-17T10:59:59Z', 1)).toEqual(['2026-11-17T10:00:00.000Z']);
   expect(starts(daily, '2026-11-17T11:00:00Z', 1)).toEqual(['2026-11-18T10:00:00.000Z']);
@@ -101,7 +101,7 @@ test.each([
   expect(days).toEqual(expected);
 });
 
-test('the last listed window has no known end, because more follow', () => {
+test('the last listed window has no known end, because more windows follow', () => {
   const daily = occurrences(every({}), 's', at('2026-11-17T12:00:00Z'));
   expect(daily).toHaveLength(16);
   expect(daily.map(({ endsAt }) => endsAt === undefined)).toEqual([...Array(15).fill(false), true]);
@@ -116,7 +116,7 @@ const ZONES = [
   'Africa/Casablanca',
 ];
 
-test('at every moment, windows are in order, not over, and begin at their local time unless clocks skip it', () => {
+test('at any time, the listed windows are in order, not over, and begin at their local time unless clocks skip it', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: at('2024-01-01T00:00:00Z'), max: at('2032-01-01T00:00:00Z') }),

@@ -129,7 +129,7 @@ test('a warning shows the beginning of a long value', () => {
   expect(warning).toMatch(/ is "x{64}…"; it must be a time/);
 });
 
-test('maintenance of several sources is ordered by start, without what has ended', () => {
+test('maintenance of several sources is ordered by start, without maintenance that has ended', () => {
   const of = (startsAt: number, endsAt: number | undefined, source: string) => ({ startsAt, endsAt, source });
   const sources = [
     { maintenance: [of(50, undefined, 'c'), of(10, 100, 'ended')], unknown: ['u'], warnings: ['w'] },
