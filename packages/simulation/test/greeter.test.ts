@@ -6,7 +6,7 @@ import { Greeting, greeter, greetings, unanswered } from '../src/samples/greeter
 const SEEDS = Array.from({ length: 50 }, (_, index) => index + 1);
 
 describe("the runtime's real manager in a simulation", () => {
-  test('converges after the faults stop, and every kind of fault occurred', async () => {
+  test('the real manager converges after the faults stop, and every kind of fault occurred', async () => {
     const counts = new Counts();
     let written = 0;
     for (const seed of SEEDS) {
@@ -39,7 +39,7 @@ describe("the runtime's real manager in a simulation", () => {
     }
   });
 
-  test('writes nothing once converged', async () => {
+  test('the real manager writes nothing once converged', async () => {
     const simulation = seeded(1);
     const server = await greetings(simulation);
     await simulation.run({ until: simulation.schedule.now + 60_000 }); // lets requests in transit arrive

@@ -16,21 +16,21 @@ import { regressionLines } from '../src/runner/report.ts';
 import * as own from './runner-scenarios.ts';
 
 describe('regression seeds', () => {
-  test('violate no invariant any more', { timeout: 300_000 }, async () => {
+  test('regression seeds violate no invariant', { timeout: 300_000 }, async () => {
     const outcomes = await runRegressionSeeds(regressionSeeds(), registry);
     expect(regressionLines(outcomes.filter(({ violations }) => violations.length > 0))).toEqual([]);
   });
 
-  test('the report names the bug that each seed once found, and the replay command of a violating seed', async () => {
+  test('the report names the bug that each seed found, and the replay command of a violating seed', async () => {
     const why = 'a tenth that was lost';
     const outcomes = await runRegressionSeeds(
       Array.from({ length: 40 }, (_, seed) => ({ scenario: seed === 0 ? 'calm' : 'tenth', seed, why })),
       own,
     );
     const [calm, ...tenths] = regressionLines(outcomes);
-    expect(calm).toBe('regression seed 0 of calm passed (it once found: a tenth that was lost)');
+    expect(calm).toBe('regression seed 0 of calm passed (the bug that it found: a tenth that was lost)');
     expect(tenths.find((line) => line.includes('violates'))).toMatch(
-      /^regression seed (\d+) of tenth violates "nine in ten": it is the tenth \(it once found: a tenth that was lost\)\. Replay it with: make simulate SCENARIO=tenth SEED=\1$/,
+      /^regression seed (\d+) of tenth violates "nine in ten": it is the tenth \(the bug that it found: a tenth that was lost\)\. Replay it with: make simulate SCENARIO=tenth SEED=\1$/,
     );
   });
 
@@ -48,7 +48,9 @@ describe('regression seeds', () => {
   });
 });
 
-/** Number of seeds per scenario, most for those that find mutants; at least `MANY_SEEDS` together. */
+/**
+ * Number of seeds per scenario, at least `MANY_SEEDS` in total. Scenarios that find many mutants have the most seeds.
+ */
 const SHARES: Readonly<Record<string, number>> = {
   greeter: 200,
   runtime: 900,
@@ -66,7 +68,7 @@ describe('many seeds', () => {
   const pool = new WorkerPool();
   afterAll(() => pool[Symbol.asyncDispose]());
 
-  test('every sound scenario has a number of seeds', () => {
+  test('the number of seeds is defined for every correct scenario', () => {
     expect(Object.keys(SHARES).sort()).toEqual(registry.scenarios.map(({ name }) => name).sort());
     const sum = Object.values(SHARES).reduce((all, count) => all + count);
     expect(sum).toBeGreaterThanOrEqual(MANY_SEEDS);
@@ -78,7 +80,7 @@ describe('many seeds', () => {
     async ([name, count]) => {
       const scenario = scenarioNamed(name, registry);
       // Every required event must occur, because a fault that never occurs is not tested. `make simulate` checks this
-      // only from 2,000 seeds on.
+      // only with 2,000 seeds or more.
       const result = await runSeeds(name, { count, pool });
       expect(problems(scenario, result, count)).toEqual([]);
     },

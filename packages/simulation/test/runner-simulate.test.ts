@@ -10,12 +10,12 @@ import { readable } from '../src/runner/readable.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 function run(program: string, args: readonly string[]) {
-  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise make runs as a sub-make of `make test`
+  const { MAKEFLAGS, MAKELEVEL, ...env } = process.env; // otherwise, make would run as a sub-make of `make test`
   const { status, stdout, stderr } = spawnSync(program, args, { cwd: root, encoding: 'utf8', env });
   return { status, stdout, stderr };
 }
 
-/** Runs make. `-o` keeps it from installing packages during a test. */
+/** Runs make. The flag `-o` prevents it from installing packages during a test. */
 const make = (...args: string[]) => run('make', ['-o', 'node_modules/.package-lock.json', ...args]);
 
 /** Returns the make arguments of the commands in a docs page, such as `['simulate', 'SEEDS=10']`. */
@@ -36,7 +36,7 @@ const simulate = (...args: string[]) =>
   run(process.execPath, ['packages/simulation/src/main.ts', 'WORKERS=2', ...args]);
 
 describe('make simulate', () => {
-  test('prints a summary of many seeds', () => {
+  test('make simulate prints a summary of many seeds', () => {
     const { status, stdout } = simulate('SCENARIO=greeter', 'SEEDS=100');
     expect(stdout).toMatch(/^greeter: 100 seeds from 1 in .* on 2 threads, .*\/s a core; /m);
     expect(stdout).toMatch(/^ +\d+ {2}request lost$/m);
@@ -44,7 +44,7 @@ describe('make simulate', () => {
     expect(status).toBe(0);
   });
 
-  test('exits with 1 on a violation and prints a command that replays it', () => {
+  test('make simulate exits with 1 on a violation and prints a command that replays it', () => {
     const { status, stdout } = simulate('SCENARIO=careless-greeter', 'SEEDS=100');
     expect(stdout).toMatch(
       /^ +\d+ {2}seeds violate "every greeting is answered once the faults have stopped", first /m,
@@ -65,7 +65,7 @@ describe('make simulate', () => {
     expect(shrunk.stdout.length).toBeLessThan(replayed.stdout.length);
   });
 
-  test('rejects an unknown scenario and an invalid number with an error message', () => {
+  test('make simulate rejects an unknown scenario and an invalid number with an error message', () => {
     expect(simulate('SCENARIO=gretter')).toMatchObject({
       status: 2,
       stdout: '',
@@ -95,7 +95,7 @@ describe('make simulate', () => {
 });
 
 describe('make mutants', () => {
-  test('ONLY finds the mutant that docs/internals/simulation.md names', {
+  test('make mutants with ONLY finds the mutant that docs/internals/simulation.md names', {
     timeout: 300_000,
   }, () => {
     const commands = commandsIn('internals/simulation.md').filter(([target]) => target === 'mutants');
@@ -106,7 +106,7 @@ describe('make mutants', () => {
     expect(status).toBe(0);
   });
 
-  test('ONLY without a match fails with a message', () => {
+  test('make mutants with ONLY and no matching mutant fails with a message', () => {
     expect(make('mutants', 'ONLY=no such mutant')).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('no mutant has a name that contains "no such mutant"'),
@@ -158,13 +158,13 @@ describe('arguments', () => {
 describe('progress', () => {
   const progress = { seeds: 25_000, violating: 3, elapsedMs: 50_000, part: 0.25 };
 
-  test('shows a bar, the rate, the violations and the remaining time', () => {
+  test('progress shows a bar, the rate, the violations and the remaining time', () => {
     expect(lineOf('greeter', progress)).toBe(
       'greeter [██████░░░░░░░░░░░░░░░░░░] 25 % · 25,000 seeds · 500/s · 3 violating · 2 min 30 s left',
     );
   });
 
-  test('updates one line on a terminal, and prints a line from time to time elsewhere', () => {
+  test('progress updates one line on a terminal, and prints a line from time to time to a file', () => {
     for (const [isTTY, lines] of [
       [true, 100],
       [false, 2],
@@ -178,7 +178,7 @@ describe('progress', () => {
     }
   });
 
-  test('formats durations', () => {
+  test('duration formats short and long durations', () => {
     expect([400, 42_000, 60_000, 200_000, 18_720_000, 273_600_000].map(duration)).toEqual([
       '0.4 s',
       '42 s',

@@ -19,7 +19,7 @@ const registry = new URL('runner-scenarios.ts', import.meta.url).href;
 const named = (name: string) => scenarioNamed(name, own);
 
 describe('runSeed', () => {
-  test('returns violations, counts, trace and hash', async () => {
+  test('runSeed returns violations, counts, trace and hash', async () => {
     const outcome = await runSeed(named('calm'), 7, { story: true });
     expect(outcome).toMatchObject({ seed: 7, violations: [], virtualMs: 20_000, steps: 5 });
     expect(outcome.counts).toEqual({ 'something happened': 5 });
@@ -47,7 +47,7 @@ describe('runSeed', () => {
 });
 
 describe('runSeeds', () => {
-  test('returns the same tally on one thread and on three', async () => {
+  test('runSeeds returns the same tally on one thread and on three', async () => {
     const tallyOn = async (workers: number) => {
       const {
         cpuMs,
@@ -81,7 +81,7 @@ describe('runSeeds', () => {
     expect(await firstOn(3)).toEqual(first);
   });
 
-  test('stops when the time is up or the signal aborts', async () => {
+  test('runSeeds stops when the time is up or the signal aborts', async () => {
     const timed = await runSeeds('calm', { minutes: 0.01, registry });
     expect(timed.elapsedMs).toBeGreaterThanOrEqual(600);
     expect(timed.seeds).toBeGreaterThan(0);
@@ -115,7 +115,7 @@ describe('runSeeds', () => {
     expect(broken[ENDS]?.first[0]?.detail).toBe(detail);
   });
 
-  test('rejects an unknown scenario and lists the available ones', async () => {
+  test('runSeeds rejects an unknown scenario and lists the available ones', async () => {
     await using pool = new WorkerPool({ registry });
     await expect(runSeeds('clam', { count: 10, pool })).rejects.toThrow(
       'scenario "clam" does not exist; available: calm, boring, tenth,',
@@ -126,8 +126,8 @@ describe('runSeeds', () => {
     );
   });
 
-  test('imports the preload modules in each thread before anything else', async () => {
-    // Makes every choice of ten return the last one, so that every seed of `tenth` violates its invariant.
+  test('runSeeds imports the preload modules in each thread before anything else', async () => {
+    // Makes every choice among ten return the last one, so that every seed of `tenth` violates its invariant.
     const preload = ['data:text/javascript,Math.floor=()=>9'];
     const plain = await runSeeds('tenth', { count: 100, registry });
     const changed = await runSeeds('tenth', { count: 100, registry, preload });
@@ -135,7 +135,7 @@ describe('runSeeds', () => {
     expect(changed.violating).toBe(100);
   });
 
-  test('rejects when a thread exits before it is ready', async () => {
+  test('runSeeds rejects when a thread exits before it is ready', async () => {
     const preload = ['data:text/javascript,process.exit(3)'];
     await expect(runSeeds('calm', { count: 10, registry, preload })).rejects.toThrow(
       'a simulation thread exited with code 3 before it was ready',
@@ -153,12 +153,12 @@ describe('runSeeds', () => {
     expect(problems(named('boring'), await boring(2_000))).toEqual([
       'boring: "a miracle" never happened in 2,000 seeds, so the scenario does not test it.',
     ]);
-    expect(problems(named('boring'), await boring(100))).toEqual([]); // too few seeds to report it
+    expect(problems(named('boring'), await boring(100))).toEqual([]); // too few seeds to report missing events
   });
 });
 
 describe('shrink', () => {
-  test('reduces a failing tape to the choices that matter', async () => {
+  test('shrink reduces a failing tape to the choices that matter', async () => {
     const tape = Array.from({ length: 500 }, (_, at) => (at * 7_919) % 1_000);
     const shows = async (candidate: readonly number[]) =>
       (candidate[3] ?? 0) > 600 && candidate.includes(17) ? candidate.length : undefined;
@@ -169,7 +169,7 @@ describe('shrink', () => {
     expect(tries).toBeLessThan(3_000);
   });
 
-  test('returns the shortest tape so far when aborted', async () => {
+  test('shrink returns the shortest tape so far when aborted', async () => {
     const stop = new AbortController();
     const { tape, tries } = await shrink(
       [5, 5, 5, 5, 5, 5, 5, 5],
@@ -183,11 +183,11 @@ describe('shrink', () => {
     expect(tries).toBe(2);
   });
 
-  test('returns a tape without the violation unchanged', async () => {
+  test('shrink returns a tape unchanged if its run does not show the violation', async () => {
     expect((await shrink([1, 2, 3], async () => undefined)).tape).toEqual([1, 2, 3]);
   });
 
-  test('reduces the tape of a run to one with a short trace and the same violation', async () => {
+  test('shrink reduces the tape of a run to one with a short trace and the same violation', async () => {
     const scenario = scenarioNamed('bell-without-key', example);
     const first = firstViolation(
       await runSeeds(scenario.name, {
@@ -210,12 +210,12 @@ describe('shrink', () => {
 describe('the example of docs/internals/simulation.md', () => {
   const file = new URL('runner-example.ts', import.meta.url);
 
-  test('equals test/runner-example.ts', () => {
+  test('the example of docs/internals/simulation.md equals test/runner-example.ts', () => {
     const docs = readFileSync(new URL('../../../docs/internals/simulation.md', import.meta.url), 'utf8');
     expect(docs).toContain(`\`\`\`ts\n${readFileSync(file, 'utf8')}\`\`\`\n`);
   });
 
-  test('violates no invariant with the idempotency key, and is found to ring twice without it', async () => {
+  test('the example of docs/internals/simulation.md violates no invariant with the idempotency key, and rings the bell twice without it', async () => {
     await using pool = new WorkerPool({ registry: file.href });
     const sound = scenarioNamed('bell', example);
     expect(problems(sound, await runSeeds(sound.name, { count: 2_000, pool }))).toEqual([]);

@@ -13,8 +13,8 @@ import { Simulation } from '../world/simulation.ts';
 import { accessTo, startApiServer } from './simulated.ts';
 
 /*
- * Covers what the differential test cannot: behaviour over time (bookmarks, watch timeouts, compaction, garbage
- * collection) and the errors for requests that the model does not support.
+ * Covers behaviour that the differential test cannot: behaviour over time (bookmarks, watch timeouts, compaction,
+ * garbage collection) and the errors for requests that the model does not support.
  */
 
 interface ConfigMap extends KubeObject {
@@ -65,7 +65,7 @@ function start(options: Partial<ClientOptions> = {}) {
 }
 
 describe('watch', () => {
-  test('sends a bookmark every minute while idle and ends after timeoutSeconds', async () => {
+  test('a watch sends a bookmark every minute while idle and ends after timeoutSeconds', async () => {
     const { client, world, done } = start();
     const seen: string[] = [];
     const watch = async () => {
@@ -77,7 +77,7 @@ describe('watch', () => {
     expect(Math.round(world.monotonic() / 1_000)).toBe(150);
   });
 
-  test('from a version before the last compaction gets 410, as does the next page of a list', async () => {
+  test('a watch and the next page of a list get 410 if their version is older than the last compaction', async () => {
     const { client, server, done, outcome } = start();
     const created = await done(client.create(ConfigMap, { metadata: metadata('a') }));
     await done(client.create(ConfigMap, { metadata: metadata('b') }));
@@ -91,7 +91,7 @@ describe('watch', () => {
       expect(settled).toMatchObject({ status: 'rejected', reason: expect.any(GoneError) });
   });
 
-  test('from the version of a list gets all later changes', async () => {
+  test('a watch from the version of a list gets all later changes', async () => {
     const { client, done } = start();
     await done(client.create(ConfigMap, { metadata: metadata('a') }));
     const { resourceVersion } = await done(client.list(ConfigMap));

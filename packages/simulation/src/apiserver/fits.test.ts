@@ -51,7 +51,7 @@ const extras = fc.oneof({ weight: 5, arbitrary: fc.constant({}) }, { weight: 1, 
 const value = mostly(fc.tuple(plain, extras).map(([one, other]) => ({ ...one, ...other })));
 
 describe('fits', () => {
-  test('accepts only values that the API server would store unchanged', () => {
+  test('fits accepts only values that the API server would store unchanged', () => {
     let accepted = 0;
     fc.assert(
       fc.property(value, (candidate) => {
@@ -65,7 +65,7 @@ describe('fits', () => {
     expect(accepted).toBeGreaterThan(500);
   });
 
-  test('accepts objects as controllers usually write them, and rejects wrong, missing and unknown fields', () => {
+  test('fits accepts objects as controllers usually write them, and rejects wrong, missing and unknown fields', () => {
     const status = { made: 'a', observedGeneration: 1, conditions: [] };
     expect(fits(Widget.schema, { spec: { text: 'a' } })).toBe(true);
     expect(fits(Widget.schema, { spec: { text: 'a' }, status })).toBe(true);

@@ -5,7 +5,8 @@ import { Cloud } from './cloud.ts';
 import { CLOUD, simulatedCloud } from './simulated.ts';
 
 /*
- * Covers behaviour that the real cloud lacks or that takes real time there. test/cloud-differential covers the rest.
+ * Covers behaviour that the real cloud does not have, or that takes real time there. test/cloud-differential covers the
+ * rest.
  */
 
 const API_KEY = 'a-key-of-the-cloud';
@@ -68,7 +69,7 @@ describe('Cloud', () => {
     await expect(during(simulation, client.get(id))).rejects.toThrow(NotFoundError);
   });
 
-  test('a list shows old state page by page, while a get of one server shows the current state', async () => {
+  test('all pages of a list show old state, while a get of one server shows the current state', async () => {
     let lag = 0;
     const env = setup(() => lag);
     const { simulation, client, cloud } = env;
@@ -85,7 +86,7 @@ describe('Cloud', () => {
     expect(await during(simulation, client.get(d))).toMatchObject({ name: 'd' });
   });
 
-  test('CPU utilization changes over time until keepStill', async () => {
+  test('CPU utilization changes over time until keepStill is called', async () => {
     const env = setup();
     env.cloud.add({ name: 'a' });
     const seen = new Set<number>();
@@ -101,7 +102,7 @@ describe('Cloud', () => {
     expect(seen.size).toBe(1);
   });
 
-  test('the client does not repeat the API key that a proxy echoes in its error page', async () => {
+  test('an error of the client does not contain the API key that a proxy echoes in its error page', async () => {
     const { simulation, client, cloud } = setup();
     cloud.outOfOrder = true;
     const result = during(simulation, client.check('a'));

@@ -15,8 +15,8 @@ import {
 } from './rules.ts';
 
 /*
- * What must hold for every reservation that a replica makes, at the moment when it sends the decision: according to what it knows
- * then, because no replica can know what its watches have not delivered yet.
+ * Invariants of every reservation that a replica makes. They are checked when the replica sends the decision, against
+ * the replica's own caches, because it cannot know changes that its watches have not delivered yet.
  */
 
 /** A reservation that a replica is about to store. */
@@ -25,14 +25,17 @@ interface Choice {
   readonly node: KubeObject | undefined;
   readonly was: StoredReservation | undefined;
   readonly is: StoredReservation;
-  /** Whether the status shows this reservation: its entry was deleted, and the replica restores it. */
+  /** Whether the replica restores a reservation from the status, because its entry in the ledger was deleted. */
   readonly isRestored: boolean;
   readonly known: Known & { readonly now: number };
-  /** All reservations as they would be stored. */
+  /** All reservations as the replica is about to store them. */
   readonly after: StoredReservations;
 }
 
-/** Calls the listener for each decision that a replica is about to send, with what it knows. */
+/**
+ * Calls the listener for each change of the reservations that a replica is about to send, with the content of its
+ * caches.
+ */
 function onDecision(
   { reservations, knowledge }: GpuTruth,
   { traffic }: Truth,
@@ -43,7 +46,7 @@ function onDecision(
     const decision = reservations.decision(sent);
     const known = decision && knowledge.of(sent.sender);
     if (decision === undefined || known === undefined) return;
-    // A request that is sent again contains an earlier decision.
+    // Skips a retry, which has the same sender and body as the previous request.
     const text = `${sent.sender} ${sent.body}`;
     if (text === last) return;
     last = text;
@@ -51,7 +54,7 @@ function onDecision(
   });
 }
 
-/** Calls the listener for each node that a replica reserves, before it sends the decision. */
+/** Calls the listener for each reservation with a new node or number of GPUs, before the replica sends it. */
 function onChoice(gpuTruth: GpuTruth, truth: Truth, listener: (choice: Choice) => void): void {
   onDecision(gpuTruth, truth, (before, after, known) => {
     for (const info of known.infos) {
@@ -79,9 +82,9 @@ function nodeIn({ nodes }: Known, name: string): KubeObject | undefined {
 }
 
 /**
- * A replica reserves a node only if the node is suitable as far as it knows: GPUs that are free, model, zone, state, maintenance,
- * facts that are current. It reserves none for a request that is paused, but restores what the status shows, until the time that
- * the status shows. A job that runs may extend its time beyond the horizon.
+ * A replica reserves a node only if its caches show that the node is suitable: free GPUs, model, zone, state,
+ * maintenance, and data of vCenter that is not stale. For a paused GPUInfo, it only restores the reservation that the
+ * status shows. The reservation of a running job may be extended beyond `HORIZON_MS`.
  */
 export function choosesSuitableNodes(truth: GpuTruth): Invariant {
   return {
@@ -105,8 +108,8 @@ export function choosesSuitableNodes(truth: GpuTruth): Invariant {
 }
 
 /**
- * A node goes to the oldest request that waits and can use it. A changed request that needs no more GPUs than it has is not
- * overtaken: it may choose before those that have none. Neither is one whose job runs, nor one whose reservation is restored.
+ * A node goes to the oldest waiting GPUInfo that can use it. Three kinds of GPUInfos may choose before older ones: one
+ * that needs no more GPUs than it already holds, one whose job runs, and one whose reservation is restored.
  */
 export function oldestFirst(truth: GpuTruth): Invariant {
   return {
@@ -127,17 +130,20 @@ export function oldestFirst(truth: GpuTruth): Invariant {
   };
 }
 
-/** Whether a request waits for a node. One whose reservation has ended does not, until its spec changes. */
+/** Whether a GPUInfo waits for a node. If its reservation has ended, it waits again only after a change of its spec. */
 export function isWaiting({ uid, generation, isPaused }: Wanted, reservations: StoredReservations): boolean {
   const reservation = reservations.get(uid);
   if (isPaused || isLive(reservation)) return false;
   return reservation === undefined || reservation.generation < generation;
 }
 
-/** A reservation stays while the replica does not know the state of its node: an outage of vCenter moves nothing. */
+/**
+ * A reservation that has not ended stays on its node while the data about the node's host is stale, for example in an
+ * outage of vCenter. It may move if jobs cannot start on the node according to Kubernetes.
+ */
 export function unknownFactsMoveNothing(truth: GpuTruth): Invariant {
   return {
-    name: 'unknown facts move nothing',
+    name: 'stale facts move no reservation',
     watch: (common, violated) =>
       onDecision(truth, common, (before, after, known) => {
         for (const { metadata } of known.infos) {
@@ -154,10 +160,13 @@ export function unknownFactsMoveNothing(truth: GpuTruth): Invariant {
   };
 }
 
-/** A replica drops the reservation of an object that it does not know only if the object is gone. Its watch may be late. */
+/**
+ * A replica drops the reservation of an object that is missing in its cache only if the object is really gone. The
+ * object may be missing there only because the watch is late.
+ */
 export function dropsOnlyWhatIsGone(truth: GpuTruth): Invariant {
   return {
-    name: 'reservations of unknown objects stay',
+    name: 'reservations of uncached objects stay',
     watch: (common, violated) =>
       onDecision(truth, common, (before, after, known) => {
         for (const [uid, { key }] of before) {

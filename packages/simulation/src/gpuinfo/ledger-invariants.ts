@@ -7,17 +7,18 @@ import { MAX_GPUS } from './nodes.ts';
 import { SKEW_MS } from './program.ts';
 import { isLive, type StoredReservation, type StoredReservations } from './reservations.ts';
 
-/** Time after which the operator must know that a pod is bound to a node, also if a watch is late. */
+/** Maximum time until the operator knows that a pod is bound to a node, even if a watch is late. */
 const KNOWN_MS = 40_000;
 
 /*
- * What must hold in every stored version of the reservations. Compares them with the objects in the API server, not with what
- * a replica knows.
+ * Invariants of every stored version of the reservations. They compare the reservations with the objects in the API
+ * server, not with the caches of a replica.
  */
 
 /**
- * The reservations of a pool never grow beyond the GPUs that the pool can have. GPUs that administrators remove, and machines that
- * move to another host, do not count: the operator moves the reservations only afterwards, and never while their jobs run.
+ * A new reservation never exceeds the free GPUs of its pool. Existing reservations may exceed the pool after
+ * administrators removed GPUs or moved a machine to another host: the operator moves reservations only afterwards, and
+ * never while their jobs run.
  */
 export function gpusAreReservedOnce({ reservations, hosts }: GpuTruth): Invariant {
   return {
@@ -52,8 +53,8 @@ function reservedIn(reservations: StoredReservations, pool: string): number {
 }
 
 /**
- * A reservation that has ended is made again only after a change of the spec. A replica that does not know the newest spec may make
- * it for the one before: this ends when its watch has caught up.
+ * A reservation that has ended is made again only after a change of the spec. A replica with an older spec in its cache
+ * may make the reservation again for that spec, until its watch has caught up.
  */
 export function endedStaysEnded({ reservations }: GpuTruth): Invariant {
   return {
@@ -66,7 +67,9 @@ export function endedStaysEnded({ reservations }: GpuTruth): Invariant {
           const last = ended.get(uid) ?? 0;
           const isChanged = byUid(server, GPUInfo, uid)?.metadata.generation !== last;
           if (isLive(reservation) && generation <= last && !isChanged)
-            violated(`${key} (${uid}) is reserved again for generation ${generation}, which ended`);
+            violated(
+              `${key} (${uid}) is reserved again for generation ${generation}, whose reservation has ended`,
+            );
           if (!isLive(reservation)) ended.set(uid, Math.max(last, generation));
         }
       });
@@ -75,18 +78,19 @@ export function endedStaysEnded({ reservations }: GpuTruth): Invariant {
 }
 
 /**
- * The reservation of a job that runs stays on its node. It ends only when the job has ended or its time has passed, and moves only
- * when the node is gone or no pod of the job is bound to it. A pod that was bound shortly before may not be known yet.
+ * The reservation of a running job stays on its node. It ends only after the job ended or the reserved time passed. It
+ * moves only if the node is gone or no pod of the job is bound to it; a replica may not know yet about a pod that was
+ * bound shortly before.
  */
 export function runningJobsKeepTheirNode({ reservations, jobs, now }: GpuTruth): Invariant {
   return {
-    name: 'the reservation of a running job stays',
+    name: 'the reservation of a running job stays on its node',
     watch: ({ server }, violated) => {
       const gone = new Set<string>();
       onChange(server, Node, (before, after) => {
         if (before !== undefined && after === undefined) gone.add(before.metadata.name);
       });
-      /** Times since when a pod of a job is bound to a node, by UID and node. */
+      /** Time since which a pod of a GPUInfo's job is bound to a node, by UID of the GPUInfo and name of the node. */
       const boundAt = new Map<string, number>();
       onChange(server, Pod, (_, after) => {
         const uid = after?.metadata.annotations?.[INFO_UID];
@@ -121,7 +125,9 @@ export function runningJobsKeepTheirNode({ reservations, jobs, now }: GpuTruth):
   };
 }
 
-/** The reservation of an object never goes back to an older spec, also if a new leader does not know the newest one yet. */
+/**
+ * The reservation of an object never returns to an older spec, even if a new leader does not know the newest spec yet.
+ */
 export function neverGoesBack({ reservations }: GpuTruth): Invariant {
   return {
     name: 'a reservation never goes back to an older spec',
@@ -135,7 +141,7 @@ export function neverGoesBack({ reservations }: GpuTruth): Invariant {
   };
 }
 
-/** A reservation ends because of its job only after that job ran and ended. */
+/** A reservation ends with the reason JobEnded only after its job ran and ended. */
 export function endsWithItsJob({ reservations, jobs }: GpuTruth): Invariant {
   return {
     name: 'a reservation ends only with its job',
@@ -143,12 +149,15 @@ export function endsWithItsJob({ reservations, jobs }: GpuTruth): Invariant {
       reservations.listen((before, after) => {
         for (const [uid, { key, ended }] of after)
           if (ended === 'JobEnded' && isLive(before.get(uid)) && !jobs.hasEnded(uid))
-            violated(`${key} (${uid}) has ended, but no job of it has`);
+            violated(`${key} (${uid}) has ended, but none of its jobs has`);
       }),
   };
 }
 
-/** A reservation stays until its object is gone, and not longer once the faults have stopped. */
+/**
+ * A reservation that has ended stays stored until the spec changes or its object is gone. Every reservation is dropped
+ * after its object is gone, at the latest once the faults have stopped.
+ */
 export function droppedWithItsObject({ reservations }: GpuTruth): Invariant {
   return {
     name: 'a reservation exists as long as its object',
@@ -157,7 +166,7 @@ export function droppedWithItsObject({ reservations }: GpuTruth): Invariant {
         for (const [uid, was] of before) {
           const info = byUid(server, GPUInfo, uid);
           if (after.has(uid) || info === undefined) continue;
-          // A request has no reservation if no node is suitable, unless its reservation for the same spec has ended.
+          // A reservation that has not ended may be dropped, if no node is suitable any more.
           if (!isLive(was) && was.generation === info.metadata.generation)
             violated(`${was.key} (${uid}) exists, but its reservation is dropped`);
         }

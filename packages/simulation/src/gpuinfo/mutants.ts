@@ -11,7 +11,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     file: `${LEDGER}/entry-store.ts`,
     find: '{ metadata: { resourceVersion }, data: changes }',
     replace: '{ data: changes }',
-    why: 'a replica that was replaced as the leader would store what it decided earlier',
+    why: 'a former leader would store decisions that it made earlier',
     scenario,
   },
   {
@@ -31,7 +31,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'GPUs of pods without a reservation are free',
+    name: 'GPUs of pods without a reservation count as free',
     file: `${SRC}/occupancy.ts`,
     find: 'occupied += gpus;',
     replace: 'occupied += holder === NO_HOLDER ? 0 : gpus;',
@@ -39,7 +39,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'GPU reservation is dropped by the cache alone',
+    name: 'GPU reservation is dropped because the cache lacks its object',
     file: `${SRC}/confirmations.ts`,
     find: "!cached.has(uid) && this.#objects.get(uid)?.value === 'Gone';",
     replace: '!cached.has(uid);',
@@ -59,7 +59,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/allocations.ts`,
     find: 'while (await confirmations.ask(this.#unconfirmed(operation.entries), store, now()));',
     replace: 'await confirmations.ask(this.#unconfirmed(operation.entries), store, now());',
-    why: 'nothing would ask about the object again',
+    why: 'the operator would never check the object again',
     scenario,
   },
   {
@@ -71,7 +71,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'GPU reservation does not end with its time',
+    name: 'GPU reservation does not end after its time has passed',
     file: `${SRC}/observed-reservation.ts`,
     find: "if (until !== undefined && until <= now) return end('TimePassed');",
     replace: '',
@@ -91,7 +91,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/allocate.ts`,
     find: 'if (this.#rejectionOf(request, candidate, restored) !== undefined) return false;',
     replace: '',
-    why: 'another request may have the GPUs since the entry was deleted',
+    why: 'another request may have got the GPUs after the entry was deleted',
     scenario,
   },
   {
@@ -111,7 +111,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'GPU reservation goes back to the spec in the cache',
+    name: 'GPU reservation returns to the older spec in the cache',
     file: `${SRC}/allocate.ts`,
     find: "return blocker?.reason === 'FactsUnknown' || reservation.generation > request.generation;",
     replace: "return blocker?.reason === 'FactsUnknown';",
@@ -123,7 +123,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/request.ts`,
     find: 'mayReserve: metadata.deletionTimestamp === undefined && !isPaused(info),',
     replace: 'mayReserve: metadata.deletionTimestamp === undefined && isPaused !== undefined,',
-    why: 'the operator makes no new reservation for a paused object',
+    why: 'a paused object must get no new reservation',
     scenario,
   },
   {
@@ -143,7 +143,7 @@ export const GPUINFO_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'unknown facts move a GPU reservation',
+    name: 'stale facts move a GPU reservation',
     file: `${SRC}/allocate.ts`,
     find: "return blocker?.reason === 'FactsUnknown' || reservation.generation > request.generation;",
     replace: 'void blocker; return reservation.generation > request.generation;',

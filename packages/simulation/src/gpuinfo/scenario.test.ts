@@ -16,7 +16,7 @@ describe('GPU reservations under faults', () => {
       expect((await runSeed(gpuinfo, seed)).violations, `seed ${seed}`).toEqual([]);
   });
 
-  test('the same seed, and its tape, produce the same run', async () => {
+  test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const { tape, hash, steps } = await runSeed(gpuinfo, seed, { tape: true });
       expect(await runSeed(gpuinfo, seed, { story: true }), `seed ${seed}`).toMatchObject({ hash, steps });
@@ -24,7 +24,7 @@ describe('GPU reservations under faults', () => {
     }
   });
 
-  test('mutants match the code they change', () => {
+  test('every mutant changes the file that it names', () => {
     expect(GPUINFO_MUTANTS.length).toBeGreaterThanOrEqual(12);
     for (const mutant of GPUINFO_MUTANTS) {
       const source = readFileSync(new URL(mutant.file, ROOT), 'utf8');

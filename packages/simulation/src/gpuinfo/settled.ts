@@ -11,7 +11,7 @@ import { obstacle, type Wanted, wantedBy, windowFrom } from './rules.ts';
 
 const NONE = 'None available';
 
-/** Every request has the answer that it must have once the faults have stopped. */
+/** After the faults have stopped, every GPUInfo gets the status that follows from the state of the cluster. */
 export function answered(gpuTruth: GpuTruth): Invariant {
   return {
     name: 'converged',
@@ -60,8 +60,9 @@ function reservationProblem(
   { reservations, jobs, hosts, now }: GpuTruth,
 ): string | undefined {
   if (until !== undefined && until <= now()) return 'its time has passed';
-  if (!inUse && jobs.isActive(wanted.uid)) return 'its job is not noticed';
-  if (inUse && !jobs.isActive(wanted.uid) && !jobs.mayBeActive(wanted.uid)) return 'its job has ended';
+  if (!inUse && jobs.isActive(wanted.uid)) return 'its job runs, but inUse is not set';
+  if (inUse && !jobs.isActive(wanted.uid) && !jobs.mayBeActive(wanted.uid))
+    return 'its job has ended, but inUse is set';
   if (wanted.isPaused) return undefined;
   const isRunning = jobs.isRunningOn(wanted.uid, node);
   if (generation !== wanted.generation && !isRunning) return 'its reservation is for another generation';

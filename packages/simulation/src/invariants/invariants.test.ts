@@ -127,6 +127,9 @@ describe('invariants of external resources', () => {
     expect(violations).toEqual([]);
     stage.put({ id: 'm-1', owner: undefined, deleting: true });
     expect(violations).toEqual(['m-1 is deleted']);
+    stage.put({ id: 'm-2', owner: undefined, deleting: false });
+    stage.put({ id: 'm-2', owner: 'u-1', deleting: false });
+    expect(violations).toEqual(['m-1 is deleted', 'm-2 is changed']);
   });
 
   test('deleting a machine is a violation unless its object is being deleted', async () => {
@@ -194,7 +197,7 @@ describe('invariants of objects', () => {
     expect(violations).toEqual(['Thing default/a contains the secret']);
   });
 
-  test('different end states for the same spec, and an object that did not converge, are violations', async () => {
+  test('different end states of objects with the same spec are a violation, as is an object that did not converge', async () => {
     const stage = new Stage();
     const client = stage.client('alpha.1');
     for (const name of ['a', 'b'])
@@ -231,6 +234,6 @@ test('a write that is sent by a replica without the lease is a violation', async
     metadata: { resourceVersion: '1' },
     spec: { size: 2 },
   });
-  await expect(stage.settled(rejected)).rejects.toThrow(); // the violation is sending it, although it is rejected
+  await expect(stage.settled(rejected)).rejects.toThrow(); // a rejected write is a violation, too, because it was sent
   expect(violations).toEqual([expect.stringContaining('beta.1 sends PATCH')]);
 });

@@ -51,7 +51,7 @@ async function sent<T>({ simulation }: Env, call: Promise<T>): Promise<T> {
   return call;
 }
 
-/** Runs until nothing happens any more, for at most 5 minutes. */
+/** Runs until no component has anything to do, for at most 5 minutes. */
 function settled({ simulation }: Env): Promise<void> {
   return simulation.run({ until: simulation.schedule.now + 300_000 });
 }
@@ -140,7 +140,7 @@ describe('model of CDI', () => {
     expect(fieldAt(volumeIn(env, 'disk'), ['status', 'restartCount']) ?? 0).toBe(restarts);
   });
 
-  test('a missing source restarts the importer for ever and says 404', async () => {
+  test('a missing source restarts the importer forever, with a message that contains 404', async () => {
     const env = setup();
     env.importing = 'missing';
     await importVolume(env);
@@ -148,7 +148,7 @@ describe('model of CDI', () => {
     expect(JSON.stringify(volumeIn(env, 'disk'))).toContain('got 404');
   });
 
-  test('a hanging import continues when the behaviour changes, also after a restart', async () => {
+  test('a hanging import continues when the behaviour changes, even after a restart of CDI', async () => {
     const env = setup();
     env.importing = 'hang';
     await importVolume(env);
@@ -226,7 +226,7 @@ describe('model of virt-controller', () => {
     expect(statusOf(env)).toBe('Running');
   });
 
-  test('a halted machine stays stopped; a failed start is repeated', async () => {
+  test('a halted machine stays stopped, and a failed start is repeated', async () => {
     const env = setup();
     await importVolume(env);
     await settled(env);

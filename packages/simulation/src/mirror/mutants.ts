@@ -10,7 +10,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/fenced-shards.ts`,
     find: 'assertLeader(); this.#acquired = shards;',
     replace: 'this.#acquired = shards;',
-    why: 'a deposed leader must not keep the fence from its successor',
+    why: 'a deposed leader must not hold the fence, which its successor needs',
     scenario,
   },
   {
@@ -18,7 +18,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/comparison.ts`,
     find: "if (cacheAge === 'stale') { await refresh();",
     replace: "if (cacheAge === 'stale') {",
-    why: 'its cache may be older than what the previous leader has written',
+    why: 'the cache may be older than the writes of the previous leader',
     scenario,
   },
   {
@@ -45,7 +45,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/fenced-shards.ts`,
     find: 'await compare();',
     replace: 'await Promise.resolve(compare);',
-    why: 'the previous owner may have missed changes, and the cache may be older than what it wrote',
+    why: 'the previous owner may have missed changes, and the cache may be older than its writes',
     scenario: 'mirror-sharding',
   },
   {
@@ -61,7 +61,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/term.ts`,
     find: 'else this.#disown(key);',
     replace: 'else this.#queue.add(key, { afterMs: TICK_MS });',
-    why: 'the lag would grow for ever, because another replica writes the row',
+    why: 'the lag would grow forever, because another replica writes the row',
     scenario: 'mirror-sharding',
   },
   {
@@ -69,7 +69,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/plan.ts`,
     find: 'binding !== undefined && binding.uid !== vm?.metadata.uid;',
     replace: 'binding !== undefined && vm === undefined;',
-    why: 'the row of a deleted VM must not show a new one that gets a row of its own',
+    why: 'the row of a deleted VM must not show a new VM that gets its own row',
     scenario,
   },
   {
@@ -117,19 +117,19 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/term.ts`,
     find: 'this.#vmRows.gone(write.key, write.row);',
     replace: '',
-    why: 'a row that does not exist any more is forgotten',
+    why: 'the mirror forgets a row that no longer exists',
     scenario,
   },
   {
-    name: 'row that is inserted after its VM is not searched for',
+    name: 'mirror does not search for a row that is inserted after its VM',
     file: `${MIRROR}/term.ts`,
     find: 'await this.#searchUnmatched(session);',
     replace: '',
-    why: 'it would be found by the next resync only',
+    why: 'only the next resync would find the row',
     scenario,
   },
   {
-    name: 'oldest of several rows is updated',
+    name: 'oldest of several matching rows is updated',
     file: `${MIRROR}/rows.ts`,
     find: 'a.createdAt > b.createdAt;',
     replace: 'a.createdAt < b.createdAt;',
@@ -137,11 +137,11 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'older rows of a name are left as they are',
+    name: 'older rows of a VM name are not marked as deleted',
     file: `${MIRROR}/plan.ts`,
     find: '...predecessor, ...older.filter((each) => isMirrored(each, mapping))',
     replace: '...predecessor',
-    why: 'an older row shows a VM that was deleted',
+    why: 'an older row describes a VM that was deleted',
     scenario,
   },
   {
@@ -153,7 +153,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'new row waits for its VM by the wall clock',
+    name: 'wait of a new row for its VM is measured by the wall clock',
     file: `${MIRROR}/vm-rows.ts`,
     find: 'Math.max(world.now() - row.createdAt, this.#waitedMs(key, undefined))',
     replace: 'world.now() - row.createdAt',

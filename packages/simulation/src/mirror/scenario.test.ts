@@ -7,7 +7,7 @@ import { MIRROR_MUTANTS } from './mutants.ts';
 import { mirror } from './scenario.ts';
 
 describe('the status mirror under faults', () => {
-  test('the same seed, and its tape, produce the same run', async () => {
+  test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const { tape, hash, steps } = await runSeed(mirror, seed, { tape: true });
       expect(await runSeed(mirror, seed, { story: true }), `seed ${seed}`).toMatchObject({ hash, steps });
@@ -15,7 +15,7 @@ describe('the status mirror under faults', () => {
     }
   });
 
-  test('mutants match the code they change', () => {
+  test('every mutant changes the file that it names', () => {
     expect(MIRROR_MUTANTS.length).toBeGreaterThanOrEqual(8);
     for (const mutant of MIRROR_MUTANTS) {
       const source = readFileSync(new URL(mutant.file, ROOT), 'utf8');

@@ -19,7 +19,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/election/term.ts`,
     find: 'return !this.#over && this.#leftMs > 0;',
     replace: 'return !this.#over;',
-    why: 'after a pause of the process its timers fire late',
+    why: 'after a pause of the process, its timers fire late',
     scenario,
   },
   {
@@ -32,7 +32,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/election/leader-election.ts`,
     find: 'if (this.#observation.freeIn(world.monotonic()) > 0) return undefined;',
     replace: 'if (this.#observation.freeIn(world.monotonic()) > 10_000) return undefined;',
-    why: 'the holder acts until its deadline',
+    why: 'the current holder may act until its deadline',
     scenario,
   },
   {
@@ -41,7 +41,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
     find: 'if (!(await this.#lock.write(record, signal))) return undefined;',
     replace:
       'if (!(await this.#lock.write(record, signal))) return undefined;\n    return momentOf(this.#options.world);',
-    why: 'other replicas count from the time of the write, which is before the response',
+    why: 'other replicas count from the time of the write, which precedes the response',
     scenario,
   },
   {

@@ -9,13 +9,13 @@ import { search } from './search.ts';
 const SEEDS: Record<string, number> = JSON.parse(
   readFileSync(new URL('seeds.json', import.meta.url), 'utf8'),
 );
-/** Maximum number of seeds to try if the stored seed no longer finds the mutant, for example after a code change. */
+/** Maximum number of seeds to try if the stored seed no longer finds its mutant, for example after a code change. */
 const MAX_SEEDS = 3_000;
 /** Parallel searches: the number of cores of the smallest supported machine. */
 const WORKERS = 2;
 
 describe('mutants', () => {
-  test('there are at least fifteen, with unique names, and each matches the code it changes', () => {
+  test('at least fifteen mutants exist, with unique names, and each matches the code it changes', () => {
     expect(MUTANTS.length).toBeGreaterThanOrEqual(15);
     expect(new Set(MUTANTS.map(({ name }) => name)).size).toBe(MUTANTS.length);
     for (const mutant of MUTANTS) {

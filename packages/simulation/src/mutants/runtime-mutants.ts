@@ -170,7 +170,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
   {
     name: 'finalizer is removed before finalize succeeds',
     file: `${SRC}/controller/controller.ts`,
-    find: 'if (result !== undefined) return result; // not finished',
+    find: 'if (result !== undefined) return result; // `finalize` asks to be called again',
     replace: '',
     why: 'the object stays until its external resources are gone',
     scenario,

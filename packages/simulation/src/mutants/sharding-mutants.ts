@@ -56,7 +56,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'missing owner timer is not reset by a shard map change',
+    name: 'change of the shard map does not reset the timer of a missing owner',
     file: `${SRC}/sharding/member-observations.ts`,
     find: 'if (this.#missing.get(name)?.version !== version)',
     replace: 'if (!this.#missing.has(name))',
@@ -100,7 +100,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/member-observations.ts`,
     find: 'if (member !== undefined) return member.freeIn(this.#now) === 0;',
     replace: 'if (member !== undefined) return member.freeIn(this.#now) < 11_000;',
-    why: 'a member that is no longer heard of acts until its deadline',
+    why: 'a member whose lease is not renewed may act until its deadline',
     scenario,
   },
   {

@@ -27,7 +27,7 @@ async function settled<T>(simulation: Simulation, promise: Promise<T>): Promise<
 }
 
 describe('Remote', () => {
-  test('creates one machine per key while that machine exists, and one per request without a key', async () => {
+  test('the backend creates one machine per key while that machine exists, and one per request without a key', async () => {
     const { simulation, remote, client } = setup();
     const create = (key?: string) =>
       settled(simulation, client.create({ size: 1, ...(key && { key }) }, signal));
@@ -42,7 +42,7 @@ describe('Remote', () => {
     expect(remote.machines.size).toBe(3);
   });
 
-  test('returns the machines as of any moment in the past', async () => {
+  test('the backend returns the machines as of any moment in the past', async () => {
     const { simulation, remote, client } = setup();
     const { id } = await settled(simulation, client.create({ size: 1 }, signal));
     await simulation.run({ until: simulation.schedule.now + 60_000 });
@@ -55,7 +55,7 @@ describe('Remote', () => {
     expect(states).toEqual([['creating 1'], ['ready 1'], ['ready 2'], ['deleting 2'], []]);
   });
 
-  test('executes a create after the client timed out', async () => {
+  test('the backend executes a create after the client timed out', async () => {
     const { simulation, remote } = setup();
     const client = new RemoteClient({ world: simulation.start('hasty'), token: 'secret', timeoutMs: 0 });
     await expect(settled(simulation, client.create({ size: 1 }, signal))).rejects.toThrow('no response');
@@ -63,7 +63,7 @@ describe('Remote', () => {
     expect(remote.machines.size).toBe(1);
   });
 
-  test('rejects a request with a wrong token, and the error contains no token', async () => {
+  test('the backend rejects a request with a wrong token, and the error contains no token', async () => {
     const { simulation } = setup();
     const client = new RemoteClient({ world: simulation.start('unauthorized'), token: 'guess' });
     const rejected = settled(simulation, client.list(signal));

@@ -7,7 +7,7 @@ import type { Outcome } from './seed.ts';
 import type { SeedsResult } from './seeds.ts';
 import { firstViolation, neverHappened, type Tally } from './tally.ts';
 
-/** Minimum number of seeds for reporting that something never happened; with fewer it may be chance. */
+/** Minimum number of seeds for reporting that an event never happened. With fewer seeds, that may be chance. */
 export const MANY_SEEDS = 2_000;
 
 export function replayCommand(scenario: string, seed: number): string {
@@ -15,9 +15,8 @@ export function replayCommand(scenario: string, seed: number): string {
 }
 
 /**
- * Returns a message for each problem of a tally; empty if there is none. Also used as the message of a
- * failing test.
- * @param many minimum number of seeds after which everything in `mustHappen` must have happened
+ * Returns a message for each problem of a tally; empty if there is none. Also used as the message of a failing test.
+ * @param many minimum number of seeds after which every event in `mustHappen` must have happened
  */
 export function problems(
   { name, mustHappen }: Scenario,
@@ -88,9 +87,9 @@ export function formatRun(title: string, { story, violations, steps, virtualMs, 
 export function regressionLines(outcomes: readonly RegressionOutcome[]): readonly string[] {
   return outcomes.map(({ scenario, seed, why, violations: [violation] }) =>
     violation === undefined
-      ? `regression seed ${seed} of ${scenario} passed (it once found: ${why})`
+      ? `regression seed ${seed} of ${scenario} passed (the bug that it found: ${why})`
       : `regression seed ${seed} of ${scenario} violates "${violation.invariant}": ${violation.detail} ` +
-        `(it once found: ${why}). Replay it with: ${replayCommand(scenario, seed)}`,
+        `(the bug that it found: ${why}). Replay it with: ${replayCommand(scenario, seed)}`,
   );
 }
 

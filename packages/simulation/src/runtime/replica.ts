@@ -4,12 +4,12 @@ import type { Simulation } from '../world/simulation.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 import type { Wire } from './wire.ts';
 
-/** A running reconcile or job. */
+/** A reconcile or job that is running. */
 export interface Working {
   readonly key: string;
   readonly namespace: string;
   /**
-   * Whether the process was paused during this work. Only the fence then decides whether the work may still
+   * Whether the process was paused during this work. After a pause, only the fence decides whether the work may still
    * act.
    */
   disturbed: boolean;
@@ -53,7 +53,7 @@ export class Replica {
   dropsRenewals = false;
   resumedAt = Number.NEGATIVE_INFINITY;
   leading = false;
-  /** Number of terms in which it led. */
+  /** Number of terms in which the process led. */
   terms = 0;
   ended = false;
 
@@ -72,7 +72,7 @@ export class Replica {
     return !this.ended && !this.simulated.process.gone;
   }
 
-  /** Milliseconds since its last pause ended. */
+  /** Milliseconds since the process's last pause ended. */
   get runningMs(): number {
     return this.#simulation.schedule.now - this.resumedAt;
   }
@@ -109,7 +109,7 @@ export class Replica {
         if (this.leading && this.terms++ > 0) this.#simulation.counts.add('a replica became leader again');
       }
     };
-    const logger: Logger = { debug: log, info: log, warn: log, error: log, child: () => logger };
+    const logger: Logger = { debug: log, info: log, warn: log, error: log, audit: log, child: () => logger };
     return logger;
   }
 }

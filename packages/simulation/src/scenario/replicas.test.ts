@@ -9,7 +9,7 @@ import { Traffic } from './traffic.ts';
 const SERVER = 'https://server.simulated';
 const OTHER = 'https://other.simulated';
 
-/** Serves a server that records the sender of each write. */
+/** Starts a server that records the sender of each write. */
 function serving(traffic: Traffic, origin: string): string[] {
   const arrived: string[] = [];
   const yes: ModelResponse = { status: 200, body: '{}' };
@@ -52,7 +52,7 @@ function stage(program: Program): { simulation: Simulation; traffic: Traffic; re
 const pass = (simulation: Simulation, ms: number) => simulation.run({ until: simulation.schedule.now + ms });
 
 describe('replicas', () => {
-  test('a crashed replica restarts under a new identity, and its sent requests still arrive', async () => {
+  test('a crashed replica restarts under a new identity, and the requests that it had sent still arrive', async () => {
     const { simulation, traffic, replicas } = stage(writing(SERVER));
     const arrived = serving(traffic, SERVER);
     replicas.start();
@@ -99,9 +99,9 @@ describe('replicas', () => {
     const arrived = serving(traffic, SERVER);
     replicas.start();
     replicas.setClock('alpha', 5_000);
-    await pass(simulation, 30_000); // sent requests have arrived
+    await pass(simulation, 30_000);
     replicas.pause('alpha');
-    await pass(simulation, 15_000);
+    await pass(simulation, 15_000); // the requests that it sent before the pause have arrived
     arrived.length = 0;
     await pass(simulation, 30_000);
     expect(new Set(arrived)).toEqual(new Set(['beta.1']));
@@ -116,7 +116,7 @@ describe('replicas', () => {
   });
 });
 
-test('after healing every replica runs and reaches every server', async () => {
+test('after the faults have stopped, every replica runs and reaches every server', async () => {
   for (let seed = 1; seed <= 50; seed++) {
     const simulation = seeded(seed);
     const traffic = new Traffic(simulation);

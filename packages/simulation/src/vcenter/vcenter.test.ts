@@ -88,7 +88,7 @@ function named({ vcenter }: Env, name: string): Machine | undefined {
 }
 
 describe('Vcenter', () => {
-  test('a running machine can be resized only by hot-add, where it is enabled', async () => {
+  test('a running machine can be resized only by hot-add, and only if hot-add is enabled', async () => {
     const env = await setup();
     const { client, during } = env;
     await during(client.tasks.follow(await cloned(env, 'a')));
@@ -102,7 +102,7 @@ describe('Vcenter', () => {
     expect(named(env, 'a')).toMatchObject({ cpus: 4, memoryMb: 1_024 });
   });
 
-  test('of two concurrent clones with the same name, the second fails with DUPLICATE_NAME', async () => {
+  test('the second of two concurrent clones with the same name fails with DUPLICATE_NAME', async () => {
     const env = await setup();
     const { client, during } = env;
     const [first, second] = [await cloned(env, 'a'), await cloned(env, 'a')];
@@ -124,7 +124,7 @@ describe('Vcenter', () => {
     expect(named(env, 'b')?.instanceUuid).not.toBe(named(env, 'a')?.instanceUuid);
   });
 
-  test('destroying a folder destroys its machines, and a clone into it that ends later fails', async () => {
+  test('destroying a folder destroys its machines and fails a running clone into it', async () => {
     const env = await setup({ taskMs: (what) => (what === 'Destroy' ? 1_000 : 5_000) });
     const { client, datacenter, during } = env;
     const folder = await during(client.machines.createFolder(datacenter.vmFolder, 'doomed'));
@@ -138,7 +138,7 @@ describe('Vcenter', () => {
     });
   });
 
-  test('waiting for a task continues after its session was terminated', async () => {
+  test('waiting for a task continues after the session of the client was terminated', async () => {
     const env = await setup();
     const { client, vcenter, simulation, during } = env;
     const task = await cloned(env, 'a');

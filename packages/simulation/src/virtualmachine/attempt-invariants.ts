@@ -21,11 +21,11 @@ import { clockError } from './image-invariants.ts';
 import { isSlots, RETRY, slotsIn } from './objects.ts';
 import { SYNCS } from './program.ts';
 
-/** What is known about the current attempt of an image. */
+/** The current attempt of an image. */
 interface Attempt {
-  /** Time in the status, in virtual milliseconds. */
+  /** Start of the attempt according to the status, in virtual milliseconds. */
   readonly startedAt: number;
-  /** First thing that went wrong. */
+  /** First failure of the attempt; undefined if there was none. */
   problem: string | undefined;
 }
 
@@ -33,11 +33,12 @@ interface Attempt {
 const ROUNDING_MS = 1_000;
 
 /**
- * An attempt fails only because its import or snapshot failed or vanished or was orphaned, the user changed the image, or its time is
- * over. The time starts with the attempt, not with the queue.
+ * An attempt fails only if its import or snapshot failed, vanished or was orphaned, if the user changed the image, or
+ * after the timeout of the attempt or of all attempts together. An attempt, and so its timeout, starts only when the
+ * image has a slot; the time in the queue does not count.
  */
 export const attemptsFailForAReason: Invariant = {
-  name: 'an attempt fails only for a reason',
+  name: 'an attempt fails only for a known cause',
   watch: (truth, violated) => {
     const { server, simulation } = truth;
     const { schedule, counts } = simulation;
@@ -71,7 +72,8 @@ export const attemptsFailForAReason: Invariant = {
       const [was, is] = [phaseIn(before), phaseIn(after)];
       if (is === 'Syncing' && (was !== 'Syncing' || numberOf(before) !== numberOf(after))) {
         const startedAt = Date.parse(textAt(after, 'status', 'attempt', 'startedAt') ?? '') - EPOCH_MS;
-        // The disk of an earlier attempt may be used again, and a stalled watch may show an older state of it.
+        // Counts a problem that the disk already has: the attempt may reuse the disk of an earlier attempt, and a
+        // stalled watch may show an older state of that disk.
         const disk = server.objects(Volume).find((each) => controllerOf(each) === uid);
         const claim = disk && find(server, Claim, disk.metadata.namespace, disk.metadata.name);
         const isReused = textAt(after, 'status', 'dataVolume') !== undefined;

@@ -29,14 +29,17 @@ export const machineDeletedFirst: Invariant = {
 };
 
 /**
- * An image or a machine is removed only when its children, and their children, are gone; if they are to be kept, only when its
- * children do not name it as their owner any more. A child that was created after the deletion was requested came with a late
- * request; the garbage collector removes it.
+ * An image or a machine is removed only after its children and their children are gone. If the deletion keeps the
+ * children, the object is removed only after they no longer name it as their owner. A late request may create a child
+ * after the deletion was requested; the garbage collector removes this child.
  */
 export const childrenDeletedFirst: Invariant = {
   name: 'children are deleted before their object',
   watch: (truth, violated) => {
-    /** UIDs of the owners of DataVolumes and machines, also of those that are gone: a claim outlives its DataVolume. */
+    /**
+     * Owner UIDs of DataVolumes and machines, by their own UID. Those of deleted objects are kept, because a claim
+     * outlives its DataVolume.
+     */
     const owners = new Map<string, string | undefined>();
     for (const kind of [Volume, Machine])
       onChange(truth.server, kind, (_, after) => {
@@ -45,7 +48,8 @@ export const childrenDeletedFirst: Invariant = {
     for (const kind of [VirtualMachine, VMDiskImage])
       onChange(truth.server, kind, (before, after) => {
         if (before === undefined || after !== undefined) return;
-        // The operator reads claims from its cache. One that a stalled watch did not show is left to the garbage collector.
+        // The operator reads claims from its cache. A claim that is missing there because of a stalled watch is left to
+        // the garbage collector.
         const isStalled = truth.simulation.counts.of('stream stalled') > 0;
         for (const child of descendantsOf(truth, before.metadata.uid, owners))
           if (!(isStalled && child.kind === Claim.kind) && !isLate(child, before) && !isKept(child, before))
@@ -54,14 +58,16 @@ export const childrenDeletedFirst: Invariant = {
   },
 };
 
-/** Whether a descendant of an orphaned object stays with its own owner, such as the claim of a DataVolume. */
+/** Whether a descendant stays because its own owner does, such as the claim of an orphaned DataVolume. */
 function isKept(child: StoredObject, owner: StoredObject): boolean {
   return isOrphaned(owner) && controllerOf(child) !== owner.metadata.uid;
 }
 
 /**
- * The operator does not delete what `--cascade=orphan` keeps: the children that the status of an object names when its deletion is
- * requested. An image that is still referenced is maintained until its phase is Deleting.
+ * After `--cascade=orphan`, the operator does not delete the children that existed when the deletion was requested:
+ * the machine, the Secret, and the disk and snapshots that the status named. An exception is an image that is still
+ * referenced: the operator maintains its children until its phase is Deleting. `Foreign` checks children that no longer
+ * have an owner.
  */
 export const orphansAreKept: Invariant = {
   name: 'orphans are kept',
@@ -71,7 +77,9 @@ export const orphansAreKept: Invariant = {
       onChange(truth.server, kind, (before, after) => {
         const { uid = '', finalizers = [] } = after?.metadata ?? {};
         if (after === undefined || !finalizers.includes(ORPHAN)) return;
-        if (before?.metadata.finalizers?.includes(ORPHAN)) return;
+        // Ignores a repeated deletion with `--cascade=orphan`: the operator may have sent deletes of the children
+        // already.
+        if (before === undefined || isTerminating(before)) return;
         const named = [textAt(after, 'status', 'dataVolume'), ...snapshotsIn(after)];
         for (const childKind of [Machine, Volume, Snapshot, Secret])
           for (const { kind: ofChild, metadata } of truth.server.objects(childKind))
@@ -84,7 +92,8 @@ export const orphansAreKept: Invariant = {
         const owner = owners.get(child.metadata.uid ?? '');
         const image = byUid(truth.server, VMDiskImage, owner);
         const isMaintained = image !== undefined && phaseIn(image) !== 'Deleting';
-        if (owner !== undefined && !isMaintained) violated(`${child.kind} ${keyOf(child)} is deleted`);
+        if (owner !== undefined && !isMaintained)
+          violated(`${child.kind} ${keyOf(child)} is deleted although --cascade=orphan keeps it`);
       });
   },
 };

@@ -23,21 +23,21 @@ import { machinesNaming, type References } from './references.ts';
 /** Maximum clock skew of a replica. */
 export const SKEW_MS = 5_000;
 
-/** Returns how far the clocks of two replicas can differ. */
+/** Returns the maximum difference between the clocks of two replicas, in milliseconds. */
 export function clockError({ simulation: { counts } }: Truth): number {
   return counts.of('a clock jumped') > 0 ? 2 * SKEW_MS : 0;
 }
 
 /**
- * The operator deletes the data of an image only when the image is being deleted, and then only if every VirtualMachine that
- * names it was created after the phase Deleting was stored. Such a machine waits until the image is gone. Foreground deletion is an
- * exception: the garbage collector then deletes the data, whatever the operator does.
+ * The operator does not delete the data of a Ready image. In the phase Deleting, it deletes the data only if every
+ * VirtualMachine that names the image was created after this phase was stored. Such a VirtualMachine waits until the
+ * image is gone. Foreground deletion is an exception, because there the garbage collector deletes the data.
  */
 export const dataKeptWhileReferenced: Invariant = {
   name: 'data of a referenced image is kept',
   watch: (truth, violated) => {
     const { server } = truth;
-    /** Names of the children in the status of a Ready image, by its UID. */
+    /** Names of the children in the status of a Ready image, by UID of the image. */
     const published = new Map<string, ReadonlySet<string>>();
     const deletingSince = new Map<string, number>();
     const inForeground = new Set<string>();
@@ -58,8 +58,9 @@ export const dataKeptWhileReferenced: Invariant = {
       const image = byUid(server, VMDiskImage, uid);
       if (image === undefined || !published.get(uid)?.has(child.metadata.name)) return;
       const what = `${child.kind} ${child.metadata.name} of ${keyOf(image)}`;
-      if (phaseIn(image) === 'Ready') violated(`${what}, which is Ready, is deleted`);
-      // In any other phase the image is synced again, because a part of its data was lost.
+      if (phaseIn(image) === 'Ready') violated(`${what} is deleted, but the image is Ready`);
+      // Not a violation in phases other than Ready and Deleting: the image is synced again, because a part of its data
+      // was lost.
       if (phaseIn(image) !== 'Deleting' || inForeground.has(uid)) return;
       for (const machine of machinesNaming(server, keyOf(image)))
         if (
@@ -73,7 +74,10 @@ export const dataKeptWhileReferenced: Invariant = {
   },
 };
 
-/** The operator deletes an image only when it is Ready, past `pruneAt`, and unreferenced by a list from etcd. */
+/**
+ * The operator prunes an image only after `pruneAt`, if the image is Ready, and if a list of the VirtualMachines from
+ * etcd contains no reference to it.
+ */
 export const prunedOnlyWhenUnreferenced: Invariant = {
   name: 'an image is pruned only when it is unreferenced',
   watch: (truth, violated) => {
@@ -136,7 +140,7 @@ export const readyHasData: Invariant = {
   },
 };
 
-/** An image that a template creates has no owner, because other machines use it too. */
+/** An image that is created from a template has no owner, because other machines use it, too. */
 export const templatesCreateSharedImages: Invariant = {
   name: 'images have no owner',
   watch: (truth, violated) =>
@@ -146,7 +150,7 @@ export const templatesCreateSharedImages: Invariant = {
     }),
 };
 
-/** Machines with the same snapshot in their status are at most as many as the image allows. */
+/** At most `maxClones` machines have the same snapshot in their status. */
 export const respectsMaxClones: Invariant = {
   name: 'maxClones is respected',
   watch: ({ server, traffic }, violated) =>
@@ -164,7 +168,7 @@ export const respectsMaxClones: Invariant = {
     }),
 };
 
-/** References in the status of each image equal those that a look at all objects finds. */
+/** The status of each image lists exactly the references that the stored objects contain. */
 export function referencesAreCounted(references: References): Invariant {
   return {
     name: 'references are counted',
@@ -174,7 +178,7 @@ export function referencesAreCounted(references: References): Invariant {
         const count = numberAt(image, 'status', 'references') ?? 0;
         const listed = listAt(image, 'status', 'referencedBy');
         if (count !== expected.length || !same(listed, expected))
-          yield `${keyOf(image)} has ${count} references (${listed.join(', ')}), but ${expected.join(', ') || 'none'}`;
+          yield `${keyOf(image)} has ${count} references (${listed.join(', ')}) instead of ${expected.join(', ') || 'none'}`;
       }
     },
   };

@@ -25,8 +25,9 @@ import {
 import { PASSWORD, PASSWORDS } from './user.ts';
 
 /**
- * A VirtualMachine has one KubeVirt VirtualMachine, one root disk and one Secret, whichever replicas act. A disk whose clone did
- * not succeed and that is not the one in the status is about to be deleted, and does not count.
+ * A VirtualMachine has at most one KubeVirt VirtualMachine, one root disk and one Secret, no matter which replicas act.
+ * A disk that is not the one in the status and whose clone did not succeed does not count, because it is about to be
+ * deleted.
  */
 export const oneOfEach: Invariant = {
   name: 'at most one child of a kind per machine',
@@ -49,7 +50,7 @@ export const oneOfEach: Invariant = {
   },
 };
 
-/** Two machines with the same address on one network do not both run once the faults have stopped. */
+/** After the faults have stopped, at most one of two machines with the same address on one network runs. */
 export const oneAddressEach: Invariant = {
   name: 'one machine per address',
   healed: function* ({ server }) {
@@ -70,8 +71,8 @@ export const oneAddressEach: Invariant = {
 };
 
 /**
- * A root disk that was cloned is the user's data. The operator deletes it only with its machine, or if the claim with the data
- * is gone.
+ * The operator deletes a cloned root disk, which contains the user's data, only together with its machine or after the
+ * claim with the data is gone.
  */
 export const rootDiskKept: Invariant = {
   name: 'a cloned root disk is kept',
@@ -85,9 +86,12 @@ export const rootDiskKept: Invariant = {
     }),
 };
 
-/** The snapshot and the disk are stored in the status before the disk is created, so that the clone is counted. */
+/**
+ * The operator stores the snapshot and the disk in the status before it creates the disk, so that the clone counts
+ * against maxClones.
+ */
 export const choiceStoredFirst: Invariant = {
-  name: 'a clone is stored before it is created',
+  name: 'the choice of a snapshot is stored before the clone is created',
   watch: (truth, violated) =>
     onOperatorSend(truth, Volume, (body) => {
       const machine = byUid(truth.server, VirtualMachine, controllerIn(body));
@@ -102,12 +106,19 @@ export const choiceStoredFirst: Invariant = {
 
 /** Statuses of a machine that a restart can resolve. */
 const STUCK: readonly string[] = ['ErrorPvcNotFound', 'DataVolumeError', 'CrashLoopBackOff'];
-/** Shortest time until a stuck machine is restarted, and between two restarts if it was not ready in between. */
+/**
+ * Minimum time until a stuck machine is restarted, and between two restarts if the machine was not Ready in between.
+ */
 const RESTART_MS = 10_000;
-/** A timer of the operator, and a time in seconds in the status, make a restart at most this much earlier. */
+/**
+ * Tolerance for early restarts, because times in the status are in seconds and timers of the operator may fire early.
+ */
 const ROUNDING_MS = 1_000;
 
-/** A stuck machine is restarted by UID, so that a late request does not stop the next instance, and with a back-off. */
+/**
+ * The operator restarts a stuck machine with a back-off, and deletes its instance by UID, so that a late request does
+ * not stop the next instance.
+ */
 export const restartsBackOff: Invariant = {
   name: 'restarts back off',
   watch: (truth, violated) => {
@@ -126,7 +137,7 @@ export const restartsBackOff: Invariant = {
     onOperatorDelete(truth, Instance, (instance, sent) => {
       counts.add('the operator restarted a machine');
       if (requiredUid(sent) !== instance.metadata.uid)
-        violated(`${keyOf(instance)} is deleted without its UID`);
+        violated(`${keyOf(instance)} is deleted without its UID as a precondition`);
       const machine = byUid(truth.server, Machine, controllerOf(instance));
       const owner = byUid(truth.server, VirtualMachine, machine && controllerOf(machine));
       if (owner === undefined || textAt(owner, 'spec', 'updatePolicy') === 'Restart') return;
@@ -157,8 +168,9 @@ export function passwordStaysSecret(lines: (listener: (line: string) => void) =>
           const data = fieldAt(after.object, ['data']);
           for (const value of Object.values(isJson(data) ? data : {}))
             if (Buffer.from(String(value), 'base64').includes(PASSWORD))
-              violated(`Secret ${key} contains it`);
-        } else if (after.text(false).includes(PASSWORD)) violated(`${resource.kind.kind} ${key} contains it`);
+              violated(`Secret ${key} contains the password`);
+        } else if (after.text(false).includes(PASSWORD))
+          violated(`${resource.kind.kind} ${key} contains the password`);
       });
     },
   };

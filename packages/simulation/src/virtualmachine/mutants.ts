@@ -7,7 +7,7 @@ const scenario = 'virtualmachine';
 /** Mutants of the VMDiskImage and VirtualMachine controllers. */
 export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
   {
-    name: 'one sync more than the limit',
+    name: 'one more image is synced than the limit allows',
     file: `${IMAGE}/sync-slots.ts`,
     find: 'Math.max(0, limit - holders.size)',
     replace: 'Math.max(0, limit + 1 - holders.size)',
@@ -23,7 +23,15 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'image is pruned by the cache',
+    name: 'image that is not pruned is audited as collected',
+    file: `${IMAGE}/executor.ts`,
+    find: "if (!(await remove(client, VMDiskImage, image.metadata, { uid, resourceVersion }))) return 'wait';",
+    replace: 'await remove(client, VMDiskImage, image.metadata, { uid, resourceVersion });',
+    why: 'an audit line is evidence that the operator acted',
+    scenario,
+  },
+  {
+    name: 'image is pruned without a list from etcd',
     file: `${IMAGE}/executor.ts`,
     find: 'const unlistable = await refreshUsers(caches, signal);',
     replace: 'const unlistable: string[] = []; void [refreshUsers, signal];',
@@ -47,11 +55,11 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'claim of an orphaned DataVolume is waited for',
+    name: 'deletion waits for the claim of an orphaned DataVolume',
     file: `${IMAGE}/observe.ts`,
     find: 'return volume?.metadata.uid !== owner.uid || isOwnedBy(volume, image);',
     replace: 'return volume === undefined || isOwnedBy(volume, image) || volume.metadata.uid === owner.uid;',
-    why: 'the garbage collector may have removed its finalizer before the operator saw it',
+    why: 'the garbage collector may have removed the orphan finalizer before the operator observed it',
     scenario,
   },
   {
@@ -63,7 +71,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'image is Ready before its snapshot',
+    name: 'image is Ready before its snapshot is ready to use',
     file: `${IMAGE}/snapshots.ts`,
     find: 'return metadata.deletionTimestamp === undefined && status?.readyToUse === true;',
     replace: 'return metadata.deletionTimestamp === undefined && status?.readyToUse !== false;',
@@ -71,7 +79,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'attempt counts the time in the queue',
+    name: 'timeout of an attempt includes the time in the queue',
     file: `${IMAGE}/status.ts`,
     find: 'const attempt = { number, startedAt: time,',
     replace: 'const attempt = { number, startedAt: image.status.queuedAt ?? time,',
@@ -92,7 +100,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     file: `${IMAGE}/plan.ts`,
     find: "if (observed.slot === 'held' && !isImporting) return",
     replace: "if (observed.slot === 'none' && !isImporting && image.status.phase === undefined) return",
-    why: 'other images would wait for ever',
+    why: 'other images would wait forever',
     scenario,
   },
   {
@@ -116,7 +124,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     file: `${MACHINE}/snapshot-clones.ts`,
     find: 'FOREIGN_CLONE_INDEX, key) + (this.#reserved.get(key) ?? 0);',
     replace: 'FOREIGN_CLONE_INDEX, key);',
-    why: 'two concurrent reconciles would choose the last clone of a snapshot',
+    why: 'two concurrent reconciles would both use the last free clone of a snapshot',
     scenario,
   },
   {
@@ -124,7 +132,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     file: `${MACHINE}/execute.ts`,
     find: 'if (existing === undefined || isOwnedBy(existing, vm)) return;',
     replace: 'if (existing === undefined || isOwnedBy(existing, vm) || existing !== null) return;',
-    why: 'objects of others are never changed',
+    why: 'the operator must not change foreign objects',
     scenario,
   },
   {
@@ -132,7 +140,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     file: `${MACHINE}/restart.ts`,
     find: 'if (waitMs > 0) return',
     replace: 'if (waitMs > 1e12) return',
-    why: 'a machine that cannot start would be restarted all the time',
+    why: 'a machine that cannot start would be restarted continuously',
     scenario,
   },
   {
@@ -167,6 +175,23 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     find: 'if (remaining === undefined) return undefined;',
     replace: 'if (remaining !== null) return undefined;',
     why: 'the finalizer stays until the children are gone',
+    scenario,
+  },
+  {
+    name: 'child is deleted although it was orphaned since',
+    file: `${MACHINE}/deletion.ts`,
+    find: '(await remove(context.client, kind, object.metadata, { uid, resourceVersion }))',
+    replace:
+      '(await remove(context.client, kind, object.metadata, { uid })) && resourceVersion !== undefined',
+    why: 'the garbage collector may remove the owner reference after the operator has read the child',
+    scenario,
+  },
+  {
+    name: 'machine keeps running with the address of another one',
+    file: `${MACHINE}/plan.ts`,
+    find: "if (machine?.spec?.runStrategy === 'Halted') return [];",
+    replace: 'if (machine !== undefined) return [];',
+    why: 'two machines with one address disturb each other',
     scenario,
   },
   {

@@ -9,14 +9,31 @@ type AnyKind = Parameters<typeof isOf>[1];
 
 /** Calls the listener when the operator deletes an object, with the object before the deletion. */
 export function onOperatorDelete(
-  { server, traffic }: Truth,
+  truth: Truth,
   kind: AnyKind,
+  listener: (object: StoredObject, sent: Sent) => void,
+): void {
+  listenToDeletes(truth, (resource) => isOf(resource, kind), listener);
+}
+
+/** Calls the listener with the UID of each object that the operator deletes. */
+export function onAnyOperatorDelete(truth: Truth, listener: (uid: string) => void): void {
+  listenToDeletes(
+    truth,
+    () => true,
+    ({ metadata: { uid = '' } }) => listener(uid),
+  );
+}
+
+function listenToDeletes(
+  { server, traffic }: Truth,
+  isMatching: (resource: Parameters<typeof isOf>[0]) => boolean,
   listener: (object: StoredObject, sent: Sent) => void,
 ): void {
   server.listen(({ resource, before, after }) => {
     const { arriving } = traffic;
     if (arriving === undefined || arriving.method !== 'DELETE') return;
-    if (before === undefined || !isOf(resource, kind)) return;
+    if (before === undefined || !isMatching(resource)) return;
     const isNew = before.object.metadata.deletionTimestamp === undefined;
     if (isNew && (after === undefined || after.object.metadata.deletionTimestamp !== undefined))
       listener(before.object, arriving);
@@ -36,7 +53,10 @@ export function onOperatorCreate(
   });
 }
 
-/** Calls the listener when the operator is about to send a new object of a kind, with the body of the request. */
+/**
+ * Calls the listener when the operator is about to create an object of a kind or to change its spec, with the body of
+ * the request.
+ */
 export function onOperatorSend(
   { traffic }: Truth,
   { plural }: AnyKind,
@@ -57,12 +77,12 @@ export function controllerIn(body: Json): string | undefined {
   return textAt(Array.isArray(references) ? references[0] : undefined, 'uid');
 }
 
-/** Returns the UID that a deletion requires. */
+/** Returns the UID in the precondition of a delete request. */
 export function requiredUid({ body = '{}' }: Sent): string | undefined {
   return textAt(JSON.parse(body), 'preconditions', 'uid');
 }
 
-/** Tracks when each sender last had the API server list all VirtualMachines from etcd. */
+/** Tracks when each sender listed all VirtualMachines from etcd. */
 export class LiveLists {
   readonly #times = new Map<string, number[]>();
 
@@ -77,7 +97,7 @@ export class LiveLists {
     });
   }
 
-  /** Returns the time of the first list of a sender after this time; undefined if there is none. */
+  /** Returns the time of a sender's first list at or after this time; undefined if there is none. */
   firstAfter(sender: string, ms: number): number | undefined {
     return this.#times.get(sender)?.find((at) => at >= ms);
   }

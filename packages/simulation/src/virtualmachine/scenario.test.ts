@@ -7,7 +7,7 @@ import { VIRTUAL_MACHINE_MUTANTS } from './mutants.ts';
 import { virtualmachine } from './scenario.ts';
 
 describe('the operator over KubeVirt and CDI under faults', () => {
-  test('the same seed, and its tape, produce the same run', async () => {
+  test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const { tape, hash, steps } = await runSeed(virtualmachine, seed, { tape: true });
       expect(await runSeed(virtualmachine, seed, { story: true }), `seed ${seed}`).toMatchObject({
@@ -18,7 +18,7 @@ describe('the operator over KubeVirt and CDI under faults', () => {
     }
   });
 
-  test('mutants match the code they change', () => {
+  test('every mutant changes the file that it names', () => {
     expect(VIRTUAL_MACHINE_MUTANTS.length).toBeGreaterThanOrEqual(12);
     for (const mutant of VIRTUAL_MACHINE_MUTANTS) {
       const source = readFileSync(new URL(mutant.file, ROOT), 'utf8');

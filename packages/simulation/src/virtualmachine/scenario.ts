@@ -1,6 +1,7 @@
 import { VirtualMachine, VMDiskImage } from '@vmwright/operator';
 import type { WorkQueue } from '@vmwright/runtime';
 import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
+import { auditedDeletionsAreTrue } from '../invariants/audit.ts';
 import type { ExternalResources } from '../invariants/external-resources.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
@@ -41,6 +42,7 @@ import {
   rootDiskKept,
 } from './machine-invariants.ts';
 import { SERVED_IMAGE, SERVED_VIRTUAL_MACHINE } from './objects.ts';
+import { onAnyOperatorDelete } from './operator-writes.ts';
 import { IMAGE_FINALIZER, kubevirtProgram, MACHINE_FINALIZER } from './program.ts';
 import { References } from './references.ts';
 import { converged, nothingStray } from './settled.ts';
@@ -51,19 +53,21 @@ import { FRESH, USER_ACTIONS, User } from './user.ts';
 
 /** Milliseconds after the faults end until all user requests have arrived, including those that pause an object. */
 const USER_SETTLED_MS = 46_000;
-/** Interval at which users do what statuses ask for. */
+/** In one run in N, all machines get the same address. `ms` is the time after the faults, when most machines run. */
+const SHARED_ADDRESS = { oneIn: 3, ms: 150_000 };
+/** Interval at which users follow the remedies in statuses: they retry failed images and delete broken disks. */
 const USER_ROUND_MS = 40_000;
 /** Maximum transit time of a request or a watch event without faults. */
 const MAX_TRANSIT_MS = 13_000;
-/** Maximum time until convergence: several attempts with their back-offs, one image after another. */
+/** Maximum time until convergence. It includes several attempts with their back-offs, one image after another. */
 const BOUND_MS = 1_200_000;
 
 /** Duration of the initial phase without network faults; shorter than the fault phase. */
 const CALM_MS = { least: 8_000, most: 22_000 };
 
 /**
- * Fault rates on the connections to the API server. Lower than usual: the operator watches ten kinds, and a watch that has
- * stalled is noticed after more than a minute.
+ * Fault rates on the connections to the API server. They are lower than usual, because the operator watches ten kinds,
+ * and notices a stalled watch only after more than a minute.
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 160 };
 
@@ -110,6 +114,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const invariants = [
     ...invariantsOf(limit, foreign, new References(server)),
     passwordStaysSecret((read) => readers.push(read)),
+    auditedDeletionsAreTrue({ lines: (read) => readers.push(read), onDeleted: onAnyOperatorDelete }),
     emptyQueue(() => leaders().find(({ depth, working }) => depth + working.length > 0)),
   ];
   countCriticalMoments(truth);
@@ -126,14 +131,19 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   user.plan(faultMs);
   thirdParties.plan(faultMs);
   backends.plan(faultMs);
-  // Starts most runs without faults of the network: a leader that has created nothing yet has nothing to lose.
+  // Starts most runs without network faults. Faults reveal few bugs before the leader has created objects.
   if (!choices.oneIn(4)) calmAtFirst(simulation, CALM_MS.least, CALM_MS.most);
   let healedAt = Number.POSITIVE_INFINITY;
+  let lastChangeMs = USER_SETTLED_MS;
   const heal = () => {
     healedAt = schedule.now;
     backends.calm();
     user.createFresh();
     schedule.after(USER_SETTLED_MS, () => user.resume());
+    if (choices.oneIn(SHARED_ADDRESS.oneIn)) {
+      lastChangeMs = SHARED_ADDRESS.ms;
+      schedule.after(lastChangeMs, () => user.shareAddress());
+    }
     for (let ms = USER_SETTLED_MS; ms < BOUND_MS / 2; ms += USER_ROUND_MS)
       schedule.after(ms, () => {
         user.retryFailed();
@@ -146,7 +156,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     if (resource.kind.kind !== 'Lease') changedAt = schedule.now;
   });
   const isReady = () =>
-    schedule.now > Math.max(healedAt + USER_SETTLED_MS, changedAt) + MAX_TRANSIT_MS &&
+    schedule.now > Math.max(healedAt + lastChangeMs, changedAt) + MAX_TRANSIT_MS &&
     backends.isIdle &&
     hasFresh();
   return runHistory({
@@ -156,7 +166,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   });
 }
 
-/** Everything that the operator manages for these kinds is an object of the API server. */
+/** The controllers of these kinds manage no resources outside the API server. */
 const NOTHING: ExternalResources = { all: () => [], listen: () => undefined };
 
 function invariantsOf(limit: number, foreign: Foreign, references: References): readonly Invariant[] {
@@ -191,7 +201,7 @@ function invariantsOf(limit: number, foreign: Foreign, references: References): 
   ];
 }
 
-/** Applies an invariant over the objects of a kind to images. */
+/** Applies an invariant about the objects of a kind to images. */
 function ofImages({ name, watch }: Invariant): Invariant {
   return { name, watch: (truth, violated) => watch?.({ ...truth, kind: VMDiskImage }, violated) };
 }

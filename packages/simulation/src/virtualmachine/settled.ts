@@ -22,7 +22,7 @@ import { imageOf, isOrphaned, snapshotsIn } from './objects.ts';
 import type { References } from './references.ts';
 import { isMissing } from './user.ts';
 
-/** Every image and machine has the state that it must have once the faults have stopped. */
+/** After the faults have stopped, every image and machine reaches the state that its spec requires. */
 export function converged(references: References): Invariant {
   return {
     name: 'converged',
@@ -55,7 +55,9 @@ function imageProblem(server: ApiServer, image: StoredObject, isReferenced: bool
       if (!hasData(server, image)) return 'it has no data';
       return !isReferenced && isPruned(image) ? 'it must be pruned' : undefined;
     case 'Failed':
-      return isMissing(image) && textAt(image, 'status', 'message') ? undefined : 'its source is fine';
+      return isMissing(image) && textAt(image, 'status', 'message')
+        ? undefined
+        : 'it has failed, but its source exists';
     default:
       return 'it is not Ready';
   }
@@ -65,7 +67,7 @@ function isBehind(object: StoredObject): boolean {
   return numberAt(object, 'status', 'observedGeneration') !== object.metadata.generation;
 }
 
-/** Whether an unreferenced image is to be pruned within the run. An image with the deletion policy Orphan is kept. */
+/** Whether an unreferenced image must be pruned within the run. An image with the deletion policy Orphan is kept. */
 function isPruned(image: StoredObject): boolean {
   if (isOrphaned(image)) return false;
   const { keep, pruneAfter }: { keep?: unknown; pruneAfter?: unknown } = Object(
@@ -96,10 +98,12 @@ function machineProblem(server: ApiServer, machine: StoredObject): string | unde
   if (!textAt(machine, 'status', 'message')) return 'it has no message';
   const reason = conditionOf(machine, 'Ready')?.reason ?? '';
   if (phaseIn(machine) === 'Ready') return readyProblem(server, machine);
-  return isExcused(server, machine, reason) ? undefined : `it is not Ready for the reason ${reason}`;
+  return isExcused(server, machine, reason)
+    ? undefined
+    : `it is not Ready, with the unexpected reason ${reason}`;
 }
 
-/** Whether a machine cannot become Ready, for a reason that its status names. */
+/** Whether the reason in the status really prevents the machine from becoming Ready. */
 function isExcused(server: ApiServer, machine: StoredObject, reason: string): boolean {
   const image = byKey(server, VMDiskImage, imageOf(machine));
   const { uid, namespace, name } = machine.metadata;
@@ -124,7 +128,7 @@ function isExcused(server: ApiServer, machine: StoredObject, reason: string): bo
         image === undefined && textAt(machine, 'spec', 'vmDiskImageTemplate', 'sourceType') === undefined
       );
     default:
-      // A user deleted the image before it was Ready, and the machine keeps it from being removed.
+      // A user deleted the image before it was Ready, and the machine, which names the image, blocks its deletion.
       return image !== undefined && isTerminating(image) && phaseIn(image) !== 'Ready';
   }
 }
@@ -155,7 +159,10 @@ function readyProblem(server: ApiServer, machine: StoredObject): string | undefi
   return JSON.stringify(secret).includes('Y2hhbmdlZA==') ? 'its Secret was changed' : undefined;
 }
 
-/** Returns a field of the status that differs from what KubeVirt reports: a watch of the operator may have stalled. */
+/**
+ * Returns a field of the status that differs from KubeVirt's status, for example because a watch of the operator
+ * stalled.
+ */
 function staleField(
   machine: StoredObject,
   child: StoredObject,
@@ -171,7 +178,7 @@ function staleField(
     : 'RestartRequired';
 }
 
-/** Returns the invariant that no object of the operator exists without need. */
+/** Returns the invariant that every object of the operator belongs to an image or machine that needs it. */
 export function nothingStray(foreign: Foreign): Invariant {
   return {
     name: 'no stray object',
@@ -200,7 +207,7 @@ export function nothingStray(foreign: Foreign): Invariant {
   };
 }
 
-/** Whether a child belongs to the current attempt. A failed image keeps nothing. */
+/** Whether a child belongs to the current attempt. A failed image has no children. */
 function isCurrent(image: StoredObject, { metadata: { name } }: StoredObject): boolean {
   if (phaseIn(image) === 'Failed') return false;
   return textAt(image, 'status', 'dataVolume') === name || snapshotsIn(image).includes(name);

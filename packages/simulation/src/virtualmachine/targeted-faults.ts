@@ -19,6 +19,7 @@ const LATE_MACHINE_ONE_IN = 3;
 const LAST_MOMENT_ONE_IN = 3;
 const LOST_SNAPSHOT_ONE_IN = 10;
 const DELETE_ONE_IN = 10;
+const ORPHAN_ONE_IN = 12;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
 /** Typical time between the first check of a deletion and the deletion of the data. */
@@ -37,8 +38,10 @@ export interface TargetedFaultParts {
 }
 
 /**
- * Injects faults at critical moments: a leader that pauses while it takes a slot, a machine that names an image while the image
- * is pruned or deleted, and a snapshot or a machine that vanishes while a disk is cloned.
+ * Injects faults at critical moments. The leader pauses while it acquires a slot. While an image is pruned or deleted, a
+ * user creates a machine that refers to the image. While an image is pruned, a user deletes it. While a root disk is
+ * cloned, a snapshot vanishes, or a user deletes the machine. A user asks to keep a child that the operator is about to
+ * delete.
  */
 export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): void {
   const { faultInjector, user, thirdParties } = parts;
@@ -52,6 +55,7 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
     if (!network.faulty || sent.origin !== API_SERVER || sent.path.includes('/leases')) return;
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN)) within(SOON_MS, () => faultInjector.injectFault(name));
+    if (sent.method === 'DELETE' && choices.oneIn(ORPHAN_ONE_IN)) user.orphanTerminating();
     if (choices.oneIn(isSlotWrite(sent) ? SLOT_PAUSE_ONE_IN : PAUSE_ONE_IN)) faultInjector.pause(name);
   });
   onChange(server, VMDiskImage, (before, after) => {
@@ -64,8 +68,9 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
     const pruneAt = textAt(after, 'status', 'pruneAt');
     if (pruneAt === undefined || pruneAt === textAt(before, 'status', 'pruneAt')) return;
     if (!choices.oneIn(LAST_MOMENT_ONE_IN)) return;
+    const interfere = choices.one([createLate, createLate, () => user.deleteImage({ namespace, name })]);
     const ms = Date.parse(pruneAt) - EPOCH_MS - schedule.now;
-    schedule.after(Math.max(ms - SOON_MS, 0), () => within(2 * SOON_MS + DELETION_MS, createLate));
+    schedule.after(Math.max(ms - SOON_MS, 0), () => within(2 * SOON_MS + DELETION_MS, interfere));
   });
   onOperatorCreate(truth, Volume, (volume) => {
     const machine = byUid(server, VirtualMachine, controllerOf(volume));

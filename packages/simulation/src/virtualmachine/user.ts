@@ -4,12 +4,12 @@ import type { ApiServer } from '../apiserver/api-server.ts';
 import type { StoredObject } from '../apiserver/object.ts';
 import { Secret } from '../kubevirt/kinds.ts';
 import { KubectlUser, type Ref } from '../scenario/kubectl-user.ts';
-import { isTerminating, PAUSED, phaseIn, textAt } from '../scenario/stored-objects.ts';
+import { isTerminating, keyOf, PAUSED, phaseIn, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import { SOURCES } from './backends.ts';
 import { RETRY } from './objects.ts';
 
-/** The users' VirtualMachines, and the images that they name. Two images have the same name in different namespaces. */
+/** VirtualMachines of the users. Two have the same name in different namespaces. */
 const MACHINES: readonly [Ref, ...Ref[]] = [
   { namespace: 'red', name: 'ant' },
   { namespace: 'red', name: 'bee' },
@@ -17,22 +17,22 @@ const MACHINES: readonly [Ref, ...Ref[]] = [
   { namespace: 'blue', name: 'ant' },
 ];
 const BASE: Ref = { namespace: 'images', name: 'base' };
-/** Images by frequency of use. */
+/** Images of the machines. Users choose one at random, so a repeated image is used more often. */
 const IMAGES: readonly [Ref, ...Ref[]] = [
   BASE,
   BASE,
   { namespace: 'red', name: 'base' },
   { namespace: 'images', name: 'tool' },
 ];
-/** A machine with an image of its own that is created when the faults have stopped. */
+/** Machine with its own image that a user creates after the faults have stopped. */
 export const FRESH: Ref = { namespace: 'red', name: 'fresh' };
 const FRESH_IMAGE: Ref = { namespace: 'images', name: 'fresh' };
 
 export const PASSWORD = 'the-password-of-the-user';
-/** Secret of a user with a password. */
+/** Secret that contains the password of a user. */
 export const PASSWORDS: Ref = { namespace: 'red', name: 'passwords' };
 
-/** Interfaces of several machines: they have the same address, which only one of them may keep. */
+/** Interfaces of several machines. All have the same address, which only one machine may keep. */
 const INTERFACES = [{ network: 'red/lan', ipAddress: '10.10.0.7/24' }];
 const PASSWORD_ONE_IN = 8;
 const CASCADES = ['foreground', 'orphan'] as const;
@@ -40,9 +40,11 @@ const CASCADES = ['foreground', 'orphan'] as const;
 export const USER_ACTIONS = [
   'a machine was created without a template',
   'a machine was changed',
+  'all machines got the same address',
   'a machine was orphaned',
   'a machine was deleted with --cascade=foreground',
   'a machine was deleted with --cascade=orphan',
+  'a deletion was repeated with --cascade=orphan',
   'an image was deleted by a user',
   'an image was orphaned',
   'an image was deleted with --cascade=foreground',
@@ -61,7 +63,7 @@ export class User {
   readonly #server: ApiServer;
   readonly #machines: KubectlUser<VirtualMachine>;
   readonly #images: KubectlUser<VMDiskImage>;
-  /** Limit of clones that all templates of a run have, so that two templates of one image agree. */
+  /** `maxClones` of all templates of a run. It is the same for all, so that two templates of one image agree. */
   readonly #maxClones: number | undefined;
 
   constructor(simulation: Simulation, server: ApiServer) {
@@ -73,7 +75,7 @@ export class User {
     this.#maxClones = choices.oneIn(3) ? 1 + choices.pick(2) : undefined;
   }
 
-  /** Creates what existed before the operator, and plans the users' actions for the given number of milliseconds. */
+  /** Creates the Secret with the password, and schedules the users' actions within the given number of milliseconds. */
   plan(ms: number): void {
     const { choices } = this.#simulation;
     const password = { metadata: PASSWORDS, stringData: { password: PASSWORD } };
@@ -163,7 +165,10 @@ export class User {
     );
   }
 
-  /** Returns the password of a user. Most have none, because a hash takes as long as a tenth of a run. */
+  /**
+   * Returns the fields with the password of a user; empty for most users, because hashing takes a tenth of the time of
+   * a run.
+   */
   #passwordIn(namespace: string): object {
     const { choices } = this.#simulation;
     if (!choices.oneIn(PASSWORD_ONE_IN)) return {};
@@ -172,7 +177,7 @@ export class User {
       : { plain_text_passwd: PASSWORD };
   }
 
-  /** Creates an image, as a user does who does not use templates. */
+  /** Creates an image, as a user without templates does. */
   createImage(ref: Ref): void {
     const spec = this.#template(ref, SOURCES.flaky);
     this.#images.run(`creates the image ${nameOf(ref)}`, () =>
@@ -182,6 +187,19 @@ export class User {
 
   delete(ref: Ref): void {
     this.#machines.delete(ref, nameOf(ref));
+  }
+
+  /** Repeats the deletion of all machines and images that are being deleted, and asks to keep what is left of them. */
+  orphanTerminating(): void {
+    for (const [kind, user] of [
+      [VirtualMachine, this.#machines],
+      [VMDiskImage, this.#images],
+    ] as const)
+      for (const object of this.#server.objects(kind)) {
+        if (!isTerminating(object)) continue;
+        this.#count('a deletion was repeated with --cascade=orphan');
+        user.cascade(refOf(object.metadata), keyOf(object), 'orphan');
+      }
   }
 
   deleteImage(ref: Ref): void {
@@ -199,11 +217,22 @@ export class User {
     this.#createMachine(FRESH, FRESH_IMAGE, this.#template(FRESH_IMAGE, SOURCES.sound), {});
   }
 
-  /** Retries the images that have failed although their source exists. */
+  /** Retries the images that failed although their source exists. */
   retryFailed(): void {
     for (const image of this.#server.objects(VMDiskImage))
       if (phaseIn(image) === 'Failed' && !isTerminating(image) && !isMissing(image))
         this.retry(refOf(image.metadata));
+  }
+
+  /** Gives all machines the same address, which only one of them may keep. */
+  shareAddress(): void {
+    this.#count('all machines got the same address');
+    for (const { metadata } of this.#server.objects(VirtualMachine))
+      this.#machines.run(`changes the address of ${metadata.name}`, () =>
+        this.#machines.client.mergePatch(VirtualMachine, refOf(metadata), {
+          spec: { interfaces: INTERFACES },
+        }),
+      );
   }
 
   /** Ends all pauses. */

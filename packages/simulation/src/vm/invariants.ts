@@ -39,7 +39,7 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
         if (is !== undefined && made.get(is) !== uid)
           violated(`vmId of ${name} is ${is}, a server that was not created for this VM`);
         if (was === undefined) return;
-        // A server that never belonged to the VM may be dropped at any time.
+        // The id of a server that never belonged to the VM may be removed at any time.
         if (made.get(was) !== uid) return;
         if (is !== undefined) violated(`vmId of ${name} changed from ${was} to ${is}`);
         if (!mayRecreate(before))
@@ -53,13 +53,12 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
   };
 }
 
-/**
- * Minimum back-off before the second re-creation, which doubles with each further one, and its upper limit.
- */
+/** Back-off before the second re-creation, and maximum of the back-off, which doubles with each further re-creation. */
 const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
 
 /**
- * Re-creations back off exponentially, measured by the stored times, because the clocks of replicas can jump.
+ * Re-creations back off exponentially. The back-off is measured by the stored times, because the clocks of replicas can
+ * jump.
  */
 export const recreationBacksOff: Invariant = {
   name: 're-creation of machines backs off',
@@ -76,8 +75,8 @@ export const recreationBacksOff: Invariant = {
 };
 
 /**
- * The server of a VM is not deleted unless the VM is being deleted, or the server has failed and re-creation
- * was requested. A VM that is missing after a restore still counts as wanted.
+ * The operator deletes the server of a VM only if the VM is being deleted, or if the server has failed and re-creation
+ * was requested. The server of a VM that is missing after a restore of etcd still counts as wanted.
  */
 export function noWantedVmDeleted(cloud: Cloud): Invariant {
   return {
@@ -90,9 +89,10 @@ export function noWantedVmDeleted(cloud: Cloud): Invariant {
         if (after !== undefined && after.state !== 'deleting') return;
         const object = objectOf(truth, owner);
         if (object === undefined) {
-          // A restore may have removed the VM while its failed server was being replaced.
+          // The deletion of a failed server is not a violation: a restore of etcd may have removed the VM while the
+          // operator replaced the server.
           if (!deleted.has(owner) && before?.state !== 'failed')
-            violated(`${before?.id} of ${owner} is deleted, but the VM itself never was`);
+            violated(`${before?.id} of ${owner} is deleted, but the VM was never deleted`);
           return;
         }
         if (object.metadata.deletionTimestamp !== undefined) return;
@@ -146,7 +146,8 @@ export const intentFirst: Invariant = {
       if (before === undefined || after === undefined || arriving === undefined) return;
       const key = `${arriving.sender} ${after.metadata.uid}`;
       if (countOf(after, 'attempts') > countOf(before, 'attempts')) intended.add(key);
-      // The Deleting status is written concurrently with a reconcile whose create may be in flight.
+      // Keeps the intent if the status becomes Deleting: that status is written concurrently with a reconcile whose
+      // create may be in flight.
       else if (!same(before.status, after.status) && opStatusOf(after) !== 'Deleting') intended.delete(key);
     });
     truth.traffic.onSend((sent) => {
@@ -157,8 +158,8 @@ export const intentFirst: Invariant = {
 };
 
 /**
- * A VM is removed only when the cloud has no server of it. A server that was created or labelled after the
- * deletion request, or so shortly before that a list may not show it, is left to garbage collection.
+ * A VM is removed only after all its servers in the cloud are gone. Exception: garbage collection deletes a server that
+ * was created or labelled after the deletion request, or so shortly before it that a list may not show the server.
  */
 export function machineDeletedFirst(cloud: Cloud): Invariant {
   return {
@@ -176,7 +177,10 @@ export function machineDeletedFirst(cloud: Cloud): Invariant {
   };
 }
 
-/** Returns a function that returns when a server got its current owner label, in milliseconds since 1970. */
+/**
+ * Returns a function from the id of a server to the time at which it got its current owner label, in milliseconds since
+ * 1970.
+ */
 function labelTimes(cloud: Cloud): (id: string) => number {
   const since = new Map<string, number>();
   cloud.servers.listen(({ atMs, before, after }) => {
@@ -208,7 +212,7 @@ export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
             violated(`${before.id} of ${owner} has lost its labels`);
         } else if (after.state === 'deleting' && before.state !== 'deleting') {
           const since = orphaned.get(owner);
-          // The request to replace a failed server may have been sent before the VM was orphaned.
+          // Not a violation: the request to replace a failed server may have been sent before the VM was orphaned.
           if (before.state === 'failed') return;
           if (since !== undefined && labelledAt(before.id) < since)
             violated(`${before.id} of ${owner} is deleted although its policy is Orphan`);
@@ -237,12 +241,12 @@ export const conditionsNeverGoBack: Invariant = {
 };
 
 /**
- * Time after healing until the operator must have noticed that a server is gone: lists, retries and their
- * time-outs.
+ * Maximum time until the operator notices that a server is gone, after the faults have stopped. It includes lists,
+ * retries and their timeouts.
  */
 const NOTICED_MS = 180_000;
 
-/** @param healedAt virtual time at which the faults stopped; undefined before */
+/** @param healedAt virtual time at which the faults stopped; undefined before that */
 export function runningIsTrue(cloud: Cloud, healedAt: () => number | undefined): Invariant {
   return {
     name: 'Running is reported only for a running machine',
@@ -253,8 +257,8 @@ export function runningIsTrue(cloud: Cloud, healedAt: () => number | undefined):
       });
       onVmChange(truth, (before, after) => {
         if (after === undefined || opStatusOf(after) !== 'Running') return;
-        // Right after a third party has changed the vmId, the rest of the status still describes the previous server.
-        // The operator corrects the status later.
+        // Not checked right after a third party changed the vmId: until the operator corrects the status, the rest of
+        // it describes the previous server.
         if (isEdited(undefined, after) && same(before?.status, after.status)) return;
         if (isEdited(before, after)) return;
         const vmId = vmIdOf(after);

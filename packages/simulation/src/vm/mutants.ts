@@ -112,7 +112,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     file: `${VM}/observe.ts`,
     find: 'return isOwnedBy(vm, server) ?',
     replace: 'return true ?',
-    why: 'a server of another owner is not adopted because of its name',
+    why: 'a matching name does not prove ownership',
     scenario,
   },
   {
@@ -182,9 +182,17 @@ export const VM_MUTANTS: readonly Mutant[] = [
   {
     name: 'orphaned server keeps its ownership labels',
     file: `${VM}/reconciler.ts`,
-    find: "if (policy === 'Orphan') await ignoreNotFound(cloud.relabel(id, NO_OWNERSHIP_LABELS));",
-    replace: "if (policy === 'Orphan') continue;",
+    find: "const act = policy === 'Orphan' ? 'orphan' : 'delete';",
+    replace: "const act = policy === 'Orphan' ? 'orphan' : 'delete'; if (act === 'orphan') continue;",
     why: 'garbage collection would report the server as an orphan forever',
+    scenario,
+  },
+  {
+    name: 'server that is gone already is audited as deleted',
+    file: `${VM}/reconciler.ts`,
+    find: "if ((await isAccepted(change)) && (act === 'orphan' || state !== 'deleting'))",
+    replace: "await isAccepted(change); if (act === 'orphan' || state !== 'deleting')",
+    why: 'an audit line is evidence that the operator acted',
     scenario,
   },
   {
@@ -192,7 +200,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     file: `${VM}/reconciler.ts`,
     find: 'const scoped = cloud.scoped({ signal, assertLeader: context.assertLeader });',
     replace: 'const scoped = cloud.scoped({ signal, assertLeader: () => undefined });',
-    why: 'after a pause of the process its abort signal is late',
+    why: 'after a pause of the process, its abort signal fires late',
     scenario,
   },
   {

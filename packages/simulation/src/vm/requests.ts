@@ -7,6 +7,11 @@ export function isCreate({ origin, method }: Sent): boolean {
   return origin === CLOUD && method === 'POST';
 }
 
+/** Returns the id of the server that the request deletes; undefined for other requests. */
+export function deletedId({ origin, method, path }: Sent): string | undefined {
+  return origin === CLOUD && method === 'DELETE' ? path.split('/').at(-1) : undefined;
+}
+
 /** Returns the owner UID in a create request. */
 export function requestedOwner({ body }: Sent): string {
   const content: unknown = JSON.parse(body ?? '{}');

@@ -3,6 +3,7 @@ import type { WorkQueue } from '@vmwright/runtime';
 import { API_SERVER, startApiServer } from '../apiserver/simulated.ts';
 import type { Cloud } from '../cloud/cloud.ts';
 import { CLOUD, CLOUD_FAULTS, simulatedCloud } from '../cloud/simulated.ts';
+import { auditedDeletionsAreTrue, onExternalDeletion } from '../invariants/audit.ts';
 import { nothingLeaked } from '../invariants/garbage.ts';
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 import { Holder, onlyTheLeaderWrites } from '../invariants/leaders.ts';
@@ -49,11 +50,11 @@ import { ALL, STATUS_EDITS, User } from './user.ts';
 const API_KEY = 'the-key-of-the-cloud';
 const FRESH = 'fresh';
 
-/** Time after healing until all user requests have arrived, including those that pause a VM. */
+/** Time after the faults have stopped until all user requests have arrived, including those that pause a VM. */
 const USER_SETTLED_MS = 46_000;
 /** Maximum transit time of a user request without faults. */
 const MAX_TRANSIT_MS = 13_000;
-/** Maximum duration of a list with several pages: it can report an outdated state for this long. */
+/** Maximum duration of a list with several pages. When the list ends, its first page can be this old. */
 const LIST_MS = 40_000;
 /**
  * Maximum time until convergence. Longer than the default, because the operator retries a taken name only
@@ -88,7 +89,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   const readers: ((line: string, identity: string) => void)[] = [];
   const program = vmProgram({
     apiKey: API_KEY,
-    // Keeps only the first queue of each replica, which is that of the VM controller.
+    // Keeps only the first queue of each replica, which belongs to the VM controller.
     onQueue: (identity, queue) => void (queues.has(identity) || queues.set(identity, queue)),
     onLog: (line, identity) => {
       for (const read of readers) read(line, identity);
@@ -107,6 +108,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     ...invariantsOf(cloud),
     runningIsTrue(cloud, () => healedAt),
     keyNotLogged(API_KEY, (read) => readers.push(read)),
+    auditedDeletionsAreTrue({ lines: (read) => readers.push(read), onDeleted: onExternalDeletion }),
     nothingLeaked({ lease: LEASE, lines: (read) => readers.push(read) }),
     emptyQueue(() => queues.entries().find(([identity]) => holder.is(identity))?.[1]),
   ];
@@ -128,8 +130,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     thirdParties.stop();
     user.create(FRESH, `vm-${FRESH}`);
-    // In most runs the user triggers a reconcile instead of waiting for the next retry of a name that has
-    // become free.
+    // In most runs, the user triggers a reconcile. Otherwise, the operator would retry only after five minutes when a
+    // name became free.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
     lateFaults.begin(user.client, USER_SETTLED_MS + MAX_TRANSIT_MS);

@@ -14,7 +14,7 @@ import {
   vmnameOf,
 } from './objects.ts';
 
-/** Describes what is wrong with a VM after convergence; undefined if nothing is. */
+/** Returns why a VM has not converged; undefined if it has. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
   if (isPaused(object)) return undefined;
   // The server in the status counts if it is the VM's own, even if a third party removed its labels. A server
@@ -28,10 +28,10 @@ export function problemOf(object: StoredObject, cloud: Cloud): string | undefine
 }
 
 function withMachine(object: StoredObject, machine: CloudServer, cloud: Cloud): string | undefined {
-  if (vmIdOf(object) !== machine.id) return `its machine is ${machine.id}`;
+  if (vmIdOf(object) !== machine.id) return `its vmId must be ${machine.id}`;
   const { cpuUtilization, state } = cloud.representation(machine);
   const ready = conditionsOf(object).get('Ready');
-  if (conditionsOf(object).has('VmLost')) return 'its machine is not lost';
+  if (conditionsOf(object).has('VmLost')) return 'its machine exists';
   if (!isCloudAvailable(object)) return 'the cloud answers';
   switch (state) {
     case 'running': {
@@ -83,8 +83,8 @@ function isItsOwn(object: StoredObject, { labels, name }: CloudServer): boolean 
 }
 
 /**
- * Returns the expected status message for a taken name. It names the VM that uses the name instead of its
- * server, because users own VMs. All VMs of the scenario are in one namespace.
+ * Returns the expected status message for a taken name. If the server that has the name belongs to a VM, the message
+ * names that VM, because users know VMs and not servers. All VMs of the scenario are in one namespace.
  */
 function takenMessage(vmname: string, cloud: Cloud): string {
   const labels = cloud.servers.named(vmname)?.labels ?? {};

@@ -5,7 +5,7 @@ import { objectOf } from '../invariants/machines.ts';
 import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { serversOf } from './external-resources.ts';
 import { onVmChange, RECREATE, vmIdOf, vmnameOf } from './objects.ts';
-import { isCreate, requestedOwner } from './requests.ts';
+import { deletedId, isCreate, requestedOwner } from './requests.ts';
 import type { ThirdParties } from './third-parties.ts';
 import { NAMES, type User } from './user.ts';
 
@@ -16,11 +16,12 @@ const USER_CHANGE_ONE_IN = 5;
 const PROHIBIT_ONE_IN = 6;
 const REMOVE_ONE_IN = 6;
 const ORPHAN_ONE_IN = 4;
-/** Probability: one run in N has a VM whose servers disappear again and again. */
+const VANISH_ONE_IN = 8;
+/** Probability: one run in N has a VM whose servers disappear repeatedly. */
 const UNLUCKY_ONE_IN = 8;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
-/** Maximum delay of an orphaning: less than one interval of garbage collection. */
+/** Maximum delay until a machine is orphaned. It is less than one interval of garbage collection. */
 const LATER_MS = 10_000;
 
 export interface TargetedFaultParts {
@@ -31,8 +32,9 @@ export interface TargetedFaultParts {
 }
 
 /**
- * Injects faults at critical moments. Faults at random times would rarely stop a process between storing an intent and
- * creating a server, or delete a VM or its server during a create.
+ * Injects faults at critical moments. Faults at random times would rarely hit these: a process stops between storing an
+ * intent and creating a server, a VM or its server is deleted during a create, or a server vanishes just when the
+ * operator is about to delete it.
  */
 export function injectTargetedFaults(
   truth: Truth,
@@ -49,15 +51,17 @@ export function injectTargetedFaults(
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN))
       schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
-    // Pauses the sender while the response is in flight: when it resumes and takes the next step, another
+    // Pauses the sender while the response is in flight. When the sender resumes and takes the next step, another
     // replica may lead.
     if (sent.origin === API_SERVER && choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
+    const deleted = cloud.servers.get(deletedId(sent) ?? '');
+    if (deleted !== undefined && choices.oneIn(VANISH_ONE_IN)) thirdParties.vanish(deleted);
     if (!isCreate(sent)) return;
     const uid = requestedOwner(sent);
     const object = objectOf(truth, uid);
     if (object !== undefined && choices.oneIn(USER_CHANGE_ONE_IN)) {
-      // A replica that waits for the response keeps the finalizer. The VM can be gone before the request
-      // arrives only if that replica is paused and another one finalizes the VM.
+      // Pauses the sender in half of the cases, so that another replica can finalize the VM before the request arrives.
+      // The sender itself keeps the finalizer while it waits for the response.
       if (choices.oneIn(2)) faultInjector.pause(name);
       soon(() => user.delete(object.metadata.name));
     }
@@ -75,8 +79,8 @@ export function injectTargetedFaults(
     const vmId = vmIdOf(after);
     if (vmId === undefined || vmIdOf(before) === vmId) return;
     const { name, uid = '' } = after.metadata;
-    // Removes the server while another create for its VM is in flight: the late create must not bring it
-    // back.
+    // Removes the server while another create request for its VM is in flight. The late create must not restore the
+    // server.
     if (isAwaited(truth, uid)) soon(() => thirdParties.vanish(cloud.servers.get(vmId)));
     else if (name === unlucky) soon(() => thirdParties.remove(cloud.servers.get(vmId)));
     else if (choices.oneIn(ORPHAN_ONE_IN)) schedule.after(choices.pick(LATER_MS), () => user.orphan(name));

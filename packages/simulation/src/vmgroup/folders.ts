@@ -7,9 +7,8 @@ import { isDeleted } from './objects.ts';
 import { methodOf } from './requests.ts';
 
 /**
- * A replica that has read that a folder belongs to another existing group does not label it as its own
- * group's folder. A label that is set after that read cannot be detected, because vCenter has no
- * preconditions for labels.
+ * A replica does not label a folder for its group if it has read that the folder belongs to another existing group. It
+ * cannot detect a label that is set after that read, because vCenter has no preconditions for labels.
  */
 export function groupFoldersStay(vcenter: Vcenter): Invariant {
   return {
@@ -40,7 +39,7 @@ export function groupFoldersStay(vcenter: Vcenter): Invariant {
   };
 }
 
-/** A folder made by a user stays, even if it is empty and a group has used it. */
+/** The operator does not remove a folder that a user created, even if it is empty and a group has used it. */
 export function userFoldersStay(vcenter: Vcenter): Invariant {
   return {
     name: 'folders made by users are not removed',
@@ -55,11 +54,11 @@ export function userFoldersStay(vcenter: Vcenter): Invariant {
   };
 }
 
-/** A folder that the operator created and that is empty has an owner, so that the operator can remove it later. */
+/** An empty folder that the operator created has an owner, so that the operator can remove the folder later. */
 export function createdFoldersHaveOwners(vcenter: Vcenter): Invariant {
   const ours = new Set<string>();
   return {
-    name: 'a folder that the operator created is empty only while its group is known',
+    name: 'an empty folder that the operator created has an owner',
     watch: () =>
       vcenter.folders.listen(({ id, what, cause }) => {
         if (what === 'made' && cause === 'request') ours.add(id);
@@ -72,10 +71,10 @@ export function createdFoldersHaveOwners(vcenter: Vcenter): Invariant {
   };
 }
 
-/** Matches a SetField request that sets a group's UID. A request that removes the label contains none. */
+/** Matches a SetField request that sets a group's UID. A request that removes the label contains no UID. */
 const UID = /<value[^>]*>[^<]*[0-9a-f]{8}-[0-9a-f]{4}-/;
 
-/** Returns the folder in a request of this method. */
+/** Returns the folder to which a request of this method refers. */
 function folderIn(sent: Sent, method: string): string | undefined {
   return methodOf(sent) === method ? /type="Folder">([^<]+)</.exec(sent.body ?? '')?.[1] : undefined;
 }

@@ -19,8 +19,7 @@ import { FRESH, User } from './user.ts';
  */
 const WAITS = 66;
 /**
- * Methods that each run of garbage collection calls to list the folders: it creates a view, reads its pages
- * and destroys it.
+ * Methods with which garbage collection lists the folders. Each run creates a view, reads its pages and destroys it.
  */
 const GC_METHODS = [
   'CreateContainerView',
@@ -36,7 +35,7 @@ const SESSION_MS = 10 * 60_000;
 const SECOND = { namespace: 'default', name: 'second' };
 const SPEC = { replicas: 3, cpu: 1, memory: 1, template: 'small' };
 
-test('in an idle hour with expiring sessions the operator calls WaitForUpdatesEx once per minute and writes nothing', async () => {
+test('in an idle hour with expiring sessions, the operator calls WaitForUpdatesEx once per minute and writes nothing', async () => {
   const calls = new Map<string, number>();
   const written: string[] = [];
   let machines = 0;

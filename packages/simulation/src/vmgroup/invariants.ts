@@ -24,7 +24,7 @@ import { isChange, isClone, methodOf, requestedOwner } from './requests.ts';
 
 /* Invariants of VmGroups, in addition to those of all objects with external resources. */
 
-/** A slot has at most one machine, by labels and by UUID. Manual copies do not count. */
+/** A slot has at most one machine with its labels, and at most one with its UUID. Manual copies do not count. */
 export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
   return {
     name: 'at most one machine per group and slot, and per UUID',
@@ -44,13 +44,16 @@ export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
   };
 }
 
-/** Maximum time between reading a folder and the request to destroy it: the transit time of the response. */
+/**
+ * Maximum time between the last read of a folder or machine and the request to destroy it: the transit time of the
+ * response to the read.
+ */
 const READ_MS = 13_000;
 
 /**
- * Machines that the operator has not created, or has orphaned, are left alone. Exception: a machine that is
- * added to a folder just when the folder is removed may leave the inventory with it, because vCenter has no
- * request that removes a folder only if it is empty. The machine's files stay.
+ * The operator does not change machines that it did not create or that it orphaned. Exception: a machine that is added
+ * to a folder just when the folder is removed may leave the inventory with the folder, because vCenter has no request
+ * that removes a folder only if it is empty. The machine's files stay.
  */
 export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
   return {
@@ -79,7 +82,7 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         const isJustIn =
           isUnregistered === true &&
           (addedAt.get(before.id) ?? 0) > (folderRequestedAt.get(task ?? '') ?? Number.MAX_VALUE) - READ_MS;
-        // The removal was requested before the group was orphaned, and arrived late.
+        // Not a violation: the removal was requested before the group was orphaned, and arrived late.
         const wasRequested = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (orphanedAt.get(before.id) ?? 0);
         if (!ours.has(before.id) && !isJustIn && !wasRequested)
           violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);
@@ -132,8 +135,8 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
 const PROOF_MS = 20_000;
 
 /**
- * A slot is dropped only when its machine is gone or no longer has the group's labels, even if users moved
- * the machine.
+ * A slot is dropped only when its machine is gone or no longer has the group's labels. A machine that users moved to
+ * another folder is not gone.
  */
 export function slotsOutliveMachines(vcenter: Vcenter): Invariant {
   return {
@@ -180,7 +183,8 @@ export function movedMachinesStay(vcenter: Vcenter): Invariant {
         }
         if (cause !== 'request' || after !== undefined || objectOf(truth, owner.uid) === undefined) return;
         if (!before.isTemplate && isInFolderOf(truth, vcenter, before)) return;
-        // Changes between the last read and the request cannot be detected.
+        // Changes less than `READ_MS` before the request are not a violation: the operator may have read the machine
+        // before them.
         const sent = sentAt.get(task ?? '') ?? 0;
         if ((takenAt.get(before.id) ?? Number.MAX_VALUE) < sent - READ_MS)
           violated(`${before.id} ('${before.name}') is destroyed`);
@@ -231,17 +235,18 @@ export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
 }
 
 /**
- * At most maxUnavailable machines are removed at once, in addition to those that exceed the replica count.
+ * One status write starts the removal of at most maxUnavailable machines, in addition to those that exceed the replica
+ * count.
  */
 export const respectsMaxUnavailable: Invariant = {
-  name: 'no more machines are removed at once than maxUnavailable',
+  name: 'at most maxUnavailable machines are removed at once',
   watch: (truth, violated) =>
     onGroupChange(truth, (before, after) => {
       if (before === undefined || after === undefined || before.status === after.status) return;
       if (isDeleted(after) || readyOf(after).observedGeneration !== after.metadata.generation) return;
       const staying = slotsOf(before).filter(({ isTerminating }) => !isTerminating);
-      // Counts only machines that the stored status reports as powered on: a machine that a third party has
-      // switched off was already unavailable.
+      // Counts only machines that the stored status reports as powered on, because a machine that a third party powered
+      // off was already unavailable.
       const going = staying.filter(({ slot }) => {
         const { isTerminating = false, power } = slotOf(after, slot) ?? {};
         return isTerminating && power === 'poweredOn';
@@ -285,7 +290,10 @@ export const slotFirst: Invariant = {
   },
 };
 
-/** A group has no more slots than replicas, besides those being removed, and each slot keeps its UUID. */
+/**
+ * A group has at most as many slots as replicas, in addition to slots that are being removed, and each slot keeps its
+ * UUID.
+ */
 export const slotsAreStable: Invariant = {
   name: 'slot count matches replicas and slots keep their UUID',
   watch: (truth, violated) => {
@@ -311,9 +319,9 @@ export const slotsAreStable: Invariant = {
 };
 
 /**
- * Counts a leader's clone requests whose response is pending or whose task is running. Folder operations and garbage
- * collection have no limit. Requests of earlier terms do not count: in a new term a leader knows only the tasks stored
- * in statuses, even if it led before.
+ * A leader runs at most `CONCURRENCY` clones at the same time. A clone runs while the response to its request is pending
+ * or its task is running. Other operations are not counted. Requests of earlier terms do not count, because in a new
+ * term a leader knows only the tasks that are stored in statuses, even if it led before.
  */
 export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {
@@ -334,7 +342,7 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
       });
       vcenter.tasks.onEnd(({ ref }) => running.delete(ref.value));
       truth.traffic.onEnd((sent) => {
-        // A sender that got no response does not know its task, so the task does not count.
+        // A task whose sender got no response does not count, because the sender does not know it.
         if (sent.outcome === 'failed' || pending.get(sent) === undefined) pending.delete(sent);
       });
       truth.traffic.onSend((sent) => {
@@ -352,7 +360,7 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
   };
 }
 
-/** A replica that changes vCenter holds the lease when it sends the request. */
+/** A replica sends requests that change vCenter only while it holds the lease. */
 export const onlyTheLeaderChangesVcenter: Invariant = {
   name: 'only the leader changes vCenter',
   watch: (truth, violated) => {

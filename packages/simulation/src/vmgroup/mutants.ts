@@ -52,7 +52,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     scenario,
   },
   {
-    name: 'VmGroup VM garbage collection trusts the cache',
+    name: 'VmGroup garbage collection trusts the cache',
     file: `${GC}/orphans.ts`,
     find: 'if (suspects.length > 0)',
     replace: 'if (suspects.length < 0)',
@@ -112,7 +112,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/folders.ts`,
     find: 'createFolder(client, parent, provisionalFolderName(owner), options);',
     replace: 'createFolder(client, parent, name, options);',
-    why: 'if the operator stops before it records the owner, no operator can tell the folder from one of a user',
+    why: 'if the operator stops before it records the owner, no operator can distinguish the folder from a folder of a user',
     scenario,
   },
   {
@@ -136,7 +136,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/group-in-flight.ts`,
     find: 'permit.release(); started.resolve();',
     replace: 'started.resolve();',
-    why: 'after three operations all permits would be taken, and no operation would start any more',
+    why: 'after three operations all permits would be taken, and no further operation would start',
     scenario,
   },
   {
@@ -168,7 +168,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/operations.ts`,
     find: 'extraConfig: labelsOf(slot, destination, running), }, scope, );',
     replace: 'extraConfig: labelsOf(slot, destination, running),\n      },\n      {},\n    );',
-    why: 'after a pause of the process its abort signal is late',
+    why: 'after a pause of the process, its abort signal fires late',
     scenario,
   },
   {

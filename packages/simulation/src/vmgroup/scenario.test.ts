@@ -7,7 +7,7 @@ import { VMGROUP_MUTANTS } from './mutants.ts';
 import { vmgroup } from './scenario.ts';
 
 describe('the operator over vCenter under faults', () => {
-  test('the same seed, and its tape, produce the same run', async () => {
+  test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const { tape, hash, steps } = await runSeed(vmgroup, seed, { tape: true });
       expect(await runSeed(vmgroup, seed, { story: true }), `seed ${seed}`).toMatchObject({ hash, steps });
@@ -15,7 +15,7 @@ describe('the operator over vCenter under faults', () => {
     }
   });
 
-  test('mutants match the code they change', () => {
+  test('every mutant changes the file that it names', () => {
     expect(VMGROUP_MUTANTS.length).toBeGreaterThanOrEqual(8);
     for (const mutant of VMGROUP_MUTANTS) {
       const source = readFileSync(new URL(mutant.file, ROOT), 'utf8');

@@ -5,12 +5,12 @@ import type { Vcenter } from '../vcenter/vcenter.ts';
 import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './external-resources.ts';
 import { countIn, isPaused, phaseOf, readyOf, slotsOf, type Wanted, wantedIn } from './objects.ts';
 
-/** Describes what is wrong with a group after convergence; undefined if nothing is. */
+/** Returns why a group has not converged; undefined if it has. */
 export function problemOf(object: StoredObject, truth: Truth, vcenter: Vcenter): string | undefined {
   if (isPaused(object)) return undefined;
   const isFine = machineProblem(object, vcenter) === undefined;
-  // If another group owns the folder, this group either reports FolderTaken or, after a late label write took
-  // the folder over, has its machines in the shared folder.
+  // If another group owns the folder, this group reports FolderTaken. Exception: the label of the other group was
+  // written late, when this group already had all its machines in the folder.
   const problem =
     isTaken(object, truth, vcenter) && !isFine ? folderProblem(object) : machineProblem(object, vcenter);
   return problem && `${problem}, but its status is ${JSON.stringify(object.status)}`;
@@ -40,7 +40,8 @@ function machineProblem(object: StoredObject, vcenter: Vcenter): string | undefi
     if (wrong !== undefined) return `${machine.id} ${wrong}`;
   }
   const ready = readyOf(object);
-  if (phaseOf(object) !== 'RUNNING' || ready.status !== 'True') return 'its machines run';
+  if (phaseOf(object) !== 'RUNNING' || ready.status !== 'True')
+    return 'its machines run, so it must be RUNNING and Ready';
   for (const name of ['currentReplicas', 'desiredReplicas', 'readyReplicas'])
     if (countIn(object, name) !== wanted.replicas) return `its ${name} is not ${wanted.replicas}`;
   return statusProblem(object, machines);

@@ -11,7 +11,7 @@ const draw = (choices: Choices) => [
 ];
 
 describe('Choices', () => {
-  test('the same seed gives the same choices, another seed gives others', () => {
+  test('the same seed gives the same choices, and another seed gives different ones', () => {
     const draws = (seed: number) => Array.from({ length: 20 }, () => Choices.seeded(seed)).map(draw);
     expect(new Set(draws(7).map((drawn) => JSON.stringify(drawn))).size).toBe(1);
     expect(draw(Choices.seeded(7))).not.toEqual(draw(Choices.seeded(8)));

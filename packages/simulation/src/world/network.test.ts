@@ -45,9 +45,9 @@ function start(choices: Choices, faults: Partial<FaultRates> = {}) {
   return { simulation, world, transport, arrived, streams, closed: () => closed };
 }
 
-/** Sends one request that is hit by the given fault, and returns what the client and the server saw. */
+/** Sends one request that is hit by the given fault, and returns what the client and the server observed. */
 async function sendUnder(fault: RequestFault, giveUpMs = 5_000) {
-  // With an empty tape every delay is the shortest; a rate of 1 makes the fault certain.
+  // With an empty tape, every delay is the shortest. A rate of 1 makes the fault certain.
   const started = start(Choices.replayed([]), { request: 1, requestFaults: [fault] });
   const { simulation, transport, world, arrived } = started;
   const giveUp = new AbortController();
@@ -64,7 +64,7 @@ async function sendUnder(fault: RequestFault, giveUpMs = 5_000) {
   return { outcome, arrived, counted: simulation.counts.of(`request ${fault}`) };
 }
 
-describe('a request', () => {
+describe('requests', () => {
   test.for<readonly [RequestFault, string, number]>([
     ['lost', 'connect ECONNREFUSED at 1', 0],
     ['half-open', 'timed out at 5000', 0],
@@ -110,7 +110,7 @@ describe('a request', () => {
     expect(arrived).toEqual([]);
   });
 
-  test('a partition blocks one process from one server until it heals', async () => {
+  test('a partition separates one process from one server until heal is called', async () => {
     const { simulation, transport, arrived } = start(Choices.replayed([]));
     const other = simulation.start('other').connect({ origin: ORIGIN });
     const send = (from: typeof transport, path: string) =>
@@ -126,7 +126,7 @@ describe('a request', () => {
   });
 });
 
-describe('a stream', () => {
+describe('streams', () => {
   /** Reads a stream of ten lines. The reader closes the stream after `leaveAfter` lines. */
   async function read(
     choices: Choices,
@@ -153,7 +153,7 @@ describe('a stream', () => {
     return { ...started, lines, end: () => end, world };
   }
 
-  test('delivers all lines in order, whatever delay each line has', async () => {
+  test('a stream delivers all lines in order, although their delays differ', async () => {
     for (let seed = 1; seed <= 50; seed++) {
       const { simulation, lines, end } = await read(Choices.seeded(seed));
       await simulation.run({ until: 120_000 });
@@ -178,7 +178,7 @@ describe('a stream', () => {
     expect(simulation.counts.of(`stream ${fault}`)).toBe(1);
   });
 
-  test('breaks when its server restarts, after delivering the lines already sent', async () => {
+  test('a stream breaks when its server restarts, after delivering the lines already sent', async () => {
     const { simulation, lines, end, closed } = await read(Choices.seeded(3));
     simulation.schedule.after(30_004.5, () => simulation.network.cut(ORIGIN));
     await simulation.run({ until: 120_000 });
@@ -186,7 +186,7 @@ describe('a stream', () => {
     expect([end(), closed()]).toEqual(['read ECONNRESET', 1]);
   });
 
-  test('is closed at the server when its reader stops reading or crashes', async () => {
+  test('a stream is closed at the server when its reader stops reading or crashes', async () => {
     const left = await read(Choices.seeded(1), {}, 3);
     await left.simulation.run({ until: 120_000 });
     expect([left.lines.length, left.closed()]).toEqual([3, 1]);
@@ -196,7 +196,7 @@ describe('a stream', () => {
     expect([crashed.lines.length, crashed.closed(), crashed.end()]).toEqual([0, 1, 'open']);
   });
 
-  test('buffers lines in order while the reader is paused', async () => {
+  test('a stream buffers lines in order while the reader is paused', async () => {
     const { simulation, lines, world } = await read(Choices.seeded(2));
     simulation.schedule.after(29_000, () => world.process.pause());
     simulation.schedule.after(100_000, () => world.process.resume());

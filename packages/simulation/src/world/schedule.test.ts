@@ -5,7 +5,7 @@ import { Schedule } from './schedule.ts';
 const scheduleOf = (seed: number) => new Schedule(Choices.seeded(seed));
 
 describe('Schedule', () => {
-  test('runs events in time order and sets `now` to the time of each', async () => {
+  test('a schedule runs events in time order and sets `now` to the time of each', async () => {
     const schedule = scheduleOf(1);
     const seen: number[] = [];
     for (const ms of [30, 10, 20]) schedule.after(ms, () => seen.push(schedule.now));
@@ -16,7 +16,7 @@ describe('Schedule', () => {
     expect(seen).toEqual([10, 20, 30]);
   });
 
-  test('runs everything that an event causes before the next event', async () => {
+  test('a schedule runs everything that an event causes before the next event', async () => {
     const schedule = scheduleOf(1);
     const seen: string[] = [];
     const chain = async (name: string) => {
@@ -30,7 +30,7 @@ describe('Schedule', () => {
     expect(seen).toEqual(['first', 'second', 'third']);
   });
 
-  test('runs simultaneous events in an order determined by the seed', async () => {
+  test('a schedule runs simultaneous events in an order determined by the seed', async () => {
     const orderOf = async (seed: number) => {
       const schedule = scheduleOf(seed);
       let order = '';
@@ -43,7 +43,7 @@ describe('Schedule', () => {
     expect(new Set(orders).size).toBeGreaterThan(10);
   });
 
-  test('skips cancelled events', async () => {
+  test('a schedule skips cancelled events', async () => {
     const schedule = scheduleOf(1);
     let done = false;
     const planned = schedule.after(5, () => (done = true));
@@ -67,7 +67,7 @@ describe('Schedule', () => {
 });
 
 describe('Schedule.run', () => {
-  test('rejects with the error that an event throws', async () => {
+  test('Schedule.run rejects with the error that an event throws', async () => {
     const schedule = scheduleOf(1);
     schedule.after(1, () => {
       throw new Error('thrown');
@@ -75,7 +75,7 @@ describe('Schedule.run', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('thrown');
   });
 
-  test('rejects with a rejection that is unhandled when its event ends, even if it is handled later', async () => {
+  test('Schedule.run rejects with a rejection that is unhandled when its event ends, even if a handler is added later', async () => {
     const schedule = scheduleOf(1);
     let rejected: Promise<never> | undefined;
     schedule.after(1, () => {
@@ -86,7 +86,7 @@ describe('Schedule.run', () => {
     expect(schedule.now).toBeLessThan(2);
   });
 
-  test('rejects with the error that an abort listener throws', async () => {
+  test('Schedule.run rejects with the error that an abort listener throws', async () => {
     const schedule = scheduleOf(1);
     schedule.after(1, () => {
       const stop = new AbortController();
@@ -98,7 +98,7 @@ describe('Schedule.run', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('in a listener');
   });
 
-  test('rejects with the error of a failed check, right after the event that caused it', async () => {
+  test('Schedule.run rejects with the error of a failed check, right after the event that caused it', async () => {
     const schedule = scheduleOf(1);
     let value = 0;
     schedule.check(() => {

@@ -6,8 +6,8 @@ import { EPOCH_MS } from './world.ts';
 /** A simulation without randomness: every delay is the shortest. */
 const calm = () => new Simulation({ choices: Choices.replayed([]) });
 
-describe('a simulated process', () => {
-  test('does nothing after a crash; a new process of the same name starts fresh', async () => {
+describe('simulated processes', () => {
+  test('a simulated process does nothing after a crash, and a new process of the same name has no state of the old one', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];
@@ -22,7 +22,7 @@ describe('a simulated process', () => {
     expect(seen).toEqual(['before', 'restarted at 0']);
   });
 
-  test('on resume, runs the timers that expired during the pause, except those that an earlier callback cancels', async () => {
+  test('a simulated process runs the timers that expired during a pause on resume, except those that an earlier callback cancels', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];
@@ -38,7 +38,7 @@ describe('a simulated process', () => {
     expect(seen).toEqual(['first at 50', 'third at 50']);
   });
 
-  test('a change of its clock skew makes the wall clock jump but not the monotonic clock', async () => {
+  test('a simulated process has a wall clock that jumps when its clock skew changes, and a monotonic clock that does not', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     world.process.skewMs = 5_000;
@@ -54,7 +54,7 @@ describe('a simulated process', () => {
     ]);
   });
 
-  test('generates unique version 4 UUIDs, and the same sequence for the same seed', () => {
+  test('a simulated process generates unique version 4 UUIDs, and the same sequence for the same seed', () => {
     const ids = () => {
       const world = seeded(3).start('a');
       return Array.from({ length: 1_000 }, () => world.uuid());

@@ -25,7 +25,7 @@ const KINDS: readonly (Machines & { readonly title: string })[] = [
 ];
 
 describe('the model and the real cloud give the same responses to random requests of the real client and end with the same servers', () => {
-  test.for(KINDS)('machines $title', { timeout: 600_000 }, async (machines) => {
+  test.for(KINDS)('with machines $title', { timeout: 600_000 }, async (machines) => {
     await using cloud = await startCloud({ config: configOf(machines), prohibited: PROHIBITED });
     await compareAll({
       ...{ sequences: 200, concurrency: 8, expected: EXPECTED, least: 3 },
@@ -34,7 +34,7 @@ describe('the model and the real cloud give the same responses to random request
   });
 });
 
-/** Outcomes that must occur: every operation succeeds, and fails for each of its reasons. */
+/** Outcomes that must occur: the success of every operation, and each of its possible errors. */
 const EXPECTED = [
   'check succeeds',
   'check gets PROHIBITED_NAME',
@@ -86,7 +86,7 @@ async function compare(
         real: results[0],
         model: results[1],
       };
-    // Waits until servers have booted or stopped, because the real cloud's timing is not specified.
+    // Waits until servers have booted or stopped, because the timing of the real cloud is not specified.
     direct.settle();
     await vi.waitFor(async () => expect(await real.isMoving(movesIn(machines))).toBe(false), {
       timeout: 30_000,

@@ -19,7 +19,7 @@ export interface Difference {
 export interface Compared {
   readonly difference: Difference | undefined;
   readonly operations: number;
-  /** Operations and their outcomes, for coverage. */
+  /** Operations and their outcomes, to measure the coverage. */
   readonly outcomes: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface RealServer {
   /** Clients of two field managers. */
   readonly clients: readonly [Client, Client];
   readonly namespace: string;
-  /** Sleeps while waiting for the garbage collector. */
+  /** Sleeps between two checks for the effects of the garbage collector. */
   readonly pause: (ms: number) => Promise<void>;
 }
 
@@ -87,7 +87,7 @@ class Comparison {
     for (const each of this.#kinds) {
       const [real, model] = [await this.#real.objects(each), await this.#model.objects(each)];
       if (!isDeepStrictEqual(real, model))
-        return { operations, at: `the objects of ${each} in the end`, real, model };
+        return { operations, at: `the final objects of ${each}`, real, model };
     }
     if (scaling) return undefined;
     const watching = {

@@ -19,7 +19,7 @@ interface Difference {
   readonly model: unknown;
 }
 
-test('the model and vcsim give the same responses to random calls of the real client and end with the same inventory, watched and listed', {
+test('the model and vcsim give the same responses to random calls of the real client, and the same final inventory in lists and watches', {
   timeout: 600_000,
 }, async () => {
   const inventory = { standaloneHosts: 0, hosts: 2, vms: 2 };
@@ -30,7 +30,7 @@ test('the model and vcsim give the same responses to random calls of the real cl
   });
 });
 
-/** Outcomes that must occur: every operation succeeds, and fails for each of its reasons. */
+/** Outcomes that must occur: the success of every operation, and each of its possible errors. */
 const EXPECTED = [
   'createFolder succeeds',
   'createFolder gets DUPLICATE_NAME',

@@ -23,7 +23,7 @@ const there: RemoteMachine = {
 };
 
 describe('plan', () => {
-  test('a variant without safeguards creates a machine at once', () => {
+  test('a variant with neither a lookup nor a stored intent creates a machine at once', () => {
     const draft = { size: 2, owner: { manager: MANAGER, uid: 'u-1' } };
     expect(plan(naive, machine(), {})).toEqual({ do: 'create', draft });
     expect(plan(token, machine(), {})).toEqual({ do: 'create', draft: { ...draft, key: 'u-1' } });
@@ -35,7 +35,7 @@ describe('plan', () => {
     expect(plan(lookUp, machine(), { looked: true, machine: there }).do).toBe('report');
   });
 
-  test('stores a new intent before each create', () => {
+  test('plan stores a new intent before each create', () => {
     const status = { attempts: 4, phase: 'Pending' } as const;
     expect(plan(sound, machine(status), {})).toEqual({
       do: 'intend',
@@ -44,7 +44,7 @@ describe('plan', () => {
     expect(plan(sound, machine(status), { intended: true }).do).toBe('create');
   });
 
-  test('reports Ready only when the machine is ready and has the requested size', () => {
+  test('plan reports Ready only when the machine is ready and has the requested size', () => {
     const small = { machine: { ...there, size: 1 } };
     expect(plan(sound, machine({ machineId: 'm-1' }), small)).toMatchObject({
       do: 'intend',
@@ -67,21 +67,21 @@ describe('plan', () => {
     });
   });
 
-  test('reports a lost machine as Lost instead of creating a second one', () => {
+  test('plan reports a lost machine as Lost instead of creating a second one', () => {
     const step = plan(sound, machine({ machineId: 'm-1' }), { machine: 'gone' });
     expect(step).toMatchObject({ do: 'report', status: { machineId: 'm-1', phase: 'Lost' } });
   });
 });
 
 describe('drifted and orphans', () => {
-  test('drifted returns objects whose machine is missing or differs', () => {
+  test('drifted returns the objects whose machine is missing or differs from the spec', () => {
     const good = machine({ machineId: 'm-1', size: 2, phase: 'Ready' });
     expect(drifted([good], [there])).toEqual([]);
     expect(drifted([good], [{ ...there, size: 1 }])).toEqual([good]);
     expect(drifted([good], [])).toEqual([good]);
   });
 
-  test('orphans returns managed machines past their grace period without an object', () => {
+  test('orphans returns the managed machines that have no object and are older than the grace period', () => {
     const foreign: RemoteMachine = { id: 'm-2', size: 1, state: 'ready', createdMs: 0 };
     const others: RemoteMachine = { ...foreign, id: 'm-3', owner: { manager: 'somebody', uid: 'u-9' } };
     const young: RemoteMachine = { ...there, id: 'm-4', createdMs: 59_000 };

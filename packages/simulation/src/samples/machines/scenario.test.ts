@@ -29,7 +29,7 @@ describe('a controller over a remote backend under faults', () => {
     120_000,
   );
 
-  test('the same seed, and its tape, produce the same run', async () => {
+  test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     const scenario = machines(variantNamed('sound'));
     for (let seed = 1; seed <= 20; seed++) {
       const choices = Choices.seeded(seed, true);
