@@ -30,6 +30,7 @@ export {
   type MirrorOptions,
   type MirrorPart,
   SSVIRT_NAMESPACE,
+  startDeployedMirror,
   startMirror,
   verifyMirror,
 } from './ssvirt/mirror.ts';

@@ -58,9 +58,9 @@ function upstream(program: string | Buffer, checksum = createHash('sha256').upda
 /** A PATH without Go. */
 const NO_GO = '/nowhere';
 
-describe('a program is resolved from', () => {
+describe('a program is resolved', () => {
   for (const variable of ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS']) {
-    test(`the folder that ${variable} names, before anything else`, async () => {
+    test(`a program is taken from the folder that ${variable} names, before any other source`, async () => {
       const own = await folder();
       writeFileSync(join(own, 'etcd'), PROGRAM, { mode: 0o755 });
       const assets = new Assets({ env: { [variable]: own, XDG_CACHE_HOME: await folder() }, platform });
@@ -68,7 +68,7 @@ describe('a program is resolved from', () => {
     });
   }
 
-  test('a release with the right checksum, and then from the cache', async () => {
+  test('a program is downloaded from a release with the right checksum, and the next time taken from the cache', async () => {
     const mirror = await startMirror(upstream(PROGRAM));
     const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const path = await new Assets({ env, platform }).path('toxiproxy-server');
@@ -78,7 +78,7 @@ describe('a program is resolved from', () => {
     expect(mirror.requested).toHaveLength(length);
   });
 
-  test('a release that is an archive', async () => {
+  test('a program is extracted from a release that is an archive', async () => {
     const name = 'etcd-v3.6.5-linux-amd64';
     const work = await folder();
     mkdirSync(join(work, name));
@@ -96,8 +96,8 @@ describe('a program is resolved from', () => {
     expect(readdirSync(dirname(path))).toEqual(['etcd']);
   });
 
-  test('a build of the pinned module', async () => {
-    // GOCACHE is below XDG_CACHE_HOME by default; setting it keeps the compiler's cache warm.
+  test('a program is built from the pinned module if there is no release', async () => {
+    // GOCACHE is set to its usual folder. By default, it would be an empty folder below the XDG_CACHE_HOME of this test.
     const GOCACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim();
     const path = await new Assets({ env: { ...process.env, XDG_CACHE_HOME: await folder(), GOCACHE } }).path(
       'vcsim',
@@ -108,7 +108,7 @@ describe('a program is resolved from', () => {
 });
 
 describe('the error lists the reason for each source and the remedy', () => {
-  test('when offline and without Go', async () => {
+  test('a program is unavailable when offline and without Go', async () => {
     const cache = await folder();
     const VMWRIGHT_MIRROR = `http://127.0.0.1:${await freePort()}`;
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR, PATH: NO_GO };
@@ -123,7 +123,7 @@ describe('the error lists the reason for each source and the remedy', () => {
     );
   });
 
-  test('when the checksum of a download is wrong', async () => {
+  test('a program is unavailable when the checksum of a download is wrong', async () => {
     const mirror = await startMirror(upstream(PROGRAM, 'a'.repeat(64)));
     const cache = await folder();
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
@@ -134,7 +134,7 @@ describe('the error lists the reason for each source and the remedy', () => {
     expect(foldersIn(cache)).toEqual([]);
   });
 
-  test('when nothing is published for the platform', async () => {
+  test('a program is unavailable when no release exists for the platform', async () => {
     const env = { XDG_CACHE_HOME: await folder(), PATH: NO_GO };
     const assets = new Assets({ env, platform: { os: 'darwin', arch: 'arm64' } });
     await expect(assets.path('kube-scheduler')).rejects.toThrow(
@@ -143,7 +143,7 @@ describe('the error lists the reason for each source and the remedy', () => {
     await expect(assets.path('virt-api')).rejects.toThrow('upstream publishes no kubevirt for darwin-arm64');
   });
 
-  test('when the cache folder is not writable', async () => {
+  test('a program is unavailable when the cache folder is not writable', async () => {
     const file = join(await folder(), 'file');
     writeFileSync(file, '');
     const assets = new Assets({ env: { XDG_CACHE_HOME: file, PATH: NO_GO }, platform });
@@ -152,7 +152,7 @@ describe('the error lists the reason for each source and the remedy', () => {
     );
   });
 
-  test('when the disk is full', async () => {
+  test('a program is unavailable when the disk is full', async () => {
     process.env.VMWRIGHT_MIN_FREE_MB = String(Number.MAX_SAFE_INTEGER);
     onTestFinished(() => void delete process.env.VMWRIGHT_MIN_FREE_MB);
     const assets = new Assets({ env: { XDG_CACHE_HOME: await folder(), PATH: NO_GO }, platform });
@@ -161,7 +161,7 @@ describe('the error lists the reason for each source and the remedy', () => {
     );
   });
 
-  test('when the Go build fails', async () => {
+  test('a program is unavailable when the Go build fails', async () => {
     const bin = await folder();
     writeFileSync(
       join(bin, 'go'),
@@ -188,7 +188,7 @@ test('a failed download leaves no files next to the program that is built instea
 });
 
 describe('concurrent runs', () => {
-  test('download a program once', async () => {
+  test('concurrent runs download a program once', async () => {
     const release = Promise.withResolvers<void>();
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       void release.promise.then(() => response.end(PROGRAM));
@@ -205,7 +205,7 @@ describe('concurrent runs', () => {
     expect(mirror.requested.filter((path) => path === FILE)).toHaveLength(1);
   });
 
-  test('are not blocked by a killed one and never use its partial download', async () => {
+  test('concurrent runs are not blocked by a killed run, and never use its partial download', async () => {
     let complete = false;
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       if (complete) response.end(PROGRAM);
@@ -218,7 +218,7 @@ describe('concurrent runs', () => {
     killed.kill('SIGKILL');
     await once(killed, 'exit');
     await until(async () => foldersIn(cache).length === 0, { what: 'the partial download is removed' });
-    mkdirSync(join(cache, 'vmwright', 'assets', 'toxiproxy.partial-1')); // as if its supervisor had been killed as well
+    mkdirSync(join(cache, 'vmwright', 'assets', 'toxiproxy.partial-1')); // stays if the supervisor of a run is also killed
 
     complete = true;
     const path = (await text(startResolve(env).stdout)).trim();

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../process/run-supervisor.ts';
 import { canary } from './canary.ts';
 import { CanarySearches } from './searches.ts';
 
-test('what a service account writes is searched, except Secrets; what users write is not', async () => {
+test('objects that service accounts write are searched for credentials, except Secrets; objects that users write are not', async () => {
   const folder = await temporaryFolder('canaries');
   vi.stubEnv('VMWRIGHT_CANARY_SEARCHES', folder);
   try {

@@ -6,13 +6,13 @@ import { temporaryFolder } from '../process/run-supervisor.ts';
 import { canary, credentialsIn } from './canary.ts';
 import { CanarySearches } from './searches.ts';
 
-/** A token, a key and a hash with the form of real ones. */
+/** A token, a key and a hash in the format of real ones. */
 const TOKEN = `eyJhbGciOiJSUzI1NiIsImtpZCI6IjEifQ.eyJpc3MiOiJrdWJlIn0.${'a'.repeat(43)}`;
 const KEY = '-----BEGIN EC PRIVATE KEY-----\nMHcCAQEE\n-----END EC PRIVATE KEY-----\n';
 const HASH = `$6$saltsaltsaltsalt$${'a'.repeat(86)}`;
 
-describe('credentialsIn finds', () => {
-  test('a canary by its name, anywhere in a text', () => {
+describe('credentialsIn', () => {
+  test('credentialsIn finds a canary anywhere in a text, and returns its name', () => {
     const key = canary('cloud-key');
     expect(credentialsIn(`{"msg":"GET /servers","authorization":"Bearer ${key}"}`)).toEqual(['cloud-key']);
     expect(credentialsIn(`postgres://user:${canary('database-password')}@host/db ${key}`)).toEqual([
@@ -21,7 +21,7 @@ describe('credentialsIn finds', () => {
     ]);
   });
 
-  test.for(['', 'a', 'ab', 'abc', 'user:'])('a canary in base64 after "%s"', (before) => {
+  test.for(['', 'a', 'ab', 'abc', 'user:'])('credentialsIn finds a canary in base64 after "%s"', (before) => {
     const text = Buffer.from(`${before}${canary('machine-password')}${before}`).toString('base64');
     expect(credentialsIn(`Basic ${text}`)).toEqual(['canary in base64']);
   });
@@ -34,7 +34,7 @@ describe('credentialsIn finds', () => {
     [Buffer.from(KEY.replaceAll('EC ', '')).toString('base64'), 'private key in base64'],
     [Buffer.from(KEY.replaceAll('EC ', 'RSA ')).toString('base64'), 'private key in base64'],
     [`passwd: "${HASH}"`, 'hashed password'],
-  ])('%s', (text, name) => {
+  ])('credentialsIn finds a credential in %s', (text, name) => {
     expect(credentialsIn(text)).toEqual([name]);
     expect(credentialsIn(Buffer.from(text))).toEqual([name]);
   });
@@ -54,7 +54,7 @@ describe('searches of a run', () => {
     return { searches: new CanarySearches(folder), folder };
   }
 
-  test('fail the run with source, credential and a copy of the file', async () => {
+  test('the searches fail the run with the source and name of the credential and a copy of the file', async () => {
     const { searches, folder } = await begin();
     const log = join(folder, 'operator.log');
     writeFileSync(log, `{"msg":"Connecting","password":"${canary('vcenter-password')}"}\n`);
@@ -67,7 +67,7 @@ describe('searches of a run', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('the-log-of-operator'))).toHaveLength(1);
   });
 
-  test('without a credential report what was searched', async () => {
+  test('the searches report the number of searched texts if no credential was found', async () => {
     const { searches, folder } = await begin();
     writeFileSync(join(folder, 'a.log'), 'x'.repeat(2_000_000));
     searches.file('a log', join(folder, 'a.log'));
@@ -77,7 +77,7 @@ describe('searches of a run', () => {
     );
   });
 
-  test('include the log and the arguments of our programs, and of no others', async () => {
+  test('the searches include the logs and arguments of our programs, and of no other programs', async () => {
     const { searches, folder } = await begin();
     vi.stubEnv('VMWRIGHT_CANARY_SEARCHES', folder);
     onTestFinished(() => void vi.unstubAllEnvs());

@@ -1,29 +1,32 @@
 import { randomBytes } from 'node:crypto';
 
-/** Start of every canary. Long enough that its base64 form is unmistakable at every offset. */
+/** Start of every canary. It is long enough to be recognised in base64 at every offset. */
 const MARKER = 'vmwright-canary-';
 
 /**
- * Returns a new credential for a test that can be recognised wherever it appears. The end of a test run fails if one appears where no
- * credential may be.
- * @param name what the credential is for, such as `cloud-key`; lower-case words with dashes
+ * Returns a new credential for a test that can be recognised wherever it appears. A test run fails at its end if a
+ * canary appeared where no credential may be.
+ * @param name purpose of the credential in lower-case words with dashes, such as `cloud-key`
  */
 export function canary(name: string): string {
   if (!/^[a-z]+(-[a-z]+)*$/.test(name))
-    throw new Error(`${name} is not a name of lower-case words with dashes`);
+    throw new Error(`the name of a canary must consist of lower-case words with dashes, not "${name}"`);
   return `${MARKER}${name}-${randomBytes(6).toString('hex')}`;
 }
 
 const CANARY = /vmwright-canary-([a-z]+(?:-[a-z]+)*)-[0-9a-f]{12}/g;
 
-/** Base64 forms of the marker for each of its three offsets, without the characters that depend on what surrounds it. */
+/**
+ * Base64 forms of the marker for its three possible offsets, without the characters that depend on the surrounding
+ * text.
+ */
 const ENCODED = [0, 1, 2].map((offset) => {
   const skipped = (3 - offset) % 3;
   const length = Math.floor((MARKER.length - skipped) / 3) * 3;
   return Buffer.from(MARKER.slice(skipped, skipped + length)).toString('base64');
 });
 
-/** Credentials that tests do not choose, by their form. */
+/** Patterns of credentials that tests do not choose. */
 const FORMS: readonly { readonly name: string; readonly start: string; readonly pattern: RegExp }[] = [
   {
     name: 'private key',
@@ -47,10 +50,11 @@ const FORMS: readonly { readonly name: string; readonly start: string; readonly 
   },
 ];
 
-/** Returns the names of the credentials in a text: canaries, and private keys, tokens and hashed passwords by their form. */
+/** Returns the names of the credentials in a text: canaries, private keys, tokens and hashed passwords. */
 export function credentialsIn(text: string | Buffer): readonly string[] {
   const found = new Set<string>();
-  // Searching for fixed text first is a hundred times quicker than a regular expression, and logs have up to a hundred megabytes.
+  // Searches for fixed text first, which is a hundred times faster than a regular expression. Logs have up to a hundred
+  // megabytes.
   if (text.includes(MARKER)) for (const [, name = ''] of String(text).matchAll(CANARY)) found.add(name);
   if (ENCODED.some((form) => text.includes(form))) found.add('canary in base64');
   for (const { name, start, pattern } of FORMS)

@@ -15,19 +15,20 @@ import { credentialsIn } from './canary.ts';
 const VARIABLE = 'VMWRIGHT_CANARY_SEARCHES';
 const FILE = 'searches.jsonl';
 
-/** A search for credentials in something that our programs wrote. */
+/** Result of a search for credentials in a text or file that our programs wrote. */
 interface Search {
   readonly source: string;
   readonly bytes: number;
-  /** Names of the credentials that it contains. */
+  /** Names of the credentials that the text or file contains. */
   readonly found: readonly string[];
   /** Copy of the file, if it contains credentials. */
   readonly copy?: string;
 }
 
 /**
- * The searches for credentials of a test run, in a folder that all its processes share. A search costs a few milliseconds per megabyte and
- * never fails a test; `report` fails the run at its end, with everything that was found.
+ * The searches for credentials of a test run, in a folder that all its processes share. A search takes a few
+ * milliseconds per megabyte and never fails a test. At the end of the run, `report` throws an error with the names of all
+ * credentials that were found.
  */
 export class CanarySearches {
   readonly #folder: string;
@@ -36,13 +37,19 @@ export class CanarySearches {
     this.#folder = folder;
   }
 
-  /** Returns the searches of the test run that this process is part of; undefined outside of one, where nothing is searched. */
+  /**
+   * Returns the searches of the test run that this process belongs to; undefined outside of a test run, where nothing
+   * is searched.
+   */
   static get current(): CanarySearches | undefined {
     const folder = process.env[VARIABLE];
     return folder === undefined ? undefined : new CanarySearches(folder);
   }
 
-  /** Begins the searches of a test run. @param parent folder for those of all runs, which may run at the same time */
+  /**
+   * Begins the searches of a test run.
+   * @param parent folder for the searches of all runs, which may run concurrently
+   */
   static begin(parent: string): CanarySearches {
     mkdirSync(parent, { recursive: true });
     const folder = mkdtempSync(join(parent, 'run-'));
@@ -71,8 +78,9 @@ export class CanarySearches {
   }
 
   /**
-   * Ends the run: returns what was searched in a sentence, and removes the folder.
-   * @throws Error with each source and credential, if one was found. The folder with copies of the files is kept
+   * Ends the run. Returns a sentence with the number of searches, and removes the folder.
+   * @throws Error with the sources and names of all credentials that were found; the folder with copies of the files is
+   * then kept
    */
   report(): string {
     const path = join(this.#folder, FILE);
@@ -83,7 +91,9 @@ export class CanarySearches {
       const described = leaks.map(
         ({ source, found, copy }) => `${source} contains: ${found.join(', ')}${copy ? ` (see ${copy})` : ''}`,
       );
-      throw new Error(`Credentials appeared where none may be:\n${[...new Set(described)].join('\n')}`);
+      throw new Error(
+        `Credentials appeared where no credential may be:\n${[...new Set(described)].join('\n')}`,
+      );
     }
     rmSync(this.#folder, { recursive: true, force: true });
     const megabytes = searches.reduce((sum, { bytes }) => sum + bytes, 0) / 1e6;

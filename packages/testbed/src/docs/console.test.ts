@@ -15,14 +15,14 @@ test('consoleCommands returns the commands of all console blocks with their outp
   ]);
 });
 
-test('shapeOf ignores differences in ids, CPU, ages and widths, and no others', () => {
+test('shapeOf ignores differences in ids, CPU, ages and widths, but no other differences', () => {
   const row = 'web    web-1   Running   5f0f5a4e-6b1c-4b73-9d0d-0c2f6e8f3f5e   42    9s';
   expect(shapeOf('web  web-1  Running  00000000-6b1c-4b73-9d0d-0c2f6e8f3f5e  7  1m2s')).toBe(shapeOf(row));
   expect(shapeOf(row.replace('Running', 'Unknown'))).not.toBe(shapeOf(row));
   expect(shapeOf('web RUNNING 3 3 2 1')).not.toBe(shapeOf('web RUNNING 3 5 2 1'));
 });
 
-describe('the first manifest of a page is the file that its commands apply', () => {
+describe('the first manifest of a page equals the file that its commands apply', () => {
   test.each(['vm', 'vmgroup', 'virtualmachine', 'vmdiskimage', 'gpuinfo'])('%s', (kind) => {
     const [, manifest = ''] = /^```yaml\n(.*?)^```$/ms.exec(readFileSync(`${DOCS}${kind}.md`, 'utf8')) ?? [];
     expect(manifest).not.toBe('');

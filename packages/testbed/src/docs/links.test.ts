@@ -62,7 +62,7 @@ test('every page is reachable from the README', () => {
 
 test('a test runs the commands of every page that shows commands with their output', () => {
   const files = ['packages', 'tools'].flatMap((folder) => filesIn(folder, '.test.ts'));
-  // `make newcomer`, which CI runs after the tests, runs the tour.
+  // `make newcomer`, which CI runs after the tests, runs the commands of the tour.
   const tests = [...files, 'tools/newcomer/main.ts'].map(read);
   const pages = PAGES.filter((page) => page !== 'CONTRIBUTING.md' && consoleCommands(read(page)).length > 0);
   const isRun = (page: string) => {
@@ -73,7 +73,7 @@ test('a test runs the commands of every page that shows commands with their outp
   expect(pages.filter((page) => !isRun(page))).toEqual([]);
 });
 
-describe('the page of a kind has the sections that every kind has', () => {
+describe('the page of each kind has the same sections', () => {
   test.each(KINDS)('%s', (kind) => {
     expect(headingsIn(read(`docs/${kind}.md`), 2)).toEqual(
       expect.arrayContaining([

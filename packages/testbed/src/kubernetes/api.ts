@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'undici';
 import { TestbedError } from '../errors.ts';
 import type { Access } from './kubeconfig.ts';
@@ -44,7 +45,7 @@ export class Api implements AsyncDisposable {
   constructor({ server, ca, as }: Access) {
     const identity = 'token' in as ? {} : { cert: as.certificate, key: as.key };
     this.#headers = 'token' in as ? { authorization: `Bearer ${as.token}` } : {};
-    // No body timeout: a watch is silent while nothing changes.
+    // There is no body timeout, because a watch is silent while nothing changes.
     this.#pool = new Pool(server, {
       connect: { ca, ...identity },
       allowH2: false,
@@ -86,7 +87,7 @@ export class Api implements AsyncDisposable {
   /** Requests a token for a service account. */
   async token(namespace: string, name: string): Promise<string> {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const spec = { expirationSeconds: 365 * 24 * 60 * 60 }; // as long as the certificates, because `make up` may run for months
+    const spec = { expirationSeconds: 365 * 24 * 60 * 60 }; // as long as the certificates are valid, because `make up` may run for months
     const response = await this.#send('POST', path, {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',
@@ -128,17 +129,29 @@ export class Api implements AsyncDisposable {
     body?: object,
     type = 'application/json',
   ) {
-    const response = await this.#pool.request({
-      method,
-      path,
-      headers: { ...this.#headers, accept: 'application/json', ...(body && { 'content-type': type }) },
-      body: body === undefined ? null : JSON.stringify(body),
-    });
-    const text = await response.body.text();
-    if (response.statusCode >= 300)
-      throw new ApiError(response.statusCode, `${method} ${path}: ${messageIn(text)}`);
-    const result: unknown = JSON.parse(text);
-    return result;
+    for (;;) {
+      const {
+        statusCode,
+        headers,
+        body: received,
+      } = await this.#pool.request({
+        method,
+        path,
+        headers: { ...this.#headers, accept: 'application/json', ...(body && { 'content-type': type }) },
+        body: body === undefined ? null : JSON.stringify(body),
+      });
+      const text = await received.text();
+      if (statusCode < 300) {
+        const result: unknown = JSON.parse(text);
+        return result;
+      }
+      // Retries a 429 with Retry-After, as client-go does. After a change of a CRD, for example, the API server sends it with
+      // the message "storage is (re)initializing".
+      const retryAfter = Number(headers['retry-after']);
+      if (statusCode !== 429 || !(retryAfter > 0))
+        throw new ApiError(statusCode, `${method} ${path}: ${messageIn(text)}`);
+      await sleep(retryAfter * 1_000);
+    }
   }
 }
 

@@ -4,12 +4,13 @@ import { CanarySearches } from '../canaries/searches.ts';
 import { field } from './api.ts';
 import { auditPolicy } from './audit-policy.ts';
 
-/** A request that the API server has authorized or rejected, from its audit log. */
+/** A request in the audit log of the API server, whether it was authorized or rejected. */
 export interface AuditedRequest {
+  readonly user: string;
   readonly verb: string;
-  /** API group; empty for the core group, and for paths that are no resources. */
+  /** API group; empty for the core group, and for paths that are not resources. */
   readonly group: string;
-  /** Resource with its subresource, such as `pods/status`; empty for paths that are no resources. */
+  /** Resource with its subresource, such as `pods/status`; empty for paths that are not resources. */
   readonly resource: string;
   readonly namespace: string | undefined;
   /** Name of the object; undefined for requests for a collection. */
@@ -17,42 +18,43 @@ export interface AuditedRequest {
   readonly allowed: boolean;
 }
 
-/** Audit log of an API server. It contains each request when its response is sent. */
+/** Audit log of an API server. A request appears in it when its response is sent. */
 export class AuditLog {
   /** Flags of the API server. */
   readonly flags: readonly string[];
   readonly #path: string;
-  readonly #user: string | undefined;
+  readonly #users: readonly string[];
 
-  private constructor(policy: string, path: string, user: string | undefined) {
+  private constructor(policy: string, path: string, users: readonly string[]) {
     this.flags = [`--audit-policy-file=${policy}`, `--audit-log-path=${path}`, '--audit-log-mode=blocking'];
     this.#path = path;
-    this.#user = user;
+    this.#users = users;
   }
 
   /**
-   * Writes the policy of an API server.
-   * @param user whose requests are all recorded
-   * @returns undefined if nothing is to be recorded: no user, and no test run that searches for credentials
+   * Writes the audit policy of an API server.
+   * @param users users whose requests are all recorded
+   * @returns undefined if there is nothing to record, because there is neither a user nor a test run that searches for
+   * credentials
    */
-  static async create(dir: string, user: string | undefined): Promise<AuditLog | undefined> {
-    if (user === undefined && CanarySearches.current === undefined) return undefined;
+  static async create(dir: string, users: readonly string[]): Promise<AuditLog | undefined> {
+    if (users.length === 0 && CanarySearches.current === undefined) return undefined;
     const [policy, path] = [join(dir, 'audit-policy.json'), join(dir, 'audit.jsonl')];
-    await writeFile(policy, JSON.stringify(auditPolicy(user)));
-    await writeFile(path, ''); // the API server creates it with its first event
-    return new AuditLog(policy, path, user);
+    await writeFile(policy, JSON.stringify(auditPolicy(users)));
+    await writeFile(path, ''); // the file is read even if the API server has written no event yet
+    return new AuditLog(policy, path, users);
   }
 
-  /** Searches for credentials in what service accounts wrote. */
+  /** Searches for credentials in the objects that service accounts wrote. */
   search(): void {
     CanarySearches.current?.file('an object that a service account wrote', this.#path);
   }
 
-  /** Returns the completed requests of the user. */
+  /** Returns the requests of the users that got a response, including watches that have not ended. */
   async requests(): Promise<readonly AuditedRequest[]> {
     const lines = (await readFile(this.#path, 'utf8')).split('\n').filter((line) => line !== '');
-    const events = lines.map((line): unknown => JSON.parse(line));
-    return events.filter((event) => field(event, 'user', 'username') === this.#user).map(requestOf);
+    const requests = lines.map((line) => requestOf(JSON.parse(line)));
+    return requests.filter(({ user }) => this.#users.includes(user));
   }
 }
 
@@ -63,6 +65,7 @@ function requestOf(event: unknown): AuditedRequest {
   };
   const subresource = text('subresource');
   return {
+    user: String(field(event, 'user', 'username')),
     verb: String(field(event, 'verb')),
     group: text('apiGroup') ?? '',
     resource: [text('resource') ?? '', ...(subresource === undefined ? [] : [subresource])].join('/'),

@@ -7,17 +7,18 @@ const NOT_RECORDED = [
 ];
 
 /**
- * Returns the audit policy of the API server in a test run. It records what our programs write, except Secrets, so that the log can be
- * searched for credentials: every event and every status, also those that were replaced or deleted before the end of a test. Our programs
- * run as service accounts, in different namespaces; those of Kubernetes and KubeVirt are left out.
- * @param user whose requests are all recorded, without content where they are not recorded otherwise
+ * Returns the audit policy of the API server in a test run. It records the objects that our programs write, except
+ * Secrets, so that the log can be searched for credentials. The log has every version of an event or status, even those
+ * that were replaced or deleted before the end of a test. Our programs run as service accounts in various namespaces;
+ * the service accounts of Kubernetes and KubeVirt are excluded.
+ * @param users users whose requests are all recorded, without the content of the resources in `NOT_RECORDED`
  */
-export function auditPolicy(user: string | undefined): object {
-  const metadata = user === undefined ? undefined : { level: 'Metadata', users: [user] };
+export function auditPolicy(users: readonly string[]): object {
+  const metadata = users.length === 0 ? undefined : { level: 'Metadata', users };
   return {
     apiVersion: 'audit.k8s.io/v1',
     kind: 'Policy',
-    omitStages: ['RequestReceived'], // a watch completes only when it ends
+    omitStages: ['RequestReceived'], // keeps ResponseStarted, which records a watch before it ends
     rules: [
       {
         level: 'None',

@@ -18,12 +18,14 @@ export interface ControlPlaneOptions {
   /** Common name of the client certificate that the API server presents to webhooks, issued by `pki.ca`. @default no certificate */
   readonly webhookClientName?: string;
   /**
-   * Whether the API server sends requests for a Service to its EndpointSlices. It otherwise uses the Service's own address, which no
-   * kube-proxy forwards here. ExternalName Services, which `startKubeVirt` uses, then do not work. @default false
+   * Whether the API server sends requests for a Service to the endpoints in the Service's EndpointSlices. Otherwise, it uses
+   * the Service's cluster IP, which no kube-proxy forwards here. With this option, ExternalName Services do not work, so it
+   * cannot be combined with `startKubeVirt`.
+   * @default false
    */
   readonly endpointRouting?: boolean;
-  /** User whose requests `ControlPlane.audited` returns. @default no requests are recorded */
-  readonly audit?: string;
+  /** Users whose requests `ControlPlane.audited` returns. @default none */
+  readonly audit?: readonly string[];
 }
 
 /**
@@ -37,9 +39,11 @@ export interface ControlPlane extends AsyncDisposable {
   readonly apiserver: Part;
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
-  /** Returns the completed requests of the user of the option `audit`. */
+  /** Returns the requests by users of the option `audit` that got a response, including watches that have not ended. */
   audited(): Promise<readonly AuditedRequest[]>;
-  /** Compacts etcd, as the API server does every five minutes: watches from older resource versions then fail with 410. */
+  /**
+   * Compacts etcd, as the API server does every five minutes. Watches from older resource versions then fail with 410.
+   */
   compact(): Promise<void>;
   /**
    * Stores a custom resource in etcd without the API server, which takes several milliseconds of CPU for each write. Watches see it.
@@ -59,7 +63,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const assets = new Assets();
   const dir = await RunSupervisor.shared.folder('kubernetes');
   stack.defer(() => rm(dir, { recursive: true, force: true, maxRetries: 5 }));
-  const audit = await AuditLog.create(dir, options.audit);
+  const audit = await AuditLog.create(dir, options.audit ?? []);
   stack.defer(() => audit?.search());
   const pki = new Pki(dir);
   const files = await pki.writeFiles();
@@ -92,7 +96,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--service-account-signing-key-file=${files.serviceAccountKey}`,
         '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
         '--service-cluster-ip-range=10.96.0.0/16',
-        // Extension API servers authenticate users by these headers; without them they reject every request.
+        // Extension API servers authenticate users by these headers, and reject every request without them.
         `--requestheader-client-ca-file=${files.frontProxyCa}`,
         '--requestheader-allowed-names=front-proxy',
         '--requestheader-username-headers=X-Remote-User',
@@ -101,7 +105,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--proxy-client-cert-file=${files.frontProxy}`,
         `--proxy-client-key-file=${files.frontProxyKey}`,
         '--allow-privileged=true',
-        '--endpoint-reconciler-type=none', // it would publish 127.0.0.1 as an endpoint of the kubernetes Service, which is invalid
+        '--endpoint-reconciler-type=none', // other types would publish 127.0.0.1 as an endpoint of the Service `kubernetes`, which is invalid
         '--profiling=false',
         ...(options.endpointRouting ? ['--enable-aggregator-routing=true'] : []),
         ...(audit?.flags ?? []),
@@ -121,7 +125,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       'kube-controller-manager',
       await kubeconfig('system:kube-controller-manager'),
       [
-        '--use-service-account-credentials=true', // its own identity may neither bind volumes nor collect garbage
+        '--use-service-account-credentials=true', // system:kube-controller-manager may neither bind volumes nor collect garbage
         `--root-ca-file=${files.ca}`,
         `--service-account-private-key-file=${files.serviceAccountKey}`,
         `--cluster-signing-cert-file=${files.ca}`,
@@ -203,7 +207,7 @@ async function startEtcd(assets: Assets, dir: string): Promise<{ part: Part; url
       `--listen-peer-urls=${peer}`,
       `--initial-advertise-peer-urls=${peer}`,
       `--initial-cluster=default=${peer}`,
-      '--unsafe-no-fsync', // tests kill processes, not machines, so written data survives
+      '--unsafe-no-fsync', // tests kill processes and not machines, so written data survives without fsync
       '--log-level=warn',
     ],
     ready: () => healthy(`${url}/health`),
@@ -212,7 +216,7 @@ async function startEtcd(assets: Assets, dir: string): Promise<{ part: Part; url
 }
 
 async function compact(url: string): Promise<void> {
-  const range = await postTo(url, 'kv/range', { key: 'AA==' }); // any key: the response header has the current revision
+  const range = await postTo(url, 'kv/range', { key: 'AA==' }); // any key; only the revision in the response header is used
   const revision = /"revision":"(\d+)"/.exec(range)?.[1];
   await postTo(url, 'kv/compaction', { revision, physical: true });
 }
@@ -247,7 +251,7 @@ async function startComponent(
       `--secure-port=${port}`,
       '--leader-elect=false',
       '--profiling=false',
-      '--kube-api-qps=500', // with the default, fetching the tokens of its fifty controllers takes 4 s
+      '--kube-api-qps=500', // with the default, it takes 4 s to fetch the tokens of the fifty controllers
       '--kube-api-burst=1000',
       ...args,
     ],

@@ -35,7 +35,10 @@ test('a machine with a data volume is Provisioning until the import is done', as
   expect(withoutStopped).toEqual(['Provisioning', 'Starting', 'Running']);
 });
 
-test('a machine runs on storage that binds on first consumer', async ({ kubevirt, namespace }) => {
+test('a machine runs on storage with the binding mode WaitForFirstConsumer', async ({
+  kubevirt,
+  namespace,
+}) => {
   await kubevirt.apply(machine(namespace, 'late-bound', { storageClass: 'wait-for-first-consumer' }));
   await waitForStatus(kubevirt, namespace, 'late-bound', 'Running');
 });

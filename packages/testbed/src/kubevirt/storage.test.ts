@@ -7,14 +7,14 @@ import { test } from '../vitest/index.ts';
 const CDI = '/apis/cdi.kubevirt.io/v1beta1';
 const SNAPSHOTS = '/apis/snapshot.storage.k8s.io/v1';
 
-describe('an import', () => {
-  test('reports its progress', async ({ kubevirt, namespace }) => {
+describe('imports', () => {
+  test('an import reports its progress', async ({ kubevirt, namespace }) => {
     const path = await importFrom(kubevirt, namespace, 'slow', 'http://images.example/slow/disk.img');
     for (const progress of ['0.0%', '25.4%', '61.0%'])
       await kubevirt.waitFor(path, (volume) => field(volume, 'status', 'progress') === progress);
   });
 
-  test('of an invalid claim reports the reason', async ({ kubevirt, namespace }) => {
+  test('an import reports the reason if its claim is invalid', async ({ kubevirt, namespace }) => {
     const path = `${CDI}/namespaces/${namespace}/datavolumes`;
     const source = { http: { url: 'http://images.example/disk.img' } };
     await kubevirt.api.create(path, dataVolume('invalid-claim', source, { storage: {} }));
@@ -25,7 +25,10 @@ describe('an import', () => {
     expect(conditionOf(rejected, 'Bound')?.message).toContain('spec.resources');
   });
 
-  test('that fails three times succeeds after three restarts', async ({ kubevirt, namespace }) => {
+  test('an import succeeds after three restarts if the importer fails three times', async ({
+    kubevirt,
+    namespace,
+  }) => {
     const path = await importFrom(
       kubevirt,
       namespace,
@@ -47,7 +50,7 @@ describe('an import', () => {
     ['s3-missing', 'NoSuchKey: The specified key does not exist.'],
     ['checksum', 'Unable to process data: checksum mismatch: expected sha256:'],
   ])(
-    'with the behaviour %s restarts for ever and reports the cause',
+    'an import restarts forever and reports the cause, with the behaviour %s',
     async ([behaviour, message], { kubevirt, namespace }) => {
       const url = `https://store.test/behaviour/${behaviour}/disk.img`;
       const path = await importFrom(kubevirt, namespace, `broken-${behaviour}`, url);
@@ -64,7 +67,7 @@ describe('an import', () => {
     },
   );
 
-  test('that fails once fails for the first DataVolume and succeeds for the next', async ({
+  test('an import fails for the first DataVolume and succeeds for the next, with the behaviour fail-once', async ({
     kubevirt,
     namespace,
   }) => {
@@ -75,7 +78,7 @@ describe('an import', () => {
     await kubevirt.waitFor(second, succeeded);
   });
 
-  test('with the behaviour unbound has a pending claim, and its name can be used again after the deletion', async ({
+  test('an import with the behaviour unbound has a pending claim, and the name of its DataVolume can be reused after the deletion', async ({
     kubevirt,
     namespace,
   }) => {
@@ -89,8 +92,8 @@ describe('an import', () => {
   });
 });
 
-describe('a snapshot', () => {
-  test('becomes ready when its claim is bound, with the size of the claim', async ({
+describe('snapshots', () => {
+  test('a snapshot becomes ready when its claim is bound, with the size of the claim', async ({
     kubevirt,
     namespace,
   }) => {
@@ -107,7 +110,7 @@ describe('a snapshot', () => {
     expect(field(ready, 'status', 'error')).toBeUndefined();
   });
 
-  test('of a class that fails has an error, and one of a class that is never ready stays unready', async ({
+  test('a snapshot has an error if its class fails, and stays unready if its class is never ready', async ({
     kubevirt,
     namespace,
   }) => {
@@ -138,8 +141,8 @@ describe('a snapshot', () => {
   });
 });
 
-describe('a clone of a snapshot', () => {
-  test('waits for its source, and reports a source that is deleted during the clone', async ({
+describe('clones of snapshots', () => {
+  test('a clone of a snapshot waits for its source, and reports a source that is deleted during the clone', async ({
     kubevirt,
     namespace,
   }) => {
@@ -168,7 +171,7 @@ describe('a clone of a snapshot', () => {
     await kubevirt.waitFor(clone, succeeded);
   });
 
-  test('in another namespace needs the permission datavolumes/source there', async ({
+  test('a clone of a snapshot needs the permission to create datavolumes/source in the namespace of the source', async ({
     kubevirt,
     namespace,
   }) => {
@@ -188,14 +191,14 @@ describe('a clone of a snapshot', () => {
       `User system:serviceaccount:${namespace}:cloner has insufficient permissions in clone source namespace ${other.name}`,
     );
     await allow(kubevirt, other.name, 'datavolumes.cdi.kubevirt.io/source', subject);
-    // The API server's authorizer reads RBAC from a cache.
+    // Retries, because the API server's authorizer reads RBAC from a cache.
     await expect
       .poll(() => create('foreign', other.name).then(({ metadata }) => metadata.name))
       .toBe('foreign');
   });
 });
 
-test('a claim grows if its class allows the expansion, and is rejected otherwise', async ({
+test('a claim grows if its class allows expansion; otherwise, the API server rejects the larger size', async ({
   kubevirt,
   namespace,
 }) => {

@@ -1,6 +1,6 @@
 /**
- * Generates the manifests of KubeVirt, CDI, VolumeSnapshot, Multus and JobSet from their Go modules, pinned in `tools/` or here. They
- * are committed, because the testbed needs them on machines without Go.
+ * Generates the manifests of KubeVirt, CDI, VolumeSnapshot, Multus, JobSet, cert-manager and the Prometheus operator from their Go modules,
+ * pinned in `tools/` or here. They are committed, because the testbed needs them on machines without Go.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,8 +11,10 @@ import { run } from '../process/run.ts';
 const CDI = 'kubevirt.io/containerized-data-importer-api/pkg/apis/core/v1beta1';
 const SNAPSHOTTER = 'github.com/kubernetes-csi/external-snapshotter/client/v8';
 const MULTUS = 'github.com/k8snetworkplumbingwg/network-attachment-definition-client';
-/** With its version: in go.mod, its dependencies would change those of controller-gen. */
+/** Modules with CRDs. They are pinned here and not in go.mod, because their dependencies would change those of controller-gen. */
 const JOBSET = 'sigs.k8s.io/jobset@v0.10.1';
+const CERT_MANAGER = 'github.com/cert-manager/cert-manager@v1.21.2';
+const PROMETHEUS_OPERATOR = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';
 
 /** Writes all manifests into `folder`. */
 export async function generateManifests(folder: string): Promise<void> {
@@ -41,9 +43,16 @@ export async function generateManifests(folder: string): Promise<void> {
     await published(JOBSET, ['config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml']),
   );
   await write('multus-crds', await published(MULTUS, ['artifacts/networks-crd.yaml']));
+  // Only the kinds that config/ and the chart contain.
+  const certificates = ['certificates', 'issuers'].map((name) => `deploy/crds/cert-manager.io_${name}.yaml`);
+  await write('cert-manager-crds', await published(CERT_MANAGER, certificates));
+  const monitoring = ['servicemonitors', 'prometheusrules'].map(
+    (name) => `example/prometheus-operator-crd/monitoring.coreos.com_${name}.yaml`,
+  );
+  await write('prometheus-operator-crds', await published(PROMETHEUS_OPERATOR, monitoring));
 }
 
-/** The build flags of the testbed's programs, so that both share the compiler's cache. */
+/** The same build flags as for the testbed's programs, so that both share the compiler's cache. */
 const BUILD_FLAGS = ['-trimpath', '-buildvcs=false', '-mod=readonly'];
 
 const header = '# Written by `make generate` from the modules pinned in tools/. Do not edit.\n';

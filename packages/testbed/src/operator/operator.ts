@@ -13,7 +13,10 @@ export interface OperatorOptions {
   readonly cluster: Cluster;
   /** The cloud of the VM controller. Without it, the controller is disabled. */
   readonly cloud?: Pick<Cloud, 'url' | 'apiKey'>;
-  /** The vCenter of the VmGroup controller, and of the nodes of GPUInfos. Without it, the VmGroup controller is disabled. */
+  /**
+   * The vCenter of the VmGroup controller. The GPUInfo controller looks up the machines and hosts of nodes in it. Without
+   * it, the VmGroup controller is disabled.
+   */
   readonly vcsim?: Pick<Vcsim, 'host' | 'username' | 'password' | 'caFile'>;
   /** Whether the controllers of VirtualMachine and VMDiskImage run. The cluster must have KubeVirt. @default false */
   readonly kubevirt?: boolean;
@@ -21,11 +24,16 @@ export interface OperatorOptions {
   readonly gpuinfo?: boolean;
   /** Namespace of the operator's leases and service account. */
   readonly namespace: string;
+  /** Command that runs the operator, without the operator's arguments. @default the sources of this repository */
+  readonly command?: readonly string[];
   /** Additional flags. */
   readonly args?: readonly string[];
   /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Port of the webhooks. The webhook URL has one address, so only one of several replicas can have this port. @default a free port */
+  /**
+   * Port of the webhooks. The webhook URL has one address, so only one of several replicas can use this port.
+   * @default a free port
+   */
   readonly webhookPort?: number;
   /** Port for metrics and health checks. @default a free port */
   readonly statusPort?: number;
@@ -90,6 +98,7 @@ export async function operatorSays(options: OperatorOptions, command: 'orphans')
 
 async function operatorCommand(options: OperatorOptions, command: string, ...flags: readonly string[]) {
   const { cluster, cloud, vcsim, kubevirt, gpuinfo, namespace, args = [], env = {} } = options;
+  const [program, ...first] = options.command ?? [];
   const controllers = [
     ...(cloud ? ['vm'] : []),
     ...(vcsim ? ['vmgroup'] : []),
@@ -101,8 +110,11 @@ async function operatorCommand(options: OperatorOptions, command: string, ...fla
     `--namespace=${namespace}`,
     ...(kubevirt ? IMAGE_ACCESS : []),
   ];
+  const rest = [command, ...common, ...flags, ...args];
   return {
-    ...programOf('operator', command, ...common, ...flags, ...args),
+    ...(program === undefined
+      ? programOf('operator', ...rest)
+      : { command: program, args: [...first, ...rest], isOurs: true }),
     env: {
       KUBECONFIG: await cluster.kubeconfigFor({ namespace, name: 'vmwright' }),
       ...(cloud && { CLOUD_URL: cloud.url, CLOUD_API_KEY: cloud.apiKey }),

@@ -26,7 +26,7 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     return cp(installedNative(), native, { recursive: true, verbatimSymlinks: true });
   }
 
-  test('run from a copy when their folder is not accessible to the server user', async () => {
+  test('the programs run from a copy when their folder is not accessible to the server user', async () => {
     await install();
     await chmod(home, 0o700);
     await using postgres = await startPostgres({ native });
@@ -35,7 +35,7 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     expect(existsSync(join(postgres.part.dir, 'native'))).toBe((await serverUser()) !== undefined);
   });
 
-  test('run in place after missing symbolic links are created', async () => {
+  test('the programs run in place after missing symbolic links are created', async () => {
     await install();
     const links = await linksIn(join(native, 'lib'));
     expect(links.size).toBeGreaterThan(0);
@@ -45,7 +45,7 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     expect(await linksIn(join(native, 'lib'))).toEqual(links);
   });
 
-  test('run from a copy with the links when their folder is read-only', async () => {
+  test('the programs run from a copy with the links when their folder is read-only', async () => {
     await install();
     const lib = join(native, 'lib');
     const links = await linksIn(lib);
@@ -53,21 +53,21 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     await chmod(lib, 0o555);
     const user = await serverUser();
     const { postgres } = await usableBinaries({ native, user, dir });
-    // Permissions do not apply to root, which creates the links in place.
+    // Permissions do not apply to root, so root creates the links in place.
     const used = user === undefined ? join(dir, 'native') : native;
     expect(postgres).toBe(join(used, 'bin', 'postgres'));
     expect(await linksIn(join(used, 'lib'))).toEqual(links);
     await chmod(lib, 0o755);
   });
 
-  test('run from a copy when they are not executable', async () => {
+  test('the programs run from a copy when they are not executable', async () => {
     await install();
     for (const name of await readdir(join(native, 'bin'))) await chmod(join(native, 'bin', name), 0o644);
     const { postgres } = await usableBinaries({ native, user: await serverUser(), dir });
     expect(postgres).toBe(join(dir, 'native', 'bin', 'postgres'));
   });
 
-  test('fail with ASSET_UNAVAILABLE when they are missing', async () => {
+  test('missing programs fail with ASSET_UNAVAILABLE', async () => {
     await expect(usableBinaries({ native, user: await serverUser(), dir })).rejects.toMatchObject({
       code: 'ASSET_UNAVAILABLE',
       message: expect.stringMatching(/^PostgreSQL does not run.*no such file/),

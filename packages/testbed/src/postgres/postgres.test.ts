@@ -28,14 +28,14 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
   }, 60_000);
   afterAll(() => postgres[Symbol.asyncDispose]());
 
-  test('serves PostgreSQL 18 at its URL', async () => {
+  test('the PostgreSQL server serves PostgreSQL 18 at its URL', async () => {
     const { host, port, user, password, database, url } = postgres;
     expect(url).toBe(`postgres://${user}:${password}@${host}:${port}/${database}`);
     const [row] = await query(url, 'select version()');
     expect(row?.version).toMatch(/^PostgreSQL 18\./);
   });
 
-  test('uses UTF-8 and the C collation', async () => {
+  test('the PostgreSQL server uses UTF-8 and the C collation', async () => {
     const [row] = await query(
       postgres.url,
       `select current_setting('server_encoding') as encoding, 'é' > 'z' and 'a' > 'Z' as by_bytes`,
@@ -43,13 +43,13 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(row).toEqual({ encoding: 'UTF8', by_bytes: true });
   });
 
-  test('rejects a wrong password', async () => {
+  test('the PostgreSQL server rejects a wrong password', async () => {
     const url = new URL(postgres.url);
     url.password = 'wrong';
     await expect(query(url.href, 'select 1')).rejects.toMatchObject({ code: '28P01' });
   });
 
-  test('listens only on its port on 127.0.0.1', async () => {
+  test('the PostgreSQL server listens only on its port on 127.0.0.1', async () => {
     const [row] = await query(
       postgres.url,
       `select current_setting('listen_addresses') as addresses, current_setting('unix_socket_directories') as sockets`,
@@ -57,7 +57,7 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(row).toEqual({ addresses: '127.0.0.1', sockets: '' });
   });
 
-  test('keeps committed data when killed', async () => {
+  test('the PostgreSQL server keeps committed data when killed', async () => {
     await query(postgres.url, `create table kept as select 'committed' as value`);
     const connected = new pg.Client(postgres.url);
     const disconnected = new Promise((resolve) => connected.on('error', resolve));
@@ -69,7 +69,7 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(await query(postgres.url, 'select value from kept')).toEqual([{ value: 'committed' }]);
   });
 
-  test('restarts gracefully while clients are connected', async () => {
+  test('the PostgreSQL server restarts gracefully while clients are connected', async () => {
     const connected = new pg.Client(postgres.url);
     const disconnected = new Promise((resolve) => connected.on('error', resolve));
     await connected.connect();
@@ -79,13 +79,13 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(await query(postgres.url, 'select 1 as one')).toEqual([{ one: 1 }]);
   });
 
-  test('starts with the given settings', async () => {
+  test('the PostgreSQL server starts with the given settings', async () => {
     await using durable = await startPostgres({ settings: { fsync: 'on' } });
     const [row] = await query(durable.url, `select current_setting('fsync') as fsync`);
     expect(row).toEqual({ fsync: 'on' });
   });
 
-  test('leaves no process, folder or shared memory when disposed', async () => {
+  test('the PostgreSQL server leaves no process, folder or shared memory when disposed', async () => {
     const port = await freePort();
     const other = await startPostgres({ port });
     expect(other.port).toBe(port);
@@ -98,7 +98,7 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     await expect(query(other.url, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
   });
 
-  test('leaves no process, folder or shared memory when the program that started it is killed', async () => {
+  test('the PostgreSQL server leaves no process, folder or shared memory when the program that started it is killed', async () => {
     const module = new URL('postgres.ts', import.meta.url).href;
     const program = spawn(process.execPath, ['--input-type=module', '--eval', sourceOfRunner(module)], {
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -113,7 +113,7 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
     expect(await sharedMemoryOf(Number(pid))).toEqual([]);
   });
 
-  test('fails with PORT_BUSY when its port is in use', async () => {
+  test('the PostgreSQL server fails with PORT_BUSY when its port is in use', async () => {
     const port = await freePort();
     await using holder = createServer().listen(port, '127.0.0.1');
     await once(holder, 'listening');

@@ -53,9 +53,9 @@ async function expectNothingLeft(runner: Runner): Promise<void> {
   });
 }
 
-describe('every process and folder is removed when the program ends', () => {
+describe('every process and folder is removed', () => {
   for (const signal of ['SIGKILL', 'SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-    test(`on ${signal}`, async () => {
+    test(`every process and folder is removed when the program ends with ${signal}`, async () => {
       const runner = await startRunner();
       expect(remainsOf(runner)).toEqual({ alive: [runner.supervisor, ...runner.parts], dir: true });
       runner.process.kill(signal);
@@ -63,15 +63,15 @@ describe('every process and folder is removed when the program ends', () => {
     });
   }
 
-  test('while a part is paused', async () => {
+  test('every process and folder is removed when the program is killed while a part is paused', async () => {
     const runner = await startRunner();
     for (const pid of runner.parts) process.kill(pid, 'SIGSTOP');
     runner.process.kill('SIGKILL');
     await expectNothingLeft(runner);
   });
 
-  test('when the next run starts, if the supervisor was killed as well', async () => {
-    // A private TMPDIR: otherwise any test that starts its first part concurrently would be the next run.
+  test('every process and folder is removed by the next run if the program and its supervisor were killed', async () => {
+    // Uses a private TMPDIR. Otherwise, any test that starts its first part concurrently would be the next run.
     const tmp = mkdtempSync(join(tmpdir(), 'vmwright-test-'));
     onTestFinished(() => rmSync(tmp, { recursive: true }));
     const runner = await startRunner(tmp);
@@ -89,10 +89,10 @@ describe('every process and folder is removed when the program ends', () => {
   });
 });
 
-describe('a part', () => {
+describe('parts', () => {
   const options = { name: 'sleeper', command: 'sleep', args: ['1000'], ready: async () => true };
 
-  test('is killed and its folder removed when disposed', async () => {
+  test('a part is killed and its folder removed when disposed', async () => {
     const part = await Part.start(options);
     const { pid, dir } = part;
     await part[Symbol.asyncDispose]();
@@ -101,7 +101,7 @@ describe('a part', () => {
     expect(part.running).toBe(false);
   });
 
-  test('can be killed and started again', async () => {
+  test('a part can be killed and started again', async () => {
     await using part = await Part.start(options);
     const first = part.pid;
     await part.kill();
@@ -110,13 +110,13 @@ describe('a part', () => {
     expect(part.pid).not.toBe(first);
   });
 
-  test('that exits by itself is reported as not running', async () => {
+  test('a part is reported as not running after it exits by itself', async () => {
     await using part = await Part.start({ ...options, args: ['0.2'] });
     expect(await part.exited()).toEqual({ code: 0, signal: null });
     expect(part.running).toBe(false);
   });
 
-  test('that exits before it is ready fails with the tail of its log', async () => {
+  test('a part fails to start with the tail of its log if it exits before it is ready', async () => {
     const start = Part.start({
       ...options,
       name: 'doomed',
@@ -129,12 +129,12 @@ describe('a part', () => {
     );
   });
 
-  test('with a missing executable fails with ENOENT', async () => {
+  test('a part fails to start with ENOENT if its executable is missing', async () => {
     const start = Part.start({ ...options, name: 'ghost', command: '/nowhere/ghost' });
     await expect(start).rejects.toThrow(/ghost cannot be started: .*ENOENT/);
   });
 
-  test('that ignores its stop signal is killed', async () => {
+  test('a part is killed if it ignores its stop signal', async () => {
     const ignoresTerm = ['-c', 'trap "" TERM; while :; do sleep 1; done'];
     await using part = await Part.start({ ...options, command: 'sh', args: ignoresTerm, stopGraceMs: 300 });
     const { pid } = part;

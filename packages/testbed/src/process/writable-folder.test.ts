@@ -40,7 +40,7 @@ test('missing folders are created one by one, and the topmost new one is returne
   expect(readdirSync(join(root, 'a', 'b', 'c'))).toEqual([]);
 });
 
-test('a folder on procfs is rejected without retrying forever', async () => {
+test('a folder on procfs is rejected without endless retries', async () => {
   // procfs returns ENOENT for every new name; Node's recursive mkdir then retries from the parent in an endless loop.
   const { files } = disk({ mkdir: 'ENOENT' }, '/proc');
   await expect(requireWritableFolder('/proc/nope/vmwright', USE, files)).rejects.toThrow(
@@ -56,7 +56,7 @@ test('a path component that is a file is rejected with its path', async () => {
   );
 });
 
-describe('a folder that exists but', () => {
+describe('an existing folder that', () => {
   test.each([
     ['is on a read-only disk', 'EROFS', '/cache cannot be written (EROFS); make it writable'],
     ['belongs to another user', 'EACCES', '/cache cannot be written (EACCES); make it writable'],

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { CanarySearches } from '../canaries/searches.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
+import { deployedPod } from '../kubernetes/deployed-pod.ts';
 import type { Postgres } from '../postgres/postgres.ts';
 import { healthy } from '../process/healthy.ts';
 import { Part } from '../process/part.ts';
@@ -13,7 +14,7 @@ export interface MirrorOptions {
   readonly database: Pick<Postgres, 'url'>;
   /** Additional flags. */
   readonly args?: readonly string[];
-  /** Additional environment variables. */
+  /** Additional environment variables. KUBECONFIG replaces that of the mirror's service account. */
   readonly env?: Readonly<Record<string, string>>;
   /** URL of the API server, for example through a proxy. @default the API server's own */
   readonly server?: string;
@@ -37,18 +38,36 @@ export async function installMirror(cluster: Cluster): Promise<void> {
 /** A running `ssvirt-vm-controller`. */
 export interface MirrorPart extends AsyncDisposable {
   readonly part: Part;
-  /** Address of its status server. */
+  /** Address of the mirror's status server. */
   readonly url: string;
 }
 
 /** Starts `ssvirt-vm-controller` as a separate process with its own service account. */
 export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
-  const { statusPort = await freePort() } = options;
+  const { args = [], statusPort = await freePort() } = options;
+  return startProgram(args, await environment(options), statusPort);
+}
+
+/**
+ * Starts a replica of the Deployment `ssvirt-vm-controller` as a local process, because no kubelet runs its pods: with the container's
+ * arguments and variables, the ConfigMap and the Secret that it mounts, and the token of its service account.
+ */
+export async function startDeployedMirror(cluster: Cluster): Promise<MirrorPart> {
+  const { command, env } = await deployedPod(cluster, SSVIRT_NAMESPACE, ACCOUNT.name);
+  const [, ...args] = command; // the first word is the path of the program in the image
+  return startProgram(args, env, await freePort());
+}
+
+async function startProgram(
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  statusPort: number,
+): Promise<MirrorPart> {
   const url = `http://127.0.0.1:${statusPort}`;
   const part = await Part.start({
     name: 'ssvirt-vm-controller',
-    ...programOf('mirror', ...(options.args ?? [])),
-    env: { ...(await environment(options)), CONTROLLER_METRICS_ADDR: `127.0.0.1:${statusPort}` },
+    ...programOf('mirror', ...args),
+    env: { ...env, CONTROLLER_METRICS_ADDR: `127.0.0.1:${statusPort}` },
     ready: () => healthy(`${url}/readyz`),
     stopGraceMs: 40_000,
   });
@@ -57,15 +76,15 @@ export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
 
 /** Runs `ssvirt-vm-controller verify` with the same settings as `startMirror`. */
 export async function verifyMirror(options: MirrorOptions): Promise<Result> {
-  const { command, args } = programOf('mirror', 'verify');
+  const { command, args } = programOf('mirror', 'verify', ...(options.args ?? []));
   const result = await tryRun(command, args, { env: { ...process.env, ...(await environment(options)) } });
   CanarySearches.current?.text('the output of ssvirt-vm-controller verify', result.stdout + result.stderr);
   return result;
 }
 
-async function environment({ cluster, database, env, server }: MirrorOptions) {
+async function environment({ cluster, database, env = {}, server }: MirrorOptions) {
   return {
-    KUBECONFIG: await cluster.kubeconfigFor(ACCOUNT, server),
+    KUBECONFIG: env.KUBECONFIG ?? (await cluster.kubeconfigFor(ACCOUNT, server)),
     DATABASE_URL: database.url,
     ...env,
   };

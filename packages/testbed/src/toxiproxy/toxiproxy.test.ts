@@ -25,8 +25,8 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
   afterEach(() => server[Symbol.asyncDispose]());
 
   /**
-   * Waits until requests through another proxy of the same toxiproxy to the same server have been answered, so that an answer to
-   * an earlier request would have arrived by now.
+   * Waits until requests through another proxy to the same server have been answered. An answer to an earlier request
+   * would have arrived by then.
    */
   async function roundTripsOnOtherProxy(): Promise<void> {
     proxies += 1;
@@ -38,7 +38,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     }
   }
 
-  test('forwards data in both directions', async () => {
+  test('a proxy forwards data in both directions', async () => {
     expect(proxy.address).toBe(`127.0.0.1:${proxy.port}`);
     using client = await TestClient.connect(proxy.port);
     client.send('hello');
@@ -95,7 +95,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     expect(client.received).not.toContain('again');
   });
 
-  test('halfOpen: an open connection gets no response and is closed when the toxic is removed; new ones work', async () => {
+  test('halfOpen: an open connection gets no response and is closed when the toxic is removed; new connections work', async () => {
     using client = await TestClient.connect(proxy.port);
     client.send('hello');
     await client.receives('echo hello');
@@ -226,7 +226,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
 /** Client that records everything it receives. */
 class TestClient implements Disposable {
   readonly #socket: Socket;
-  /** How the connection ended: `closed`, or the code of an error. */
+  /** End of the connection: `closed`, or the code of an error. */
   readonly ended: Promise<string>;
   received = '';
 

@@ -47,12 +47,12 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   const port = await freePortRange(9);
   const child = spawn('make', ['up'], {
     cwd: ROOT,
-    detached: true, // its own process group, as in a shell: Ctrl-C reaches make and its children
+    detached: true, // its own process group, as in a shell, so that Ctrl-C reaches make and its children
     env: { ...process.env, PORTS: String(port), VMWRIGHT_UP_DIR: dir, TMPDIR: tmp, ...env },
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const exit = once(child, 'close'); // exited, and all its output was read
+  const exit = once(child, 'close'); // the process has exited, and all its output was read
   onTestFinished(async () => {
     signal(child, 'SIGKILL');
     await until(async () => readdirSync(tmp).length === 0, {
@@ -90,9 +90,9 @@ async function shell({ dir }: Up, line: string): Promise<string> {
 async function runPage(up: Up, page: string): Promise<void> {
   for (const { line, output } of consoleCommands(readFileSync(join(ROOT, page), 'utf8'))) {
     const script = `cd ${ROOT}; . ${join(up.dir, 'env')}; ${line.replaceAll('.vmwright', up.dir)} 2>&1`;
-    // The PATH of a login shell: everything else that the page needs must come from `env`.
+    // Uses the PATH of a login shell. All other programs that the page needs must come from `env`.
     const env = { PATH: SYSTEM_PATH, HOME: dirname(up.tmp) };
-    // `kubectl delete` waits without a timeout; the limit makes a hanging command fail under its own name.
+    // `kubectl delete` waits without a timeout. With this limit, the error names the command that hangs.
     const { stdout, code } = await tryRun('sh', ['-c', script], { env, timeoutMs: 120_000 });
     const printed = stdout.trimEnd() === '' ? [] : stdout.trimEnd().split('\n');
     if (output.length === 0) {
@@ -107,12 +107,12 @@ async function runPage(up: Up, page: string): Promise<void> {
 async function expectFailure(up: Up, message: RegExp): Promise<void> {
   await up.exit;
   expect(up.output()).toMatch(message);
-  expect(up.output()).toMatch(/^make.*: .* Error 1$/m); // exit code of the program; make itself then exits with 2
+  expect(up.output()).toMatch(/^make.*: .* Error 1$/m); // exit code of the program; the exit code of make is 2
   expect(up.output()).not.toMatch(/^ {4}at /m);
   expect(existsSync(up.dir)).toBe(false);
 }
 
-test('make up starts every part, prints how to use it, and leaves nothing behind when stopped', async () => {
+test('make up starts every part, prints how to use each, and leaves nothing behind when stopped', async () => {
   const up = await start();
   await ready(up);
   for (const part of [
@@ -183,15 +183,16 @@ test('make up starts every part, prints how to use it, and leaves nothing behind
   await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left behind' });
 });
 
-test('every documented command prints what its page shows', async () => {
+test('the commands of the documentation print the output that their page shows, in the environment of make up', async () => {
   const up = await start();
   await ready(up);
-  // `make newcomer` runs README.md and docs/tour.md. `env` provides our Node and programs even if the system's PATH has another Node, or none.
+  // `env` provides our Node and programs, even if the system's PATH has another Node, or none.
   const programs = 'node --version; vmwright --help; vmwright-cloud --help';
   const { stdout } = await tryRun('sh', ['-c', `. ${join(up.dir, 'env')}; ${programs}`], {
     env: { PATH: SYSTEM_PATH },
   });
   expect(stdout).toMatch(/^v24\.[\s\S]*^Usage: vmwright [\s\S]*^vmwright-cloud serve /m);
+  // README.md and docs/tour.md are left out, because `make newcomer` runs their commands.
   for (const name of [
     'mirror',
     'vm',
@@ -202,25 +203,26 @@ test('every documented command prints what its page shows', async () => {
     'troubleshooting',
   ])
     await runPage(up, `docs/${name}.md`);
-  // A resource name takes precedence over a short name, which is why the pages use `cvm`.
+  // `vm` names our kind and is a short name in KubeVirt; kubectl prefers the name. The pages use `cvm` to avoid this.
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
 }, 600_000);
 
-test('make restart without a running make up fails with the remedy', async () => {
+test('`make restart` fails if no `make up` is running, and says to start it', async () => {
   const env = { ...process.env, VMWRIGHT_UP_DIR: await temporaryFolder('no-up') };
   const { code, stderr } = await tryRun('make', ['-C', ROOT, 'restart', 'PART=operator'], { env });
   expect(stderr).toMatch(/^no `make up` is running in .*; start it in another shell first$/m);
   expect(code).toBe(2);
 });
 
-test('without Go and KubeVirt binaries, kwok imitates KubeVirt and the table says so; SIGKILL leaves nothing behind', async () => {
+test('without Go and KubeVirt binaries, make up imitates KubeVirt with kwok and says so; SIGKILL leaves nothing behind', async () => {
   const work = await temporaryFolder('up-assets');
   onTestFinished(() => rmSync(work, { recursive: true }));
   for (const { name, programs } of bundles) {
     if (name === 'kubevirt') continue;
     for (const program of programs.keys()) symlinkSync(await new Assets().path(program), join(work, program));
   }
-  // As the outermost shell with a socket as its input, bash of make would read ~/.bashrc, which may add Go to the PATH.
+  // SHLVL=2: otherwise, the bash of make, with a socket as its input, would read ~/.bashrc, which may add Go to the
+  // PATH.
   const env = { VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work), SHLVL: '2' };
   const up = await start(env);
   await ready(up);
@@ -237,7 +239,7 @@ test('without Go and KubeVirt binaries, kwok imitates KubeVirt and the table say
 });
 
 describe('make up exits with code 1 and the remedy, and leaves nothing behind', () => {
-  test('when a port is in use', async () => {
+  test('make up fails when a port is in use', async () => {
     const port = await freePortRange(9);
     const holder = createServer().listen(port + 3, '127.0.0.1');
     await once(holder, 'listening');
@@ -249,14 +251,14 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
     holder.close();
   });
 
-  test('when PORTS is not a port number', async () => {
+  test('make up fails when PORTS is not a port number', async () => {
     await expectFailure(
       await start({ PORTS: 'high' }),
       /PORTS=high must be a port number from 1024 to 65527/,
     );
   });
 
-  test('when the cache folder is not writable', async () => {
+  test('make up fails when the cache folder is not writable', async () => {
     const work = await temporaryFolder('up-cache');
     onTestFinished(() => rmSync(work, { recursive: true }));
     writeFileSync(join(work, 'file'), '');
@@ -273,7 +275,7 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
 
   const UNUSABLE = process.platform === 'linux' ? '/proc/nope' : '/dev/null/nope';
 
-  test('when XDG_CACHE_HOME is a folder that cannot be created', async () => {
+  test('make up fails when XDG_CACHE_HOME is a folder that cannot be created', async () => {
     const up = await start({ XDG_CACHE_HOME: UNUSABLE, VMWRIGHT_ASSETS: '', KUBEBUILDER_ASSETS: '' });
     await expectFailure(
       up,
@@ -281,7 +283,7 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
     );
   });
 
-  test('when VMWRIGHT_UP_DIR is a folder that cannot be created', async () => {
+  test('make up fails when VMWRIGHT_UP_DIR is a folder that cannot be created', async () => {
     const up = await start({ VMWRIGHT_UP_DIR: UNUSABLE });
     await expectFailure(
       up,
@@ -289,7 +291,7 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
     );
   });
 
-  test('when the disk is full', async () => {
+  test('make up fails when the disk is full', async () => {
     const up = await start({ VMWRIGHT_MIN_FREE_MB: String(Number.MAX_SAFE_INTEGER) });
     await expectFailure(
       up,
@@ -297,7 +299,7 @@ describe('make up exits with code 1 and the remedy, and leaves nothing behind', 
     );
   });
 
-  test('when another make up uses the folder', async () => {
+  test('make up fails when another make up uses the folder', async () => {
     const work = await temporaryFolder('up-busy');
     onTestFinished(() => rmSync(work, { recursive: true }));
     writeFileSync(join(work, 'ready'), `${process.pid}\n`);

@@ -149,7 +149,7 @@ test('skip and max select the calls that get a fault', async () => {
   expect(await vcsim.control.faults()).toMatchObject([{ fault: 'NoPermission', seen: 4, injected: 1 }]);
 });
 
-test('skip and max are exact for concurrent calls', async () => {
+test('skip and max count concurrent calls exactly', async () => {
   await vcsim.control.fault({ method: 'CurrentTime', fault: 'InvalidState', skip: 20, max: 10 });
   const answers = await Promise.all(Array.from({ length: 50 }, currentTime));
   expect(answers.filter((answer) => faultOf(answer) === 'InvalidState')).toHaveLength(10);
@@ -198,16 +198,16 @@ test('after a dropped connection, WaitForUpdatesEx with the last version misses 
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.9.8.7' });
   const { text } = await client.updates(collector, version);
   expect(text).toContain('10.9.8.7');
-  // As after a lost response: the same version returns the same updates again.
+  // A client repeats the call after a lost response: the same version returns the same updates again.
   expect((await client.updates(collector, version)).text).toBe(text);
   expect(faultOf(await client.updates(collector, 'no-such-version'))).toBe('InvalidCollectorVersion');
 });
 
-test('WaitForUpdatesEx without a version returns everything, also the second time', async () => {
+test('WaitForUpdatesEx without a version returns all objects, even the second time', async () => {
   const collector = await client.watch([template], 'name');
   const { text } = await client.updates(collector, '');
   expect(text).toContain('DC0_C0_RP0_VM0');
-  // As after a lost first response: the client has no version to continue from.
+  // A client repeats the call after a lost first response, because it has no version to continue from.
   const again = (await client.updates(collector, '')).text;
   expect(again).toContain('<kind>enter</kind>');
   expect(again).toContain('DC0_C0_RP0_VM0');
@@ -221,7 +221,7 @@ test('WaitForUpdatesEx without a version returns everything, also the second tim
   }
 });
 
-test('a created object enters and a destroyed object leaves, each in one update', async () => {
+test('a created object enters the view and a destroyed object leaves it, each in one update', async () => {
   const view = await client.start(
     'CreateContainerView',
     { type: 'ViewManager', value: 'ViewManager' },
@@ -377,7 +377,7 @@ test('usage and IP address of a VM can be set, and watchers are notified', async
   expect(await client.property(template, 'guest.ipAddress')).toBe(undefined);
 });
 
-test('UUID, host and PCI devices of a VM can be set, and the hosts list the VM that moved', async () => {
+test('UUID, host and PCI devices of a VM can be set, and only the new host lists a VM that moved', async () => {
   const from = await client.property(template, 'runtime.host');
   const to = from === host.value ? await mustFind(client, 'HostSystem', 'DC0_C0_H1') : host;
   const uuid = '420a1b2c-3d4e-5f60-7182-93a4b5c6d7e8';

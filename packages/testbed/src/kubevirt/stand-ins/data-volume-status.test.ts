@@ -54,7 +54,7 @@ test('the transition time of a condition changes only with its status', () => {
   });
 });
 
-test('a running import is Bound False while its claim is pending', () => {
+test('a running import has Bound=False while its claim is pending', () => {
   const claim = object('root', { phase: 'Pending' });
   const status = statusOf(
     object('root', {}),

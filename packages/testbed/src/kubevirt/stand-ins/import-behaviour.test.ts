@@ -13,13 +13,13 @@ function volume(source: object, annotations: Record<string, string> = {}): KubeO
 
 const http = (url: string) => volume({ http: { url } });
 
-describe('the behaviour of an import', () => {
+describe('behaviours of imports', () => {
   test.each([
     'http://images.example/behaviour/hang/disk.img',
     'https://s3.us-gov-west-1.amazonaws.com/bucket/behaviour/hang/disk.qcow2',
     'http://images.example/hang/1.0.0/disk.img',
     'docker://example/hang/disk:1',
-  ])('is selected by the URL %s', (url) => {
+  ])('the behaviour of an import is selected by the URL %s', (url) => {
     expect(behaviourOf(http(url))).toEqual({ hangs: true });
   });
 
@@ -29,11 +29,11 @@ describe('the behaviour of an import', () => {
     'http://images.example/disks/hang/disk.img',
     'https://s3.us-gov-west-1.amazonaws.com/hang/disk.qcow2',
     'https://example.com/hang/disk.img',
-  ])('is success for the URL %s', (url) => {
+  ])('the behaviour of an import is success for the URL %s', (url) => {
     expect(behaviourOf(http(url))).toEqual({});
   });
 
-  test('is selected by the annotation rather than by the URL', () => {
+  test('the behaviour of an import is selected by the annotation rather than by the URL', () => {
     const source = { http: { url: 'http://images.example/hang/disk.img' } };
     expect(behaviourOf(volume(source, { 'testbed.vmwright.dev/import': 'slow' }))).toEqual({ slow: true });
   });
