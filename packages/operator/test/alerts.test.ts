@@ -49,16 +49,16 @@ describe.each(PROGRAMS)('the alert rules in $folder', ({ folder, runbook, prefix
     ({ rules }: { readonly rules: readonly Alert[] }) => rules,
   );
 
-  test('are accepted by promtool', async () => {
+  test('the alert rules are accepted by promtool', async () => {
     const checked = await promtool('check', 'rules', `${ROOT}${folder}alerts.yaml`);
     expect(checked).toContain(`SUCCESS: ${alerts.length} rules found`);
   });
 
-  test('pass their unit tests', async () => {
+  test('the alert rules pass their unit tests', async () => {
     expect(await promtool('test', 'rules', `${ROOT}${folder}alerts.test.yaml`)).toContain('SUCCESS');
   });
 
-  test('each have a unit test in which they fire', () => {
+  test('each alert fires in at least one unit test', () => {
     const { tests } = parse(read(`${folder}alerts.test.yaml`));
     const expectations: readonly { readonly alertname: string; readonly exp_alerts?: readonly object[] }[] =
       tests.flatMap(
@@ -84,7 +84,7 @@ describe.each(PROGRAMS)('the alert rules in $folder', ({ folder, runbook, prefix
     },
   );
 
-  test('are the only ones in the runbook', () => {
+  test('the runbook describes exactly the alerts of the rules', () => {
     expect(headings.filter((heading) => heading?.startsWith(prefix)).sort()).toEqual(
       alerts.map(({ alert }) => alert).sort(),
     );
@@ -95,7 +95,7 @@ describe.each(PROGRAMS)('the alert rules in $folder', ({ folder, runbook, prefix
   });
 });
 
-test('there is a dashboard for each system', () => {
+test('every controller and the mirror have a dashboard', () => {
   const names = ['gpuinfo', 'kubevirt', 'runtime', 'vm', 'vmgroup'].map(
     (name) => `config/grafana/${name}.json`,
   );
@@ -109,14 +109,14 @@ describe.each(DASHBOARDS)('the dashboard %s', (path) => {
   const panels: readonly Panel[] = dashboard.panels;
 
   test.each(panels.filter(({ type }) => type !== 'row'))(
-    'uses metrics that a program declares in the panel "$title"',
+    'the panel "$title" uses metrics that a program declares',
     ({ targets = [] }) => {
       expect(targets.flatMap(({ expr }) => metricsIn(expr))).not.toEqual([]);
       expect(targets.flatMap(({ expr }) => undeclared(expr))).toEqual([]);
     },
   );
 
-  test('uses metrics that a program declares in its variables', () => {
+  test('the variables of the dashboard use metrics that a program declares', () => {
     const variables: readonly { readonly definition?: string }[] = dashboard.templating.list;
     const used = variables.flatMap(
       ({ definition = '' }) => /label_values\((\w+),/.exec(definition)?.[1] ?? [],
@@ -126,7 +126,7 @@ describe.each(DASHBOARDS)('the dashboard %s', (path) => {
   });
 });
 
-test('the page of the mirror documents every metric of the mirror', () => {
+test('docs/mirror.md documents every metric of the mirror', () => {
   const documented = new Set([...page('mirror.md').matchAll(/`(ssvirt_\w+)/g)].map(([, name]) => name));
   const own = declaredMetrics().flatMap(({ title, metrics }) => (title === 'Status mirror' ? metrics : []));
   expect(own.map(({ name }) => name).filter((name) => !documented.has(name))).toEqual([]);

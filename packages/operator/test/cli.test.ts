@@ -35,7 +35,7 @@ let env: Installed;
 let cloud: Cloud;
 let vcsim: Vcsim;
 let database: string;
-/** Everything that a command printed. */
+/** Output of all commands so far. */
 let printed = '';
 let admin: Readonly<Record<string, string>>;
 let operator: Readonly<Record<string, string>>;
@@ -73,7 +73,7 @@ beforeAll(async () => {
 }, 240_000);
 afterAll(() => stack.disposeAsync());
 
-/** Creates objects of every kind: some that get ready, and some that are blocked. */
+/** Creates objects of every kind but GPUInfo. Some become ready, the others are blocked. */
 async function createObjects(): Promise<void> {
   const { cluster } = env.controlPlane;
   const { api } = cluster;
@@ -124,7 +124,7 @@ function condition(object: KubeObject): { readonly status: unknown; readonly rea
   return ready && { status: field(ready, 'status'), reason: field(ready, 'reason') };
 }
 
-/** Runs a command and keeps its output for the search for secrets. */
+/** Runs a command and adds its output to `printed`, which the last test searches for secrets. */
 async function call(
   args: readonly string[],
   variables: Readonly<Record<string, string>>,
@@ -136,8 +136,8 @@ async function call(
 
 const SETTINGS = [`--cluster-id=${CLUSTER_ID}`, '--vm-sweep=1s'];
 
-describe('check', () => {
-  test('passes with the operator’s service account and settings, one line per check', async () => {
+describe('vmwright check', () => {
+  test('vmwright check passes with the operator’s service account and settings, and prints one line per check', async () => {
     const { code, stdout, stderr } = await call(['check', ...SETTINGS], operator);
     expect({ code, stderr, failures: stdout.match(/^✗.*$/gm) }).toEqual({
       code: 0,
@@ -155,7 +155,7 @@ describe('check', () => {
     expect(stdout).toMatch(/\nAll checks passed\.\n$/);
   });
 
-  test('an administrator compares the CRDs and checks the permissions of the service account', async () => {
+  test('vmwright check --service-account, run by an administrator, compares the CRDs and checks the permissions of the operator’s service account', async () => {
     const args = ['check', '--service-account', '-o', 'json', ...SETTINGS];
     const { code, stdout } = await call(args, { ...operator, ...admin });
     const results: { name: string; state: string; detail: string }[] = JSON.parse(stdout);
@@ -172,7 +172,21 @@ describe('check', () => {
     expect(code).toBe(0);
   });
 
-  test('a wrong key, a missing permission and an old CRD fail with the remedy and exit code 1', async () => {
+  test('vmwright check fails if no controller can run', async () => {
+    const { code, stdout } = await call(['check', '--controllers=-kubevirt,-gpuinfo'], admin);
+    expect([code, stdout]).toEqual([1, expect.stringContaining('✗ controllers: no controller can run\n')]);
+  });
+
+  test('vmwright check skips the conversion webhook if no VmGroup exists that the API server has to convert', async () => {
+    const args = ['check', '-o', 'json', '--namespaces=kube-public', ...SETTINGS];
+    const { stdout } = await call(args, { ...operator, ...admin });
+    expect(JSON.parse(stdout)).toContainEqual({
+      ...{ name: 'webhook of VmGroup (conversion)', state: 'skipped' },
+      detail: 'no VmGroup exists that the API server has to convert',
+    });
+  });
+
+  test('vmwright check reports a wrong key, a missing permission and an old CRD with the remedy, and exits with code 1', async () => {
     const { cluster } = env.controlPlane;
     await cluster.kubectl(['create', 'serviceaccount', 'nobody', '-n', SYSTEM]);
     const nobody = { KUBECONFIG: await cluster.kubeconfigFor({ namespace: SYSTEM, name: 'nobody' }) };
@@ -202,7 +216,34 @@ describe('check', () => {
     }
   });
 
-  test('webhooks of an operator that does not run fail with the remedy, and no replica leads', async () => {
+  test('vmwright check fails if the webhook of a checked controller is missing, and passes for a controller without one', async () => {
+    const { api } = env.controlPlane.cluster;
+    const folder = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
+    const { apiVersion, kind, webhooks } = await api.get(`${folder}/vmwright`);
+    const variables = { ...operator, ...admin };
+    const others = [webhooks ?? []].flat().filter((each) => !String(field(each, 'name')).includes('.vms.'));
+    await api.merge(`${folder}/vmwright`, { webhooks: others });
+    try {
+      const part = await call(['check', ...SETTINGS], variables);
+      expect(part.code).toBe(1);
+      expect(part.stdout.match(/^✗.*\n.*$/gm)).toEqual([
+        '✗ webhook validate.v1alpha1.vms.samplecontroller.k8s.io: is missing from the ValidatingWebhookConfiguration vmwright\n    apply the manifests of this version: vmwright manifests | kubectl apply --server-side -f -',
+      ]);
+      await api.delete(`${folder}/vmwright`);
+      const { code, stdout } = await call(['check', ...SETTINGS], variables);
+      expect([code, stdout]).toEqual([
+        1,
+        expect.stringContaining('✗ webhooks: the ValidatingWebhookConfiguration vmwright does not exist\n'),
+      ]);
+      const limited = await call(['check', '--controllers=vmgroup', ...SETTINGS], variables);
+      expect([limited.code, limited.stdout]).toEqual([0, expect.stringContaining('All checks passed.')]);
+    } finally {
+      await api.delete(`${folder}/vmwright`).catch(() => undefined);
+      await api.create(folder, { apiVersion, kind, metadata: { name: 'vmwright' }, webhooks });
+    }
+  });
+
+  test('vmwright check reports that the webhooks do not answer, with the remedy, while the operator is down, and vmwright why says that no replica leads', async () => {
     await env.operator.stop();
     try {
       const { code, stdout } = await call(['check', ...SETTINGS], { ...operator, ...admin });
@@ -219,7 +260,7 @@ describe('check', () => {
     }
   });
 
-  test('--wait repeats the checks until they pass', async () => {
+  test('vmwright check --wait repeats the checks until they pass', async () => {
     await cloud.part.stop();
     const waiting = call(['check', '--wait=60s', ...SETTINGS], operator);
     await cloud.part.start();
@@ -227,8 +268,8 @@ describe('check', () => {
   });
 });
 
-describe('status', () => {
-  test('shows controllers, leader, backends, counts and what needs attention', async () => {
+describe('vmwright status', () => {
+  test('vmwright status shows controllers, leader, backends, counts of objects and the objects that need attention', async () => {
     const { stdout, code } = await call(['status', `--operator-url=${operatorUrl}`], admin);
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Operator\n {2}vmwright \S+ \(unknown\)\n {2}leader \S+, renewed \d+s ago$/m);
@@ -239,10 +280,10 @@ describe('status', () => {
     expect(stdout).toMatch(
       /^ {2}VmGroup default\/lost: Stalled for \d+\w\n {4}NotFound: .*no-such-template/m,
     );
-    expect(stdout).not.toContain('\u001b['); // no colour without a terminal
+    expect(stdout).not.toContain('\u001b['); // no escape sequences for colours, because stdout is not a terminal
   });
 
-  test('-o json and -n limit and structure the output; without pods the controllers are not known', async () => {
+  test('vmwright status prints JSON with -o json, counts only the objects of one namespace with -n, and names the remedy without operator pods', async () => {
     const { stdout } = await call(['status', '-n', 'default', '-o', 'json'], admin);
     expect(JSON.parse(stdout)).toMatchObject({
       operator: { problem: expect.stringContaining('set --operator-namespace, or --operator-url') },
@@ -254,7 +295,7 @@ describe('status', () => {
   });
 });
 
-test('describe shows the object, its children and its outside machines as a tree', async () => {
+test('vmwright describe shows the object, its children and its external machines as a tree', async () => {
   const group = await call(['describe', 'vg/web'], admin);
   expect(group.stdout).toMatch(
     /^NAME .*\nVmGroup\/web +True +Running +\d+\w +successfully reconciled VmGroup\n└─ 3 machines: \S+, \S+, \S+ +True +poweredOn +-$/m,
@@ -274,7 +315,7 @@ test('describe shows the object, its children and its outside machines as a tree
   ]);
 });
 
-test('why explains what blocks an object and when it is tried again', async () => {
+test('vmwright why explains what blocks an object and when the operator retries', async () => {
   const group = await call(['why', 'vmgroup/lost'], admin);
   expect(group.stdout).toMatch(/^VmGroup default\/lost is blocked by\n {2}NotFound: .*no-such-template/);
   expect(group.stdout).toMatch(
@@ -289,7 +330,7 @@ test('why explains what blocks an object and when it is tried again', async () =
   expect(ready.stdout).toBe('VM default/web\n\nNothing blocks the object.\n');
 });
 
-test('orphans deletes only with --delete --yes, and only machines without an object', async () => {
+test('vmwright orphans deletes machines only with --delete --yes, and only those whose ownership labels name an object that does not exist', async () => {
   await using client = new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: cloud.apiKey });
   const labels = {
     'vmwright.dev/cluster': CLUSTER_ID,
@@ -308,10 +349,12 @@ test('orphans deletes only with --delete --yes, and only machines without an obj
   const row = new RegExp(`^VM +${id} +server 'old' +default/old`, 'm');
   const until = async (pattern: RegExp) =>
     expect.poll(async () => (await call(['orphans', ...SETTINGS], operator)).stdout).toMatch(pattern);
-  await until(new RegExp(`${row.source} +\\S+ +\\d+s$`, 'm')); // older than the grace period
+  await until(new RegExp(`${row.source} +\\S+ +\\d+s$`, 'm')); // no KEPT-BECAUSE, so the machine is older than the grace period
   const dry = await call(['orphans', '--delete', ...SETTINGS], operator);
   expect(dry.stdout).toMatch(row);
-  expect(dry.stderr).toContain('nothing was deleted; repeat with --delete --yes to delete 1 of them');
+  expect(dry.stderr).toContain(
+    'nothing was deleted; repeat with --delete --yes to delete those without KEPT-BECAUSE (1)',
+  );
   expect(await names()).toEqual(['foreign', 'old', 'web']);
   const deleted = await call(['orphans', '--delete', '--yes', '-o', 'json', ...SETTINGS], operator);
   expect(JSON.parse(deleted.stdout)).toMatchObject([{ id, isDeleted: true }]);
@@ -323,7 +366,7 @@ test('orphans deletes only with --delete --yes, and only machines without an obj
   await expect.poll(names).toEqual(['foreign', 'web']);
   await client.delete(foreign.id);
   expect((await call(['orphans', '--yes', ...SETTINGS], operator)).stderr).toContain(
-    '--yes confirms --delete, which is not given',
+    '--yes confirms --delete, but --delete is not given',
   );
 });
 
@@ -341,7 +384,7 @@ test('kubectl get vmwright lists the objects of all kinds', async () => {
     expect(listed.split('\n')).toContain(name);
 });
 
-test('bundle writes an archive with objects, events, versions and metrics, and without secrets', async () => {
+test('vmwright bundle writes an archive with objects, events, versions and metrics, and without secrets', async () => {
   const folder = await temporaryFolder('bundle');
   const file = join(folder, 'bundle.tar.gz');
   const secrets = { VC_PASS: vcsim.password, CLOUD_API_KEY: cloud.apiKey, DATABASE_URL: database };
@@ -377,7 +420,7 @@ test('bundle writes an archive with objects, events, versions and metrics, and w
   }
 });
 
-test('mirror verify compares cluster and table', async () => {
+test('vmwright mirror verify compares cluster and table', async () => {
   const agreeing = await call(['mirror', 'verify'], { ...admin, DATABASE_URL: database });
   expect(agreeing).toMatchObject({ code: 0, stdout: 'The table agrees with the cluster.\n' });
   const broken = await call(['mirror', 'verify'], {
@@ -387,7 +430,7 @@ test('mirror verify compares cluster and table', async () => {
   expect(broken.code).toBe(2);
 });
 
-test('version, completion and wrong command lines', async () => {
+test('vmwright version and completion print their output, and wrong command lines print the remedy', async () => {
   expect((await call(['version'], admin)).stdout).toMatch(
     /^vmwright \S+ \(unknown\), Node v24\S+\nKubernetes v1\./,
   );

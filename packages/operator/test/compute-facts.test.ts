@@ -14,11 +14,11 @@ const OPTIONS: VcsimOptions = {
   inventory: { hosts: 2, standaloneHosts: 0, vms: 4 },
   templates: ['template'],
 };
-/** Machines of the vCenter east. The last one of the inventory is the template. */
+/** Machines of the vCenter east. The last machine in the inventory is the template. */
 const MACHINES = ['DC0_C0_RP0_VM0', 'DC0_C0_RP0_VM1', 'DC0_C0_RP0_VM2'] as const;
 const AT = new Date('2040-01-31T22:00:00Z');
 
-/** A world in which facts become stale after half a second. */
+/** A world in which the facts about a vCenter that does not respond become stale after half a second. */
 const world: World = {
   ...nodeWorld,
   after: (ms, callback) => nodeWorld.after(ms === STALE_MS ? 500 : ms, callback),
@@ -68,7 +68,7 @@ beforeEach(async () => {
   return () => pool[Symbol.asyncDispose]();
 });
 
-/** Waits for a change after which the check returns a value other than undefined and false. */
+/** Waits until `check`, called now and on each change, returns neither undefined nor false. @returns that value */
 function until<T>(check: () => T | undefined | false): Promise<T> {
   return new Promise((resolve) => {
     const listener = () => {
@@ -108,7 +108,7 @@ async function refOf(name: string) {
   return found.ref;
 }
 
-test('the hosts and machines of all vCenters are known by id, UUID and name', async () => {
+test('the hosts of all vCenters are found by id, and their machines by UUID and by name', async () => {
   const { machine, host } = first();
   expect(facts.staleVcenters).toEqual([]);
   expect(host).toMatchObject({
@@ -129,7 +129,7 @@ test('the hosts and machines of all vCenters are known by id, UUID and name', as
   expect(facts.host(west?.hostId ?? '')?.name).toBe('DC0_H0');
 });
 
-test('GPUs of a host, and their use by machines, are seen', async () => {
+test('the facts contain the GPUs of a host and whether machines use them', async () => {
   const { machine, host } = first();
   await east.control.host(host.name, { gpus: 2, gpuModel: 'NVIDIA H100' });
   // Until the devices of the machines on the host are known, all its GPUs count as in use.
@@ -165,7 +165,7 @@ test('GPUs of a host, and their use by machines, are seen', async () => {
   await until(() => facts.host(host.id)?.gpus.length === 0);
 });
 
-test('a vGPU is a share of a GPU of the host', async () => {
+test('a GPU of a host is in use while a machine has a vGPU on it', async () => {
   const { machine, host } = first();
   await east.control.host(host.name, { gpus: 1, gpuMode: 'vgpu' });
   await until(() => facts.host(host.id)?.gpus[0]?.isInUse === false);
@@ -178,7 +178,7 @@ test('a vGPU is a share of a GPU of the host', async () => {
   await until(() => facts.host(host.id)?.gpus.length === 0);
 });
 
-test('a machine that moves to another host takes its use of GPUs along', async () => {
+test('a machine that moves to another host uses GPUs of the new host', async () => {
   const { machine, host } = first();
   const other = otherThan(host);
   await east.control.host(host.name, { gpus: 1 });
@@ -231,7 +231,7 @@ test('a GPU that a new machine takes is in use from the moment the machine runs'
   await until(() => facts.host(host.id)?.gpus.length === 0);
 });
 
-test('maintenance mode and connection of a host are seen', async () => {
+test('the facts follow maintenance mode and connection state of a host', async () => {
   const { host } = first();
   await east.control.host(host.name, { maintenance: true });
   await until(() => facts.host(host.id)?.isInMaintenance);
@@ -242,7 +242,7 @@ test('maintenance mode and connection of a host are seen', async () => {
   await until(() => facts.host(host.id)?.isConnected);
 });
 
-test('scheduled tasks for a host or its cluster are planned maintenance', async () => {
+test('scheduled tasks for a host or its cluster count as planned maintenance', async () => {
   const { host } = first();
   const isPlanned = (count: number) => () => facts.host(host.id)?.maintenance.length === count;
   const { control } = east;
@@ -283,7 +283,7 @@ test('scheduled tasks for a host or its cluster are planned maintenance', async 
   await control.removeScheduledTask('Patch');
 });
 
-test('the custom attribute of a host is planned maintenance, or a warning if it is invalid', async () => {
+test('the custom attribute of a host counts as planned maintenance, and leads to a warning if it is invalid', async () => {
   const { host } = first();
   const set = (value: string) =>
     east.control.host(host.name, { attributes: { [MAINTENANCE_ATTRIBUTE]: value, other: 'x' } });
@@ -302,7 +302,7 @@ test('the custom attribute of a host is planned maintenance, or a warning if it 
   expect(facts.host(host.id)?.warnings).toEqual([]);
 });
 
-test('a change of the usage of a machine is reported as such', async () => {
+test('a change of the CPU or memory usage of a machine is reported as a usage change', async () => {
   const { machine } = first();
   await east.control.vm(machine, { cpuDemandMhz: 1234, guestMemoryMb: 567, hostMemoryMb: 890 });
   await until(() => facts.machineByName(machine)?.cpuDemandMhz === 1234);
@@ -313,7 +313,7 @@ test('a change of the usage of a machine is reported as such', async () => {
   ]);
 });
 
-test('a machine is found by its new UUID as soon as it changes', async () => {
+test('a machine whose UUID changes is found by the new UUID', async () => {
   const { machine } = first();
   const before = facts.machineByName(machine)?.uuid ?? '';
   const uuid = '420A1B2C-3D4E-5F60-7182-93A4B5C6D7E8';
@@ -325,10 +325,11 @@ test('a machine is found by its new UUID as soon as it changes', async () => {
   await until(() => facts.machineByUuid(before)?.name === machine);
 });
 
-test('the number of calls does not depend on the number of objects and changes', async () => {
+test('apart from WaitForUpdatesEx, the number of vCenter calls does not depend on the number of objects and changes', async () => {
   const { host } = first();
   await east.control.host(host.name, { gpus: 1 });
-  await until(() => facts.host(host.id)?.gpus.length === 1);
+  // All its GPUs count as in use until the watch of attached devices, which costs a call of CreateFilter, is established.
+  await until(() => facts.host(host.id)?.gpus[0]?.isInUse === false);
   await east.control.resetCalls();
   for (const [index, name] of MACHINES.entries()) await east.control.vm(name, { cpuDemandMhz: 5000 + index });
   await until(() =>
@@ -342,13 +343,13 @@ test('the number of calls does not depend on the number of objects and changes',
   await openComputeFacts(again, { maintenanceAttribute: MAINTENANCE_ATTRIBUTE }).synced(
     AbortSignal.timeout(60_000),
   );
-  // One filter each for hosts and machines, for plans, and for the devices on hosts with GPUs.
+  // Three filters: hosts and machines, scheduled tasks, and the devices of machines on hosts with GPUs.
   expect(await east.control.calls()).toMatchObject({ CreateFilter: 3, CreateContainerView: 1 });
   await east.control.host(host.name, { gpus: 0 });
   await until(() => facts.host(host.id)?.gpus.length === 0);
 });
 
-test('after the session has ended, changes are seen again, and nothing is reported as changed in between', async () => {
+test('after the session expired, new changes are observed, and no unchanged object is reported as changed', async () => {
   const { machine } = first();
   await east.control.expireSessions();
   await east.control.vm(machine, { cpuDemandMhz: 4321 });
@@ -357,7 +358,7 @@ test('after the session has ended, changes are seen again, and nothing is report
   expect(changes.flatMap((change) => [...change.hosts, ...change.machines])).toEqual([]);
 });
 
-test('a vCenter that does not respond is stale, keeps its facts and recovers, and does not affect the other', async () => {
+test('a vCenter is reported as stale while it does not respond, its hosts and machines stay known, and other vCenters are not affected', async () => {
   const { machine, host } = first();
   await east.part.stop();
   await until(() => facts.staleVcenters.length > 0);
@@ -379,7 +380,7 @@ test('a vCenter that does not respond is stale, keeps its facts and recovers, an
   expect(facts.machineByName('DC0_H0_VM0')?.id).toMatch(/^west/);
 });
 
-test('when vCenter does not allow to read plans, hosts are known and have a warning', async () => {
+test('when vCenter denies access to scheduled tasks, its hosts are known, each with a warning', async () => {
   const { host } = first();
   await using isolated = await startVcsim(OPTIONS);
   await isolated.control.fault({ method: 'CreateFilter', fault: 'NoPermission', skip: 1, max: 1 });

@@ -1,8 +1,9 @@
-import { readFile } from 'node:fs/promises';
-import { field } from '@vmwright/testbed';
+import { field, startOperator } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { vmwright } from './command-line.ts';
 import { SYSTEM } from './installed.ts';
+import { logLines } from './log-lines.ts';
+import { kustomized, operatorContainer } from './rendered.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 let env: WithCloud;
@@ -12,11 +13,10 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => env[Symbol.asyncDispose]());
 
-test('a controller without settings or CRDs is off with one log line, and the others run', async () => {
+test('a controller without settings or CRDs is disabled with one log line, and the others run', async () => {
   await env.vm('web', 'web');
   await env.until('web', (vm) => field(vm, 'status', 'opStatus') === 'Running');
-  const lines = (await readFile(env.operator.log, 'utf8')).split('\n').filter((line) => line !== '');
-  const off = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'Controller is off');
+  const off = (await logLines(env.operator)).filter((line) => field(line, 'msg') === 'Controller is off');
   expect(off).toMatchObject([
     {
       controller: 'vmgroup',
@@ -31,7 +31,7 @@ test('a controller without settings or CRDs is off with one log line, and the ot
   ]);
 });
 
-test('it is an error if a controller that is named cannot run, or if none can', async () => {
+test('the operator exits with an error if a controller named in --controllers cannot run', async () => {
   const { cluster } = env.controlPlane;
   const KUBECONFIG = await cluster.kubeconfigFor({ namespace: SYSTEM, name: 'vmwright' });
   const named = await vmwright(['run', '--controllers=kubevirt', '--status-address=127.0.0.1:0'], {
@@ -41,16 +41,28 @@ test('it is an error if a controller that is named cannot run, or if none can', 
   expect(named.stderr).toMatch(
     /^vmwright: the controller kubevirt cannot run: the CRDs virtualmachines\.kubevirt\.io/m,
   );
-  const args = ['run', '--controllers=-gpuinfo', '--status-address=127.0.0.1:0'];
-  const none = await vmwright(args, { KUBECONFIG });
-  expect(none.code).toBe(1);
-  expect(none.stderr).toMatch(/^vmwright: no controller can run: vm: CLOUD_URL is not set; set CLOUD_URL/m);
 });
 
-test('--log-format=text writes lines for people', async () => {
+test('on a cluster without KubeVirt, the operator with the flags of config/overlays/kubevirt starts, and logs that no controller runs', async () => {
+  const args = [String(field(operatorContainer(await kustomized('overlays/kubevirt')), 'args', '2'))];
+  expect(args).toEqual(['--controllers=*,-vm,-vmgroup,-gpuinfo']);
+  await using operator = await startOperator({ cluster: env.controlPlane.cluster, namespace: SYSTEM, args });
+  const lines = await logLines(operator);
+  expect(lines.filter((line) => field(line, 'msg') === 'Controller is off')).toMatchObject([
+    { controller: 'vm', why: '--controllers excludes it' },
+    { controller: 'vmgroup', why: '--controllers excludes it' },
+    { controller: 'gpuinfo', why: '--controllers excludes it' },
+    { controller: 'kubevirt', why: expect.stringContaining('are not installed') },
+  ]);
+  expect(lines.filter((line) => field(line, 'level') === 'warn')).toMatchObject([
+    { msg: 'No controller runs' },
+  ]);
+});
+
+test('--log-format=text writes human-readable lines', async () => {
   const { cluster } = env.controlPlane;
   const KUBECONFIG = await cluster.kubeconfigFor({ namespace: SYSTEM, name: 'vmwright' });
-  const args = ['--controllers=-gpuinfo', '--log-format=text', '--status-address=127.0.0.1:0'];
+  const args = ['--controllers=*,kubevirt', '--log-format=text', '--status-address=127.0.0.1:0'];
   const { stderr } = await vmwright(['run', ...args], { KUBECONFIG });
   expect(stderr).toMatch(
     /^\d\d:\d\d:\d\d INFO {2}Controller is off {2}controller=vm {2}why="CLOUD_URL is not set"/m,

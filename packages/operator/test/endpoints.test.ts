@@ -34,7 +34,7 @@ const value = (text: string, series: string) =>
     .split('\n')
     .flatMap((line) => (line.startsWith(`${series} `) ? [line.slice(series.length + 1)] : []))[0];
 
-test('the metrics contain objects by phase, certificate expiry and build', async () => {
+test('the metrics contain the number of objects by phase, the certificate expiry and the build version', async () => {
   const { version } = JSON.parse(
     await readFile(fileURLToPath(new URL('../package.json', import.meta.url)), 'utf8'),
   );
@@ -55,7 +55,7 @@ test('the metrics contain objects by phase, certificate expiry and build', async
   const declared = declaredMetrics().flatMap((section) => section.metrics.map(({ name }) => name));
   const exposed = [...text.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
   expect(exposed.filter((name) => !declared.includes(name ?? ''))).toEqual([]);
-  // The VmGroup controller does not run.
+  // The VmGroup controller does not run, so it exports no metrics.
   expect(text).not.toContain('kind="VmGroup"');
   expect(
     value(
@@ -69,7 +69,7 @@ test('the metrics contain objects by phase, certificate expiry and build', async
   }
 });
 
-test('a create and a delete of a machine leave exactly one audit line each', async () => {
+test('creation and deletion of a machine write exactly one audit line each', async () => {
   const vm = await env.vm('audited', 'vmaudited');
   const running = await env.until('audited', (each) => field(each, 'status', 'opStatus') === 'Running');
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'audited');
@@ -119,7 +119,7 @@ test('a collector receives a span for a reconcile, with its requests to the API 
   expect([...collector.services]).toEqual(['vmwright']);
 });
 
-test('the debug endpoints of a local port show the queues and the operations in flight', async () => {
+test('the debug endpoints on a local port show the queues and the operations in flight', async () => {
   const statusPort = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(
     await readFile(env.operator.log, 'utf8'),
   )?.[1];
@@ -176,7 +176,7 @@ test('the shipped network policy is accepted', async () => {
   });
 });
 
-test('the webhooks of controllers that do not run answer, so their objects can be created, changed and deleted', async () => {
+test('webhooks of disabled controllers still answer, so that their objects can be created, changed and deleted', async () => {
   for (const sample of ['virtualmachine', 'vmdiskimage', 'vmgroup']) {
     const file = fileURLToPath(new URL(`../../../config/samples/${sample}.yaml`, import.meta.url));
     await env.kubectl('apply', '-f', file);
@@ -185,9 +185,9 @@ test('the webhooks of controllers that do not run answer, so their objects can b
   }
 });
 
-// The last test of the file: it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all others.
 test('the operator uses exactly the permissions that it ships', async () => {
-  // The certificate is replaced when it expires (rotation.test.ts of the runtime).
+  // No test of this file renews the webhook certificate; rotation.test.ts of the runtime does.
   const renewal = ['patch secrets vmwright-webhook-certificate'];
   await expectExactPermissions(env.controlPlane, OPERATOR_PERMISSIONS, renewal);
 });

@@ -3,14 +3,14 @@ import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { SYSTEM } from './installed.ts';
 import { conditionOf, install, PATHS, type WithGpus } from './with-gpus.ts';
 
-/* Facts from vCenter that change and disappear, and simulated facts. The operator gets the vCenter by VC_* variables. */
+/* Tests facts from vCenter that change or become stale, and simulated facts. VC_* variables configure the vCenter. */
 
 const NODES = {
   'worker-a': { machine: 'DC0_C0_RP0_VM0', host: 'DC0_C0_H0', uuid: '420a1b2c-3d4e-5f60-7182-93a4b5c6d7a0' },
   'worker-b': { machine: 'DC0_C0_RP0_VM1', host: 'DC0_C0_H1', uuid: '420a1b2c-3d4e-5f60-7182-93a4b5c6d7b0' },
 } as const;
 const { host } = NODES['worker-a'];
-/** A machine that is no node. */
+/** A machine that is not a node. */
 const OTHER = 'DC0_C0_RP0_VM2';
 const ATTRIBUTE = 'vmwright.dev/maintenance-start';
 
@@ -42,12 +42,12 @@ const api = () => env.controlPlane.cluster.api;
 const status = (info: KubeObject, name: string) => field(info, 'status', name);
 const onA = { nodeSelector: { 'kubernetes.io/hostname': 'worker-a' } };
 
-test('the credentials in VC_* variables suffice: a node has the host of its VM', async () => {
+test('if VC_* variables are the only settings of the vCenter, the status names the host of the VM of the node', async () => {
   await env.info('train', onA);
   expect(status(await env.reserved('train', 'worker-a'), 'suitableHostName')).toBe(host);
 });
 
-test('the available time follows a scheduled task and the custom attribute of the host', async () => {
+test('the available time of a node follows a scheduled task and the custom attribute of the host', async () => {
   const until = (time: string, source: string) =>
     env.until(
       'train',
@@ -62,7 +62,8 @@ test('the available time follows a scheduled task and the custom attribute of th
   await vcsim.control.host(host, { attributes: { [ATTRIBUTE]: first } });
   await until(first, `custom attribute '${ATTRIBUTE}'`);
 
-  // An attribute that cannot be parsed may hide maintenance: the reservation stays, and no other one is made.
+  // An attribute that cannot be parsed may hide planned maintenance, so an existing reservation stays, but the node
+  // gets no new reservation.
   await vcsim.control.host(host, { attributes: { [ATTRIBUTE]: 'soon' } });
   await env.until('train', (info) => conditionOf(info, 'FactsComplete') !== undefined);
   expect(status(await env.reserved('train', 'worker-a'), 'availableUntil')).toBe(first);
@@ -87,7 +88,7 @@ test('a GPU that another VM takes is no longer available', async () => {
   await env.reserved('next', 'worker-a');
 });
 
-test('while vCenter does not respond, a reservation stays and none is made; then requests are answered', async () => {
+test('while vCenter does not respond, reservations stay and no new one is made; new requests are answered once it responds', async () => {
   await env.info('train', onA);
   await env.reserved('train', 'worker-a');
   const reservation = await env.reservation('train');
@@ -108,14 +109,14 @@ test('while vCenter does not respond, a reservation stays and none is made; then
   expect(await env.reservation('train')).toEqual(reservation);
 }, 120_000);
 
-test('with --gpu-source=simulated, GPUs and maintenance are drawn at random, and the status says so', async () => {
+test('with --gpu-source=simulated, GPUs and maintenance are random, and the status says so', async () => {
   await env.operator.stop();
   const { cluster } = env.controlPlane;
   const args = ['--leader-elect=false', '--gpu-source=simulated'];
   const options = { cluster, namespace: SYSTEM, gpuinfo: true, args };
   {
     await using _operator = await startOperator(options);
-    // A node has either a GPU or none, so it is suitable for one of them.
+    // The node has a random number of GPUs. If it has any, only the first request gets it; otherwise, only the second.
     await env.info('with-gpu', onA);
     await env.info('without-gpu', { ...onA, gpuRequired: false });
     const answers = await Promise.all(

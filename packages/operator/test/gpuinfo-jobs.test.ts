@@ -5,7 +5,7 @@ import { condition, field, type KubeObject, manifestPath } from '@vmwright/testb
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
-/* Pods and Jobs that use the reservation of a GPUInfo, and sources of time beside vCenter. */
+/* Tests pods and Jobs that use the reservation of a GPUInfo, and planned maintenance from sources other than vCenter. */
 
 let env: WithGpus;
 let folder: string;
@@ -37,7 +37,7 @@ function podOf(name: string, info: string, spec: object = {}) {
   };
 }
 
-/** Creates a pod and returns it; the message of the webhook if it is rejected. */
+/** Creates a pod. @returns the pod, or the webhook's message if it rejects the pod */
 function create(pod: object, path: string = PATHS.pods): Promise<KubeObject | string> {
   return api()
     .create(path, pod)
@@ -51,8 +51,8 @@ afterEach(async () => {
     for (const { metadata } of await api().list(collection)) await remove(`${collection}/${metadata.name}`);
 });
 
-describe('a pod of a GPUInfo', () => {
-  test('is scheduled to the reserved node, and its deletion ends the reservation', async () => {
+describe('pods of a GPUInfo', () => {
+  test('a pod of a GPUInfo is scheduled to the reserved node, and its deletion ends the reservation', async () => {
     await env.info('train', onB);
     const info = await env.reserved('train', 'gpu-b');
     const own = {
@@ -92,7 +92,7 @@ describe('a pod of a GPUInfo', () => {
     expect(await create(podOf('again', 'train'))).toContain(message);
   });
 
-  test('is rejected if the GPUInfo does not exist in its namespace', async () => {
+  test('a pod of a GPUInfo is rejected if the GPUInfo does not exist in its namespace', async () => {
     await env.info('train', onB);
     await env.reserved('train', 'gpu-b');
     const other = '/api/v1/namespaces/default/pods';
@@ -102,7 +102,7 @@ describe('a pod of a GPUInfo', () => {
     expect(await create(podOf('thief', 'absent'))).toContain('The GPUInfo ml/absent does not exist');
   });
 
-  test('is rejected while no node is suitable, with the reason', async () => {
+  test('a pod of a GPUInfo is rejected while no node is suitable, with the reason', async () => {
     await env.info('large', { gpuCount: 9 });
     await env.pending('large', 'TooFewGpus');
     expect(await create(podOf('large', 'large'))).toMatch(
@@ -110,7 +110,7 @@ describe('a pod of a GPUInfo', () => {
     );
   });
 
-  test('can be tried with a dry run, which uses nothing', async () => {
+  test('a pod of a GPUInfo is accepted in a dry run, which does not use the reservation', async () => {
     await env.info('train', onB);
     await env.reserved('train', 'gpu-b');
     const tried = await create(podOf('trial', 'train'), `${PATHS.pods}?dryRun=All`);
@@ -119,7 +119,7 @@ describe('a pod of a GPUInfo', () => {
     expect(await env.reservation('train')).not.toHaveProperty('inUse');
   });
 
-  test('does not affect pods without the label, which do not need the operator', async () => {
+  test('a pod without the label is created even while the operator is down', async () => {
     await env.info('train', onB);
     await env.reserved('train', 'gpu-b');
     await env.operator.stop();
@@ -145,7 +145,7 @@ function jobSpec(info: string, spec: object = {}, metadata: object = {}) {
 
 const JOB = { apiVersion: 'batch/v1', kind: 'Job' } as const;
 
-describe('a Job', () => {
+describe('Jobs', () => {
   const job = (name: string, spec: object = {}) => ({
     ...JOB,
     metadata: { name },
@@ -158,7 +158,7 @@ describe('a Job', () => {
     expect(note).toContain(`The GPUInfo ml/${name} does not exist`);
   }
 
-  test('that is created before its GPUInfo starts when a node is reserved, and holds it until it is complete', async () => {
+  test('a Job created before its GPUInfo waits until a node is reserved, and then holds the reservation until it is complete', async () => {
     // A scheduling gate holds the pod until the test opens it.
     await api().create(PATHS.jobs, job('early', GATED));
     await failedCreate('early');
@@ -173,7 +173,7 @@ describe('a Job', () => {
     await env.reserved('next', 'gpu-b');
   }, 120_000);
 
-  test('holds its reservation while it waits for a retry without pods, also across a restart of the operator', async () => {
+  test('a Job holds its reservation while it has no pod between two attempts, even if the operator restarts', async () => {
     await env.info('retry', onB);
     await env.reserved('retry', 'gpu-b');
     await api().create(PATHS.jobs, job('retry', GATED));
@@ -197,7 +197,7 @@ describe('a Job', () => {
 });
 
 describe('Kueue', () => {
-  test('suspends a Job that runs, and the reservation stays until the Job has ended', async () => {
+  test('a Job that Kueue suspends keeps its reservation until it has ended', async () => {
     const path = `${PATHS.jobs}/queued`;
     await env.info('queued', onB);
     await env.reserved('queued', 'gpu-b');
@@ -220,8 +220,8 @@ describe('Kueue', () => {
   });
 });
 
-/* The CRD is JobSet's own. The test creates the Jobs, as the controller of JobSets does. */
-describe('a JobSet', () => {
+/* The CRD is the real one. No JobSet controller runs: the test creates the Jobs itself. */
+describe('JobSets', () => {
   const GROUP = 'jobset.x-k8s.io';
   const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
   const SETS = `/apis/${GROUP}/v1alpha2/namespaces/ml/jobsets`;
@@ -229,7 +229,7 @@ describe('a JobSet', () => {
     const { cluster } = env.controlPlane;
     await cluster.apply([manifestPath('jobset-crds')]);
     await cluster.waitFor(`${CRDS}/jobsets.${GROUP}`, (crd) => condition(crd, 'Established') === 'True');
-    await env.operator.restart(); // it looks for the kind again after up to 30 s
+    await env.operator.restart(); // a running operator would notice the new kind only after up to 30 s
   });
   afterEach(async () => {
     for (const { metadata } of await api().list(SETS)) await remove(`${SETS}/${metadata.name}`);
@@ -252,7 +252,7 @@ describe('a JobSet', () => {
       });
   }
 
-  test('holds its reservation after one of its Jobs, and without Jobs, until it has ended', async () => {
+  test('a JobSet holds its reservation after one of its Jobs completed, and while it has no Jobs, until it has ended', async () => {
     const { cluster } = env.controlPlane;
     const create = await start('set');
     const { metadata } = await create('prepare');
@@ -261,7 +261,7 @@ describe('a JobSet', () => {
     await expect.poll(() => env.reservation('set')).toMatchObject({ inUse: true });
     await env.info('next', onB);
     await env.pending('next', 'AllReserved');
-    await remove(`${PATHS.jobs}/${metadata.name}`); // it starts its Jobs again
+    await remove(`${PATHS.jobs}/${metadata.name}`); // a JobSet deletes its Jobs when it restarts them
     await expect.poll(async () => (await api().list(PATHS.pods)).length).toBe(0);
     await env.operator.restart();
     await env.info('last', onB);
@@ -275,7 +275,7 @@ describe('a JobSet', () => {
     await env.reserved('next', 'gpu-b');
   });
 
-  test('that is deleted ends its reservation with its Jobs', async () => {
+  test('a deleted JobSet releases its reservation when its Jobs are gone', async () => {
     const create = await start('deleted');
     await create('train', GATED, { finalizers: ['example.com/hold'] }); // its pod ends slowly
     await expect.poll(() => env.reservation('deleted')).toMatchObject({ inUse: true, mayRestart: true });
@@ -289,7 +289,7 @@ describe('a JobSet', () => {
 describe('devices of a DRA driver', () => {
   const DRA = '/apis/resource.k8s.io/v1';
 
-  test('are reserved, claimed through the template of the placement, and in use', async () => {
+  test('devices of a DRA driver are reserved, and in use once a pod claims them through the ResourceClaimTemplate in status.placement', async () => {
     const { cluster } = env.controlPlane;
     await env.node('gpu-dra', 0, { pool: 'dra' });
     const driver = 'gpu.example.com';
@@ -327,7 +327,7 @@ describe('devices of a DRA driver', () => {
     expect(field(running, 'spec', 'nodeName')).toBe('gpu-dra');
     await expect.poll(() => env.reservation('dra')).toMatchObject({ inUse: true });
 
-    // The GPU in use and the reservation are the same one: the second GPU is free, a third one does not exist.
+    // The reservation and the claim count as one GPU: the second GPU is free, and there is no third.
     await env.info('second', { gpuModel: 'LATEST-GPU-MODEL' });
     await env.reserved('second', 'gpu-dra');
     await env.info('third', { gpuModel: 'LATEST-GPU-MODEL' });
@@ -335,7 +335,7 @@ describe('devices of a DRA driver', () => {
   });
 });
 
-describe('the available time follows', () => {
+describe('available time', () => {
   const until = (time: string, source: string) =>
     env.until(
       'time',
@@ -343,7 +343,7 @@ describe('the available time follows', () => {
         field(info, 'status', 'availableUntil') === time && field(info, 'status', 'decidedBy') === source,
     );
 
-  test('labels, conditions and the calendar of the node; values that cannot be read are reported', async () => {
+  test('the available time follows labels, conditions and the calendar of the node; invalid values are reported', async () => {
     await env.info('time', { ...onB, desAccTime: 0 });
     await env.reserved('time', 'gpu-b');
     const node = (patch: object) => api().merge(`${PATHS.nodes}/gpu-b`, patch);

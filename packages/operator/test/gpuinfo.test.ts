@@ -6,7 +6,7 @@ import { QUICK_ELECTION, SYSTEM } from './installed.ts';
 import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
-/* GPUInfos on nodes that Kubernetes alone describes. */
+/* Tests GPUInfos without vCenter: all facts about nodes come from Kubernetes. */
 
 let env: WithGpus;
 beforeAll(async () => {
@@ -17,7 +17,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => env?.[Symbol.asyncDispose]());
 
-/** Deletes all requests and pods, and makes the nodes suitable again. */
+/** Deletes all requests and pods, and restores the nodes. */
 afterEach(async () => {
   const { cluster } = env.controlPlane;
   for (const collection of [PATHS.infos, PATHS.jobs, PATHS.pods])
@@ -38,7 +38,7 @@ const patchNode = (name: string, patch: object) => api().merge(`${PATHS.nodes}/$
 
 const { after } = answerTimes();
 
-describe('invalid requests are rejected with a sentence', () => {
+describe('invalid requests are rejected with a message', () => {
   test.each([
     [{ desAccTime: -1 }, 'desAccTime must be 0 or more hours'],
     [{ desAccTime: 1_000_001 }, 'desAccTime must be at most 1000000 hours'],
@@ -49,13 +49,13 @@ describe('invalid requests are rejected with a sentence', () => {
       { policy: 'Best' },
       'Unsupported value: "Best": supported values: "LeastCpu", "LeastMemory", "Pack", "Spread"',
     ],
-  ])('%j', async (spec, message) => {
+  ])('the spec %j is rejected', async (spec, message) => {
     await expect(env.info('invalid', spec)).rejects.toThrow(message);
   });
 });
 
-describe('a request', () => {
-  test('gets the node with GPUs and the lowest usage, and its status says why others were rejected', async () => {
+describe('requests', () => {
+  test('a request gets the node with GPUs and the lowest usage, and its status says why other nodes were rejected', async () => {
     await env.info('train');
     const info = await env.reserved('train', 'gpu-a');
     expect(info.status).toMatchObject({
@@ -73,13 +73,13 @@ describe('a request', () => {
     expect(await env.event('train', 'Reserved')).toMatch(/^1 GPU of node gpu-a is reserved until 20/);
   });
 
-  test('without a GPU gets a node without GPUs', async () => {
+  test('a request gets a node without GPUs if it needs no GPU', async () => {
     await env.info('batch', { gpuRequired: undefined });
     const info = await env.reserved('batch', 'cpu-a');
     expect(field(info, 'spec', 'gpuRequired'), 'the default').toBe(false);
   });
 
-  test('waits for the GPU of another request, and gets it when that is deleted', async () => {
+  test('a request waits for a GPU that another request holds, and gets it when that request is deleted', async () => {
     await Promise.all(['a', 'b', 'c'].map((name) => env.info(name)));
     const all = () => api().list(PATHS.infos);
     await expect
@@ -105,7 +105,7 @@ describe('a request', () => {
     );
   });
 
-  test('is answered again when its spec changes', async () => {
+  test('a request is answered again when its spec changes', async () => {
     await env.info('train', { gpuCount: 2 });
     await env.pending('train', 'TooFewGpus');
     await api().merge(`${PATHS.infos}/train`, { spec: { gpuCount: 1 } });
@@ -113,14 +113,14 @@ describe('a request', () => {
   });
 });
 
-describe('the answer changes within seconds after', () => {
+describe('answers', () => {
   const noExecute = [{ key: 'maintenance', value: 'soon', effect: 'NoExecute' }];
   const soon = new Date(Date.now() + 50 * 3_600_000).toISOString();
   test.each([
     ['cordon', { spec: { unschedulable: true } }, 'the node is cordoned'],
     ['taint', { spec: { taints: noExecute } }, 'taint maintenance=soon:NoExecute'],
     ['maintenance', { metadata: { annotations: { [MAINTENANCE]: soon } } }, `maintenance at ${soon}`],
-  ])('%s', async (what, patch, cause) => {
+  ])('the answer changes within seconds after %s of the node', async (what, patch, cause) => {
     await env.info(what);
     await env.reserved(what, 'gpu-a');
     await after(
@@ -131,7 +131,7 @@ describe('the answer changes within seconds after', () => {
     expect(await env.event(what, 'Moved')).toContain(`Node gpu-a is no longer reserved: ${cause}`);
   });
 
-  test('a pod takes the GPU', async () => {
+  test('the answer changes within seconds after a pod takes the GPU', async () => {
     await env.info('train');
     await env.reserved('train', 'gpu-a');
     await after(
@@ -141,7 +141,7 @@ describe('the answer changes within seconds after', () => {
     );
   });
 
-  test('the node is deleted, and after another one is added', async () => {
+  test('the answer changes within seconds after the node is deleted, and after another one is added', async () => {
     await env.node('gpu-c', 4, { pool: 'large' });
     await env.info('train', { gpuCount: 4, nodeSelector: { pool: 'large' } });
     await env.reserved('train', 'gpu-c');
@@ -162,7 +162,7 @@ describe('the answer changes within seconds after', () => {
   });
 });
 
-describe('a job', () => {
+describe('jobs', () => {
   const job = (name: string, info: string) => ({
     apiVersion: 'batch/v1',
     kind: 'Job',
@@ -175,7 +175,7 @@ describe('a job', () => {
     },
   });
 
-  test('runs on the reserved node, and its end frees the GPU', async () => {
+  test('a job runs on the reserved node, and releases the GPU when it ends', async () => {
     const { cluster } = env.controlPlane;
     await cluster.api.create(PATHS.infos, {
       ...{ apiVersion: 'topology.corinternal.com/v1', kind: 'GPUInfo', metadata: { name: 'train' } },
@@ -194,19 +194,19 @@ describe('a job', () => {
   });
 });
 
-describe('a restart of the operator', () => {
-  test('between the choice and the status keeps the choice', async () => {
+describe('restarts of the operator', () => {
+  test('a restart of the operator keeps the chosen node if the status was not written yet', async () => {
     await env.operator.stop();
     const { metadata } = await env.info('train');
     const from = new Date().toISOString();
     const reservation = { key: 'ml/train', generation: 1, node: 'gpu-b', pool: 'node/gpu-b', gpus: 1, from };
     await store(metadata.uid, { ...reservation, until: new Date(Date.now() + 360_000_000).toISOString() });
     await env.operator.start();
-    await env.reserved('train', 'gpu-b'); // another choice would be gpu-a
+    await env.reserved('train', 'gpu-b'); // otherwise, gpu-a would be chosen
     expect(await env.reservation('train')).toMatchObject({ node: 'gpu-b', from });
   });
 
-  test('keeps the time at which a reservation ends', async () => {
+  test('a restart of the operator keeps the end time of a reservation', async () => {
     await env.info('train');
     await env.reserved('train', 'gpu-a');
     await env.operator.stop();
@@ -221,7 +221,7 @@ describe('a restart of the operator', () => {
     await env.reserved('train', 'gpu-a');
   });
 
-  test('restores the reservation of a status after a person has deleted its entry', async () => {
+  test('a restart of the operator restores a reservation from the status if its entry in the ConfigMap was deleted', async () => {
     await patchNode('gpu-a', { spec: { unschedulable: true } });
     const { metadata } = await env.info('train');
     await env.reserved('train', 'gpu-b');
@@ -230,10 +230,10 @@ describe('a restart of the operator', () => {
     await env.operator.stop();
     await api().merge(PATHS.ledger, { data: { [metadata.uid]: null } });
     await env.operator.start();
-    await expect.poll(() => env.reservation('train')).toEqual(before); // another choice would be gpu-a
+    await expect.poll(() => env.reservation('train')).toEqual(before); // otherwise, gpu-a would be chosen
   });
 
-  test('with other namespaces releases reservations whose object is gone, and reports the others', async () => {
+  test('a restart of the operator with other --namespaces releases the reservations of deleted objects, and reports the reservations outside these namespaces', async () => {
     await env.info('kept');
     await env.reserved('kept', 'gpu-a');
     await env.info('gone');
@@ -259,13 +259,13 @@ describe('a restart of the operator', () => {
     expect(await env.reservation('kept')).toMatchObject({ node: 'gpu-a' });
   });
 
-  /** Stores a reservation, as an operator that crashed has left it. */
+  /** Stores a reservation, like an operator that then crashed. */
   async function store(uid: string | undefined, reservation: object) {
     await api().merge(PATHS.ledger, { data: { [String(uid)]: JSON.stringify(reservation) } });
   }
 });
 
-describe('of two replicas', () => {
+describe('two replicas', () => {
   const replicas: Part[] = [];
   beforeAll(async () => {
     await env.operator.stop();
@@ -278,14 +278,14 @@ describe('of two replicas', () => {
   });
 
   const leader = async (): Promise<Part> => {
-    for (;;) for (const each of replicas) if (await env.leads(each).catch(() => false)) return each; // one may be killed
+    for (;;) for (const each of replicas) if (await env.leads(each).catch(() => false)) return each; // one replica may be killed
   };
   const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
   const policies = `${ADMISSION}/validatingadmissionpolicies`;
   const bindings = `${ADMISSION}/validatingadmissionpolicybindings`;
   const POLICY = 'no-gpuinfo-status';
 
-  /** Rejects all writes of statuses of GPUInfos. @returns a function that allows them again */
+  /** Rejects all status writes of GPUInfos. @returns a function that allows them again */
   async function rejectStatuses(): Promise<() => Promise<void>> {
     const meta = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: POLICY } };
     const rule = { apiGroups: ['topology.corinternal.com'], apiVersions: ['v1'], operations: ['UPDATE'] };
@@ -312,7 +312,7 @@ describe('of two replicas', () => {
     };
   }
 
-  test('the standby answers with the reservation that the leader has stored before it was killed', async () => {
+  test('after the leader is killed, the standby answers with the reservation that the leader stored', async () => {
     const first = await leader();
     const allow = await rejectStatuses();
     const infos = await Promise.all(['a', 'b'].map((name) => env.info(name)));
@@ -330,14 +330,14 @@ describe('of two replicas', () => {
     await first.start();
   });
 
-  test('each is killed at some moment while requests come and go, and no GPU has two owners', async () => {
+  test('kills of the leader while requests are created never give a GPU two owners', async () => {
     const stop = new AbortController();
     const owners = auditOwners(stop.signal);
     for (let round = 0; round < 4; round++) {
       const first = await leader();
       const names = ['x', 'y', 'z'].map((name) => `${name}${round}`);
       const created = Promise.all(names.map((name) => env.info(name)));
-      if (round % 2 === 1) await created; // killed before or after the first write
+      if (round % 2 === 1) await created; // even rounds kill the leader while requests are still being created
       await first.kill();
       await created;
       const nodes = async () => {
@@ -353,7 +353,10 @@ describe('of two replicas', () => {
     expect((await owners).versions).toBeGreaterThan(8);
   });
 
-  /** Reads all versions of the stored reservations until the signal aborts. @returns those with two owners of a GPU */
+  /**
+   * Reads all versions of the stored reservations until the signal aborts.
+   * @returns their number, and those in which a GPU has two owners
+   */
   async function auditOwners(signal: AbortSignal) {
     const doubled: unknown[] = [];
     let versions = 0;
@@ -374,7 +377,7 @@ describe('of two replicas', () => {
   }
 });
 
-/** Options of another operator in the same cluster. */
+/** Options of another replica in the same cluster. */
 function replica() {
   return { cluster: env.controlPlane.cluster, namespace: SYSTEM, gpuinfo: true } as const;
 }
@@ -386,15 +389,15 @@ test('an idle operator writes nothing', async () => {
   await env.pending('more', 'TooFewGpus');
   const before = await settled();
   const { cluster } = env.controlPlane;
-  // Heartbeats and labels of other programs change the nodes, but not the answers.
+  // Another program changes a label of a node, without an effect on the answers.
   for (let index = 0; index < 5; index++)
     await cluster.api.merge(`${PATHS.nodes}/cpu-a`, { metadata: { labels: { beat: String(index) } } });
   await env.info('last', { gpuRequired: false });
   await env.reserved('last', 'cpu-a');
-  expect(await settled()).toBeLessThanOrEqual(before + 4); // reservation, status and event of the last request
+  expect(await settled()).toBeLessThanOrEqual(before + 4); // up to four for the last request: reservation, status, event
 });
 
-/** Returns the number of writes of the operator once events, which are written after the status, are no longer written. */
+/** Returns the operator's number of writes once it no longer grows, because events are written after the status. */
 async function settled(): Promise<number> {
   for (let last = -1; ; ) {
     const writes = await env.writes();
@@ -404,8 +407,8 @@ async function settled(): Promise<number> {
   }
 }
 
-// The last test of the file: it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all others.
 test('the operator uses exactly the permissions that it ships', async () => {
-  // Events are patched when they repeat, which these do not.
+  // Events are patched only when they repeat, and none does in this file.
   await expectExactPermissions(env.controlPlane, permissionsFor(GPUInfo), ['patch events']);
 });

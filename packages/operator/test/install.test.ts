@@ -9,6 +9,7 @@ import {
   consoleCommands,
   field,
   type KubeObject,
+  manifestPath,
   type Part,
   run,
   startCloud,
@@ -18,14 +19,20 @@ import {
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { page, ROOT, sectionOf, wordsOf } from './doc-commands.ts';
 import { QUICK_ELECTION, SYSTEM } from './installed.ts';
+import { helmTemplate, kustomized, type Manifest, nameOf } from './rendered.ts';
 import { VMS } from './with-cloud.ts';
 import { GROUPS } from './with-vcenter.ts';
 
-/* Installs what users install, with the commands of docs/install.md. The tests share a control plane and build on each other. */
+/*
+ * Installs the shipped manifests and chart with the commands of docs/install.md. The tests share a control plane and
+ * build on each other.
+ */
 
 const PAGE = page('install.md');
-/** Version 0.1.0 of the chart. Its CRD of VMs lacks the column `Message`. */
+/** An early state of the chart (fixtures/README.md). Its CRD of VMs lacks the column `Message`. */
 const FIRST_CHART = fileURLToPath(new URL('fixtures/vmwright-0.1.0.tgz', import.meta.url));
+/** Arguments of kubectl that validate manifests on the API server and change nothing. */
+const STRICT = ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict'];
 const QUICK = [...QUICK_ELECTION, '--vm-refresh=1s'];
 
 const stack = new AsyncDisposableStack();
@@ -48,7 +55,7 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => stack.disposeAsync());
 
-/** Runs a command of the documentation. */
+/** Runs a documented command. */
 async function execute(line: string): Promise<string> {
   const command = line.replace('an-api-key', cloud.apiKey).replace('https://cloud.example:8480', cloud.url);
   const [program, ...args] = wordsOf(command.replace(/(?<=\s)(?=(config|charts)\/)/g, ROOT));
@@ -57,7 +64,7 @@ async function execute(line: string): Promise<string> {
   return (await run(helm, args, { env: { ...process.env, KUBECONFIG: cluster.kubeconfig } })).stdout;
 }
 
-/** Runs the commands of a section of docs/install.md, or some of them. */
+/** Runs all commands, or the given ones, of a section of docs/install.md. */
 async function follow(heading: string, first = 0, end?: number): Promise<void> {
   const commands = consoleCommands(sectionOf(PAGE, heading)).slice(first, end);
   expect(commands).not.toEqual([]);
@@ -75,13 +82,13 @@ async function runPods(signal: AbortSignal): Promise<void> {
     await cluster.api
       .merge(`/api/v1/namespaces/${namespace}/pods/${name}/status`, { status })
       .catch((error: unknown) => {
-        if (!(error instanceof ApiError && error.status === 404)) throw error; // it was deleted
+        if (!(error instanceof ApiError && error.status === 404)) throw error; // the pod was deleted
       });
   }
 }
 
 const startOperator = async () => stack.use(await startDeployedOperator(cluster, SYSTEM, QUICK));
-/** Sets the address of the cloud, as an overlay of the user does. */
+/** Sets the address of the cloud, as a user's overlay does. */
 const configure = () => {
   const metadata = { name: 'vmwright-config', namespace: SYSTEM };
   const data = { 'config.yaml': `cloud-url: ${cloud.url}\n` };
@@ -124,22 +131,68 @@ describe('with kustomize', () => {
     expect(applied.stdout.trim().split('\n')).toHaveLength(5);
   });
 
-  test.each(['default', 'overlays/development', 'overlays/vm', 'overlays/namespaces', 'ssvirt'])(
-    'config/%s passes strict validation without warnings',
-    async (folder) => {
-      for (const name of ['team-a', 'team-b', 'ssvirt-system']) await cluster.apply(restricted(name));
-      const dryRun = ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict'];
-      const result = await cluster.tryKubectl([...dryRun, '-k', `${ROOT}config/${folder}`]);
-      expect(result).toMatchObject({ code: 0, stderr: '' });
-    },
-  );
+  test.each([
+    'default',
+    'overlays/development',
+    'overlays/vm',
+    'overlays/namespaces',
+    'ssvirt',
+    'ssvirt-sharding',
+  ])('config/%s passes strict validation without warnings', async (folder) => {
+    for (const name of ['team-a', 'team-b', 'ssvirt-system']) await cluster.apply(restricted(name));
+    const result = await cluster.tryKubectl([...STRICT, '-k', `${ROOT}config/${folder}`]);
+    expect(result).toMatchObject({ code: 0, stderr: '' });
+  });
 
-  test('without a ready replica, a VM is rejected, and other objects are not', async () => {
+  describe('beside cert-manager and the Prometheus operator', () => {
+    const THEIRS = ['cert-manager-crds', 'prometheus-operator-crds'].flatMap((name) => [
+      '-f',
+      manifestPath(name),
+    ]);
+    const GROUP = /^(cert-manager\.io|monitoring\.coreos\.com)\//;
+
+    beforeAll(async () => {
+      await cluster.kubectl(['apply', '--server-side', ...THEIRS]);
+      await cluster.kubectl(['wait', '--for=condition=Established', ...THEIRS]);
+    });
+    afterAll(() => cluster.kubectl(['delete', ...THEIRS]));
+
+    test('config/overlays/all passes strict validation against the CRDs of cert-manager and the Prometheus operator', async () => {
+      const theirs = (await kustomized('overlays/all')).filter(({ apiVersion }) => GROUP.test(apiVersion));
+      expect(theirs.map(nameOf).toSorted()).toEqual([
+        'Certificate vmwright-system/vmwright-webhook',
+        'Issuer vmwright-system/vmwright-selfsigned',
+        'PrometheusRule vmwright-system/vmwright',
+        'ServiceMonitor vmwright-system/vmwright',
+      ]);
+      const result = await cluster.tryKubectl([...STRICT, '-k', `${ROOT}config/overlays/all`]);
+      expect(result).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test('the chart with a ClusterIssuer and labels for Prometheus passes strict validation, and a Certificate with a wrong field does not', async () => {
+      const values = [
+        'certManager.enabled=true,certManager.issuerRef.kind=ClusterIssuer,certManager.issuerRef.name=internal',
+        'serviceMonitor.enabled=true,serviceMonitor.labels.release=prometheus',
+        'prometheusRule.enabled=true,prometheusRule.labels.release=prometheus',
+      ];
+      const rendered = await helmTemplate(...values.map((each) => `--set=${each}`));
+      const input = (manifests: readonly Manifest[]) =>
+        manifests.map((each) => JSON.stringify(each)).join('\n---\n');
+      const dryRun = (manifests: readonly Manifest[]) =>
+        cluster.tryKubectl([...STRICT, '-f', '-'], { input: input(manifests) });
+      expect(await dryRun(rendered)).toMatchObject({ code: 0, stderr: '' });
+      const certificate = rendered.find(({ kind }) => kind === 'Certificate');
+      const wrong = JSON.parse(JSON.stringify(certificate).replace('"dnsNames"', '"dnsName"'));
+      expect((await dryRun([wrong])).stderr).toContain('.spec.dnsName: field not declared in schema');
+    });
+  });
+
+  test('without a ready replica, creating a VM is rejected, and creating other objects is not', async () => {
     await expect(create('early')).rejects.toThrow('no endpoints available for service "vmwright-webhook"');
     await cluster.kubectl(['create', 'configmap', 'unaffected']);
   });
 
-  test('the API server reaches admission and conversion through the Service', async () => {
+  test('the API server reaches the admission and conversion webhooks through the Service', async () => {
     await configure();
     operator = await startOperator();
     await expect(create('refused', 'vmforbidden')).rejects.toThrow('The name "vmforbidden" is prohibited.');
@@ -211,7 +264,7 @@ describe('with Helm', () => {
     await running('new');
   });
 
-  test('with watchNamespaces, the operator acts in these namespaces and may read no others', async () => {
+  test('with watchNamespaces, the operator acts only in these namespaces and may not read others', async () => {
     await operator.stop();
     await follow('Limit vmwright to namespaces', 2);
     const question = ['auth', 'can-i', 'list', 'vms.samplecontroller.k8s.io'];
@@ -243,8 +296,8 @@ describe('with Helm', () => {
   });
 });
 
-describe('uninstalled in another order', () => {
-  test('the CRD first: a new installation deletes its objects and their machines', async () => {
+describe('uninstalling in another order', () => {
+  test('if the CRD is deleted first, a new installation deletes its objects and their machines', async () => {
     await follow('Install with kustomize');
     await configure();
     const operator = await startOperator();
@@ -260,7 +313,7 @@ describe('uninstalled in another order', () => {
     await operator.stop();
   });
 
-  test('the namespace first: a new installation deletes the objects and their machines', async () => {
+  test('if the namespace is deleted first, a new installation deletes the objects and their machines', async () => {
     const HEADING = 'The namespace was deleted first';
     await follow(HEADING, 0, 2);
     await configure();
@@ -281,7 +334,7 @@ describe('uninstalled in another order', () => {
     await create('abandoned');
     await running('abandoned');
     await second.stop();
-    // The last resort, without the operator.
+    // The documented last resort: remove the finalizer without an operator. The machine stays.
     await cluster.kubectl(['delete', 'namespace', SYSTEM]);
     await cluster.kubectl(['delete', 'vms.samplecontroller.k8s.io', 'abandoned', '--wait=false']);
     await follow(HEADING, 2);
@@ -299,12 +352,14 @@ function groupNamed(name: string): object {
   };
 }
 
-/** Returns what must not change in an upgrade. */
+/** Returns the fields that an upgrade must not change. */
 function identity({ kind, metadata: { name, uid }, spec }: KubeObject): object {
   return { kind, name, uid, spec };
 }
 
-/** Returns a namespace that rejects pods outside of the profile, and warns about their controllers. */
+/**
+ * Returns a namespace that enforces the Pod Security profile `restricted`, and warns about workloads that violate it.
+ */
 function restricted(name: string): string {
   const labels = {
     'pod-security.kubernetes.io/enforce': 'restricted',

@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import {
+  type Cloud,
+  type Cluster,
   type ControlPlane,
   freePort,
   installOperator,
@@ -9,11 +12,12 @@ import {
   startControlPlane,
   startKubeVirt,
   startOperator,
+  type Vcsim,
 } from '@vmwright/testbed';
 
 export const SYSTEM = 'vmwright-system';
 
-/** Flags with which an operator that was killed is replaced within two seconds. */
+/** Flags with which a standby replaces a killed leader within two seconds. */
 export const QUICK_ELECTION = [
   '--leader-elect-lease-duration=2s',
   '--leader-elect-renew-deadline=1200ms',
@@ -28,11 +32,11 @@ export interface Installed {
   leads(replica: Part): Promise<boolean>;
   /** Returns the metrics of a replica. */
   metrics(replica: Part): Promise<string>;
-  /** Returns the number of requests of the operator that changed something. */
+  /** Returns the number of write requests that the operator has sent. */
   writes(): Promise<number>;
   /** Returns the output of `vmwright orphans`. */
   orphans(): Promise<string>;
-  /** Starts another replica. Webhook requests go to the first one. */
+  /** Starts another replica. Webhook requests still go to the first replica. */
   replica(): Promise<Part>;
   kubectl(...args: readonly string[]): Promise<string>;
   /** Applies a manifest that must be rejected, and returns the error. */
@@ -52,13 +56,14 @@ export interface Auditing {
  */
 export async function installed(
   stack: AsyncDisposableStack,
-  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'gpuinfo' | 'args' | 'env'> & Auditing,
+  options: Pick<OperatorOptions, 'cloud' | 'vcsim' | 'kubevirt' | 'gpuinfo' | 'command' | 'args' | 'env'> &
+    Auditing,
 ): Promise<Installed> {
   const replicas = new AsyncDisposableStack();
   const controlPlane = stack.use(
     await startControlPlane({
       scheduler: options.kubevirt ?? options.gpuinfo ?? false,
-      ...(options.audit && { audit: `system:serviceaccount:${SYSTEM}:vmwright` }),
+      ...(options.audit && { audit: [`system:serviceaccount:${SYSTEM}:vmwright`] }),
     }),
   );
   if (options.kubevirt) stack.use(await startKubeVirt(controlPlane));
@@ -97,5 +102,34 @@ export async function installed(
   };
 }
 
-/** Requests that are not reads. The Lease is renewed all the time with PUT or PATCH, so tests run without an election. */
+/**
+ * Creates the Secrets of the backends and sets their addresses in the ConfigMap, as a user of `config/default` does.
+ * @param settings more settings, as in the config file
+ */
+export async function configureBackends(
+  cluster: Cluster,
+  { cloud, vcsim }: { readonly cloud: Cloud; readonly vcsim: Vcsim },
+  settings: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  const secret = ['-n', SYSTEM, 'create', 'secret', 'generic'];
+  await cluster.kubectl([...secret, 'vmwright-cloud', `--from-literal=api-key=${cloud.apiKey}`]);
+  const { host, username, password, ca } = vcsim;
+  const keys = { VC_USER: username, VC_PASS: password };
+  const literals = Object.entries(keys).map(([key, value]) => `--from-literal=${key}=${value}`);
+  await cluster.kubectl([...secret, 'vc-creds', ...literals]);
+  const config = {
+    'cloud-url': cloud.url,
+    'vc-host': host,
+    'vc-thumbprint': new X509Certificate(ca).fingerprint256,
+    ...settings,
+  };
+  await cluster.api.merge(`/api/v1/namespaces/${SYSTEM}/configmaps/vmwright-config`, {
+    data: { 'config.yaml': JSON.stringify(config) },
+  });
+}
+
+/**
+ * Matches the metrics of requests other than reads. They would include Lease renewals, so tests that count writes
+ * disable leader election.
+ */
 const WRITES = /^rest_client_requests_total\{[^}]*method="(?:POST|PUT|PATCH|DELETE)"[^}]*\} (\d+)$/gm;

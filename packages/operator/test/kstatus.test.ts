@@ -21,16 +21,16 @@ const PROGRESSING: Outcome = { state: 'progressing', reason: 'Creating', message
 const STALLED: Outcome = { state: 'stalled', reason: 'NameTaken', message: '' };
 
 test('an object that was never reconciled is InProgress because of the default of its status', () => {
-  expect(kstatusOf(object(undefined))).toBe('Current'); // without the default it would be Current
+  expect(kstatusOf(object(undefined))).toBe('Current'); // without the default, kstatus would report Current
   expect(kstatusOf(object({ observedGeneration: -1 }))).toBe('InProgress');
 });
 
-test('kstatusOf maps each outcome of a reconcile', () => {
+test('kstatusOf maps each outcome of a reconcile to its kstatus', () => {
   expect(kstatusOf(object(reported(READY)))).toBe('Current');
   expect(kstatusOf(object(reported(PROGRESSING)))).toBe('InProgress');
   expect(kstatusOf(object(reported(STALLED)))).toBe('Failed');
   expect(kstatusOf(object(reported({ ...PROGRESSING, isUnknown: true })))).toBe('InProgress');
-  expect(kstatusOf(object(reported(READY, 1), 2))).toBe('InProgress'); // the spec has changed since
+  expect(kstatusOf(object(reported(READY, 1), 2))).toBe('InProgress'); // the spec changed after the last reconcile
   expect(kstatusOf(object(reported(READY), 1, '2026-01-01T00:00:00Z'))).toBe('Terminating');
 });
 

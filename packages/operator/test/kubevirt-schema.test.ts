@@ -81,7 +81,7 @@ test.for<readonly [object, string]>([
   expect(await apply(stringify({ ...sample, spec: { ...sample.spec, ...spec } }))).toContain(message);
 });
 
-test('the image reference and a smaller disk are rejected after the creation', async ({
+test('a changed image reference and a smaller disk are rejected in updates', async ({
   cluster,
   namespace,
   apply,

@@ -11,7 +11,7 @@ import type { StatusWrite } from '../src/mirror/database.ts';
 import { createDatabase, type MirrorDatabase } from './mirror-database.ts';
 
 /*
- * The fences through a real PgBouncer. Skipped where Debian's package of it is not available; `mirror-postgres.test.ts`
+ * Tests the fences through a real PgBouncer. Skipped where its Debian package is not available; `mirror-postgres.test.ts`
  * covers the same statements, distributed over server sessions by the test itself.
  */
 
@@ -38,7 +38,7 @@ afterAll(async () => {
   await postgres[Symbol.asyncDispose]();
 });
 
-/** A test with a database of its own. */
+/** A test with its own database. */
 const test = (title: string, run: (env: MirrorDatabase) => Promise<void>) =>
   base(title, async ({ skip }) => {
     if (whyNot !== '') skip(whyNot);
@@ -52,7 +52,7 @@ const writes = (status: string): readonly StatusWrite[] => IDS.map((id) => ({ id
 const statuses = async ({ ssvirt }: MirrorDatabase) =>
   new Set((await ssvirt.query('SELECT status FROM vms')).map(({ status }) => status));
 
-/** Makes PgBouncer open all its server connections, by queries at the same time. */
+/** Makes PgBouncer open all its server connections, by concurrent queries. */
 async function useAllServerProcesses({ name }: MirrorDatabase): Promise<void> {
   const { user, password } = postgres;
   const clients = Array.from(
@@ -67,7 +67,7 @@ async function useAllServerProcesses({ name }: MirrorDatabase): Promise<void> {
 describe('PgBouncer with transaction pooling', () => {
   const table = () => ({ ...addressOf(transactional), fence: 'table' }) as const;
 
-  test('the fence "session" does not write in another server process than that of the lock, and the error says so', async (env) => {
+  test('a session with the fence "session" rejects a write that runs in another server process than the lock, with an error that says so', async (env) => {
     await useAllServerProcesses(env);
     const session = await env.openHolder({ ...addressOf(transactional), fence: 'session' });
     await expect(session.write(writes('POWERED_ON'), [0])).rejects.toMatchObject({
@@ -77,7 +77,7 @@ describe('PgBouncer with transaction pooling', () => {
     expect(await statuses(env)).toEqual(new Set(['INSTANTIATING']));
   });
 
-  test('the fence "table" writes, although successive statements run in different server processes', async (env) => {
+  test('a session with the fence "table" writes, although successive statements run in different server processes', async (env) => {
     await useAllServerProcesses(env);
     await env.ssvirt.query(`
       CREATE TABLE writers (pid int);
@@ -103,7 +103,7 @@ describe('PgBouncer with transaction pooling', () => {
     expect(await statuses(env)).toEqual(new Set(['POWERED_OFF']));
   });
 
-  test('a batch skips a locked row, and its lock timeout does not apply to the next client', async (env) => {
+  test('a batch skips a locked row, and its lock timeout does not leak to the next client', async (env) => {
     const session = await env.openHolder(table());
     const other = await env.connect();
     await other.query(`BEGIN; UPDATE vms SET name = 'locked' WHERE id = '${IDS[0]}'`);
@@ -128,7 +128,7 @@ describe('PgBouncer with transaction pooling', () => {
 describe('PgBouncer with session pooling', () => {
   const direct = () => ({ ...addressOf(sessional), fence: 'session' }) as const;
 
-  test('the fence "session" writes, and a successor takes it over', async (env) => {
+  test('a session with the fence "session" writes, and its successor takes over the fence', async (env) => {
     const old = await env.openHolder({ ...direct(), identity: 'old' });
     await old.write(writes('POWERED_ON'), [0]);
     const successor = await env.openHolder({ ...direct(), identity: 'successor' });

@@ -13,7 +13,10 @@ const CONFIG: string = parse(readFileSync(`${ROOT}config/ssvirt/config-map.yaml`
 ];
 const SETTINGS = mirrorSettingRows().filter(({ variable }) => variable !== '');
 
-/** The ConfigMap's file with every commented-out setting enabled, except the URL, which would replace other settings. */
+/**
+ * The ConfigMap's settings file with every commented-out setting enabled, except the URL, which would override other
+ * settings.
+ */
 const FULL_CONFIG = CONFIG.replace(/^( +)# (\w+)(?=: )/gm, (line, indent: string, key: string) =>
   isSetting(key) ? `${indent}${key}` : line,
 );
@@ -34,7 +37,7 @@ test('mirror.md documents the status of every state', () => {
   expect(documented).toEqual({ ...DEFAULT_MAPPING } satisfies Record<VmState, string>);
 });
 
-test('the ConfigMap has every setting, and those that are commented out have their defaults', async () => {
+test('the ConfigMap contains every setting, and its commented-out settings show the defaults', async () => {
   const { database, controller } = parse(FULL_CONFIG);
   const keys = SETTINGS.map(({ key }) => key).filter((key) => key !== 'database.url');
   expect(CONFIG).toContain('# url: postgres://');
@@ -53,7 +56,7 @@ test('the ConfigMap has every setting, and those that are commented out have the
   expect({ ...full, password: 0, caFile: 0 }).toEqual({ ...given, password: 0, caFile: 0 });
 });
 
-/** The password itself is not in the ConfigMap. */
+/** Whether the ConfigMap does not contain a setting: the password itself is in a Secret. */
 function isOmitted(key: string): boolean {
   return key === 'database.password';
 }

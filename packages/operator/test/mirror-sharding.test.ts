@@ -1,40 +1,49 @@
-import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import {
-  installMirror,
   type KubeObject,
   manifestPath,
+  SSVIRT_NAMESPACE,
   Ssvirt,
   startControlPlane,
-  startMirror,
+  startDeployedMirror,
   startPostgres,
 } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
-import { machinePath } from './with-mirror.ts';
+import { expectExactUse } from './permissions.ts';
+import { kustomized } from './rendered.ts';
+import { createDatabaseRole, installShippedMirror, MIRROR_ACCOUNT } from './shipped-mirror.ts';
+import { machinePath, metricOf } from './with-mirror.ts';
 
-const SHARDED = fileURLToPath(new URL('../../../config/ssvirt-sharding', import.meta.url));
-const NAMESPACES = Array.from({ length: 12 }, (_, i) => `vdc-${i}`);
+/** Enough namespaces that each of three replicas owns some. */
+const NAMESPACES = Array.from({ length: 40 }, (_, i) => `vdc-${i}`);
+const SHARDS = 256;
+const OWNED = 'sharding_owned_shards{name="ssvirt-vm-controller"}';
 
-test('replicas divide the namespaces, and one takes over when the other is killed or leaves', async () => {
+test('the replicas of config/ssvirt-sharding divide the namespaces, and take over those of a killed or stopped replica', async () => {
   await using stack = new AsyncDisposableStack();
-  const { cluster } = stack.use(await startControlPlane());
-  const postgres = stack.use(await startPostgres());
+  const { cluster, pki, audited } = stack.use(await startControlPlane({ audit: [MIRROR_ACCOUNT] }));
+  const postgres = stack.use(await startPostgres({ tls: pki.server('postgres', []) }));
   const ssvirt = stack.use(await Ssvirt.install(postgres));
   await cluster.apply([manifestPath('kubevirt-crds')]);
   await cluster.kubectl(['wait', '--for=condition=Established', 'crd/virtualmachines.kubevirt.io']);
-  await installMirror(cluster);
-  await cluster.kubectl(['apply', '--server-side', '--force-conflicts', '-k', SHARDED]);
-  const ids = new Map<string, string>();
-  for (const namespace of NAMESPACES) {
-    await cluster.kubectl(['create', 'namespace', namespace]);
-    ids.set(namespace, await ssvirt.insertVm({ namespace, name: 'vm' }));
-    await cluster.api.create(`/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines`, {
-      apiVersion: 'kubevirt.io/v1',
-      kind: 'VirtualMachine',
-      metadata: { name: 'vm' },
-      spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } },
-    });
-  }
+  const role = await createDatabaseRole(ssvirt, postgres);
+  const count = await installShippedMirror(cluster, role, 'ssvirt-sharding', [
+    'leaseDuration: 3s',
+    'baseDelay: 100ms',
+  ]);
+  expect(count).toBe(3);
+  await Promise.all(
+    NAMESPACES.map(async (namespace) => {
+      const metadata = { name: namespace };
+      await cluster.api.create('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
+      await ssvirt.insertVm({ namespace, name: 'vm' });
+      await cluster.api.create(`/apis/kubevirt.io/v1/namespaces/${namespace}/virtualmachines`, {
+        apiVersion: 'kubevirt.io/v1',
+        kind: 'VirtualMachine',
+        metadata: { name: 'vm' },
+        spec: { runStrategy: 'Halted', template: { spec: { domain: { devices: {} } } } },
+      });
+    }),
+  );
   const show = (printableStatus: string): Promise<readonly KubeObject[]> =>
     Promise.all(
       NAMESPACES.map((namespace) =>
@@ -47,37 +56,40 @@ test('replicas divide the namespaces, and one takes over when the other is kille
         timeout: 60_000,
       })
       .toEqual(new Set([status]));
-  const env = {
-    CONTROLLER_SHARDING: 'true',
-    CONTROLLER_LEASE_DURATION: '3s',
-    CONTROLLER_BASE_DELAY: '100ms',
-  };
-  const start = async () => stack.use(await startMirror({ cluster, database: postgres, env }));
-  const updates = async ({ url }: { readonly url: string }): Promise<number> => {
-    const text = await (await fetch(`${url}/metrics`)).text();
-    return text
-      .split('\n')
-      .filter(
-        (line) => line.startsWith('ssvirt_vm_status_updates_total{') && line.includes('result="success"'),
-      )
-      .reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
+  const start = async () => stack.use(await startDeployedMirror(cluster));
+  const [first, second, third] = await Promise.all([start(), start(), start()]);
+  const all = [first, second, third];
+  /** Waits until the replicas own all shards, each at least one. */
+  const untilDivided = async (replicas: typeof all) => {
+    const owned = () => Promise.all(replicas.map((each) => metricOf(each, OWNED)));
+    await expect
+      .poll(async () => {
+        const shards = await owned();
+        return shards.every((each) => each > 0) && shards.reduce((sum, each) => sum + each) === SHARDS;
+      })
+      .toBe(true);
   };
 
-  const [first, second] = [await start(), await start()];
+  await untilDivided(all);
   await show('Running');
   await untilAll('POWERED_ON');
-  await expect
-    .poll(async () => /"owned":[1-9]/.test(await readFile(second.part.log, 'utf8')), { timeout: 30_000 })
-    .toBe(true);
-  await show('Paused');
-  await untilAll('SUSPENDED');
-  expect([await updates(first), await updates(second)].every((count) => count > 0)).toBe(true);
+  for (const each of all) expect(await metricOf(each, 'ssvirt_vm_batch_rows_sum')).toBeGreaterThan(0);
 
   await first.part.kill();
-  await show('Starting');
-  await untilAll('POWERING_ON');
+  await show('Paused'); // also VMs of shards that no replica owns now
+  await untilAll('SUSPENDED');
+  await untilDivided([second, third]);
+
   await first.part.start();
   await second.part.stop();
   await show('Stopping');
   await untilAll('POWERING_OFF');
+  await untilDivided([first, third]);
+  // Three Leases: the shard map, and one for each of the two running replicas. The others have been deleted.
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${SSVIRT_NAMESPACE}/leases`;
+  await expect.poll(async () => (await cluster.api.list(leases)).length).toBe(3);
+
+  // Only the Role differs from that of config/ssvirt; walkthroughs.test.ts checks the ClusterRole, which is the same.
+  const roles = (await kustomized('ssvirt-sharding')).filter(({ kind }) => kind === 'Role');
+  expectExactUse(await audited(), roles);
 }, 300_000);

@@ -64,10 +64,13 @@ describe('a server with TLS, whose certificate is for localhost', () => {
     ['verify-full', '127.0.0.1', 'right', OTHER_NAME],
     ['verify-full', 'localhost', 'wrong', UNTRUSTED],
     ['verify-full', 'localhost', 'no', UNTRUSTED],
-  ])('sslmode %s to %s with %s CA file', async (sslMode, host, ca, expected) => {
-    const files = { no: undefined, right: caFile, wrong: otherCaFile };
-    expect(await attempt(server, { sslMode, host, caFile: files[ca] })).toMatch(expected);
-  });
+  ])(
+    'sslmode %s to host %s with %s CA file connects or fails as documented',
+    async (sslMode, host, ca, expected) => {
+      const files = { no: undefined, right: caFile, wrong: otherCaFile };
+      expect(await attempt(server, { sslMode, host, caFile: files[ca] })).toMatch(expected);
+    },
+  );
 
   test('a CA file that cannot be read is reported with its path', async () => {
     expect(await attempt(server, { sslMode: 'verify-full', caFile: '/no/such/ca.crt' })).toMatch(
@@ -75,7 +78,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
     );
   });
 
-  test('a CA file that is replaced is used for the next connection', async () => {
+  test('the next connection uses a CA file that was replaced', async () => {
     const changing = join(await temporaryFolder('mirror-ca'), 'ca.crt');
     await writeFile(changing, authority('expired-ca').certificate);
     const options = { sslMode: 'verify-ca', caFile: changing } as const;
@@ -84,8 +87,11 @@ describe('a server with TLS, whose certificate is for localhost', () => {
     expect(await attempt(server, options)).toBe('encrypted');
   });
 
-  describe('and rules for the encryption of each role', () => {
-    /** Requires or forbids TLS for a role, and returns the options to use it. */
+  describe('with pg_hba rules that require or forbid TLS', () => {
+    /**
+     * Creates a role that must (`hostssl`) or must not (`hostnossl`) use TLS, and returns the options to connect as
+     * this role.
+     */
     async function roleWith(rule: 'hostssl' | 'hostnossl') {
       const { ssvirt, role } = await createDatabase(server);
       const options = await role();
@@ -104,7 +110,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
       return options;
     }
 
-    test('sslmode allow uses TLS for a role that must use it, and disable fails', async () => {
+    test('for a role that must use TLS, sslmode allow uses it, and disable fails', async () => {
       const role = await roleWith('hostssl');
       await expect
         .poll(() => attempt(server, { ...role, sslMode: 'disable' }))
@@ -113,7 +119,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
       expect(await attempt(server, { ...role, sslMode: 'require' })).toBe('encrypted');
     });
 
-    test('sslmode prefer uses no TLS for a role that must not use it, and require fails', async () => {
+    test('for a role that must not use TLS, sslmode prefer connects without it, and require fails', async () => {
       const role = await roleWith('hostnossl');
       await expect
         .poll(() => attempt(server, { ...role, sslMode: 'require' }))
@@ -140,11 +146,11 @@ describe('a server without TLS', () => {
     ['require', NO_TLS],
     ['verify-ca', NO_TLS],
     ['verify-full', NO_TLS],
-  ])('sslmode %s: %s', async (sslMode, expected) => {
+  ])('sslmode %s results in %s', async (sslMode, expected) => {
     expect(await attempt(server, { sslMode })).toBe(expected);
   });
 
-  test('a wrong password is not tried again without TLS', async () => {
+  test('with sslmode allow, a wrong password is not retried with TLS', async () => {
     const { access, role } = await createDatabase(server);
     const { user } = await role();
     let reads = 0;

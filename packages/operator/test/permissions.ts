@@ -1,5 +1,5 @@
 import { type Kind, type ProgramPermissions, rbacOf } from '@vmwright/runtime';
-import type { AuditedRequest, ControlPlane } from '@vmwright/testbed';
+import { type AuditedRequest, type ControlPlane, field } from '@vmwright/testbed';
 import { expect } from 'vitest';
 import { programPermissions } from '../src/declarations.ts';
 import { SYSTEM } from './installed.ts';
@@ -17,57 +17,90 @@ interface Grant extends Pick<AuditedRequest, 'verb' | 'group' | 'resource' | 'na
  */
 const CHECKED_ELSEWHERE = /\/finalizers$|^datavolumes\/source$/;
 
-/** Permissions of the operator without controllers. */
+/** Permissions that the operator needs without any controller. */
 export const OPERATOR_PERMISSIONS: ProgramPermissions = {
   ...programPermissions(SYSTEM),
   controllers: [],
   jobs: [],
 };
 
-/** Returns the permissions of the controller of a kind. */
+/** Returns the permissions of the controllers of a kind. */
 export function permissionsFor(kind: Kind): ProgramPermissions {
   const controllers = programPermissions(SYSTEM).controllers.filter((each) => each.for === kind);
   return { name: 'vmwright', namespace: SYSTEM, controllers };
 }
 
 /**
- * Checks that the operator was allowed to do all that it has requested, and that it has used every permission of a controller.
- * @param unusedHere permissions that the tests of the file do not use, as `verb resource name`; other unused ones are an error
+ * Checks that every request of the operator for a resource was permitted, and that the operator used every permission.
+ * @param unusedHere permissions that the tests of this file do not use, as `verb resource name`
  */
 export async function expectExactPermissions(
   { audited }: Pick<ControlPlane, 'audited'>,
   permissions: ProgramPermissions,
   unusedHere: readonly string[] = [],
 ): Promise<void> {
-  const requests = await audited();
+  expectExactUse(await audited(), rbacOf(permissions), unusedHere);
+}
+
+/**
+ * Checks that all requests of a user for resources were allowed, and that they use every permission of the user's roles.
+ * @param manifests Roles and ClusterRoles; other objects are ignored
+ */
+export function expectExactUse(
+  requests: readonly AuditedRequest[],
+  manifests: readonly RoleManifest[],
+  unusedHere: readonly string[] = [],
+): void {
   expect(requests.length).toBeGreaterThan(0);
-  const forbidden = requests.filter(({ allowed, resource }) => !allowed && resource !== '');
-  expect(new Set(forbidden.map(textOf))).toEqual(new Set());
-  const unused = grantsOf(permissions)
+  expectAllowed(requests);
+  const unused = manifests
+    .flatMap(grantsOf)
     .filter(({ resource }) => !CHECKED_ELSEWHERE.test(resource))
     .filter((grant) => !requests.some((request) => isUse(request, grant)));
   expect(new Set(unused.map(textOf))).toEqual(new Set(unusedHere));
 }
 
-function grantsOf(program: ProgramPermissions): readonly Grant[] {
-  return rbacOf(program).flatMap((role) =>
-    'rules' in role
-      ? role.rules.flatMap((rule) =>
-          'nonResourceURLs' in rule
-            ? []
-            : rule.verbs.map((verb) => ({
-                verb,
-                group: rule.apiGroups.join(),
-                resource: rule.resources.join(),
-                name: rule.resourceNames?.join(),
-                namespace: role.metadata.namespace,
-              })),
-        )
-      : [],
+/** Checks that the API server has denied no request for a resource. */
+export function expectAllowed(requests: readonly AuditedRequest[]): void {
+  const forbidden = requests.filter(({ allowed, resource }) => !allowed && resource !== '');
+  expect(new Set(forbidden.map(textOf))).toEqual(new Set());
+}
+
+interface RoleManifest {
+  readonly metadata: { readonly namespace?: string | undefined };
+  readonly rules?: unknown;
+}
+
+function grantsOf({ metadata: { namespace }, rules }: RoleManifest): readonly Grant[] {
+  return listOf(rules).flatMap((rule) =>
+    textsOf(rule, 'verbs').flatMap((verb) =>
+      textsOf(rule, 'apiGroups').flatMap((group) =>
+        textsOf(rule, 'resources').flatMap((resource) =>
+          namesIn(rule).map((name) => ({ verb, group, resource, name, namespace })),
+        ),
+      ),
+    ),
   );
 }
 
-/** A cache watches with `sendInitialEvents`, and lists only from an API server without this feature, so a watch uses both. */
+/** Returns the names to which a rule is limited; one undefined name if it is not limited. */
+function namesIn(rule: unknown): readonly (string | undefined)[] {
+  const names = textsOf(rule, 'resourceNames');
+  return names.length === 0 ? [undefined] : names;
+}
+
+function textsOf(rule: unknown, name: string): readonly string[] {
+  return listOf(field(rule, name)).map(String);
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/**
+ * A cache watches with `sendInitialEvents` and lists only if the API server lacks this feature, so a watch counts as a
+ * use of both verbs.
+ */
 function isUse(request: AuditedRequest, { verb, group, resource, name, namespace }: Grant): boolean {
   return (
     (request.verb === verb || (request.verb === 'watch' && verb === 'list')) &&

@@ -1,5 +1,7 @@
-import { Assets, run } from '@vmwright/testbed';
-import { parseAllDocuments } from 'yaml';
+import { Assets, field, run } from '@vmwright/testbed';
+import { parse, parseAllDocuments } from 'yaml';
+import { parseFlags } from '../src/settings/flags.ts';
+import { type Settings, settingsOf } from '../src/settings/settings.ts';
 import { ROOT } from './doc-commands.ts';
 
 /** A manifest that kustomize or Helm has rendered. */
@@ -40,4 +42,30 @@ function manifestsIn(yaml: string): readonly Manifest[] {
 /** Identifies an object: `Deployment vmwright-system/vmwright`. */
 export function nameOf({ kind, metadata: { namespace = '', name } }: Manifest): string {
   return `${kind} ${namespace}/${name}`;
+}
+
+/** Returns the container of the operator. */
+export function operatorContainer(manifests: readonly Manifest[]): unknown {
+  const deployment = manifests.find((each) => nameOf(each) === 'Deployment vmwright-system/vmwright');
+  return field(deployment, 'spec', 'template', 'spec', 'containers', '0');
+}
+
+/** Returns the settings of the operator with the arguments, variables and ConfigMap of the objects. @throws SettingsError */
+export function operatorSettings(manifests: readonly Manifest[]): Settings {
+  const container = operatorContainer(manifests);
+  const list = (name: string): readonly unknown[] => {
+    const value = field(container, name);
+    return Array.isArray(value) ? value : [];
+  };
+  const [, ...args] = list('args').map(String);
+  const environment = Object.fromEntries(
+    // The only variable without a value is the namespace of the pod.
+    list('env').map((each) => [
+      String(field(each, 'name')),
+      String(field(each, 'value') ?? 'vmwright-system'),
+    ]),
+  );
+  const map = manifests.find((each) => nameOf(each) === 'ConfigMap vmwright-system/vmwright-config');
+  const values = parse(String(field(map, 'data', 'config.yaml'))) ?? {};
+  return settingsOf(parseFlags(args), environment, { path: 'config.yaml', values });
 }

@@ -16,17 +16,21 @@ const ROUNDS = budget(4, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261119);
 const NAMESPACE = 'default';
 const FARM = 'vmdi-farm';
-/** Latest kill of a round: about the time from a VirtualMachine without an image to a running machine. */
+/**
+ * Time within which the operators of a round are killed. A VirtualMachine without an existing image needs about this
+ * time from its creation until it runs.
+ */
 const FLOW_MS = 3_000;
 /** Maximum time until a round has converged. */
 const ROUND_MS = 120_000;
 
 /**
- * In each round, three VirtualMachines are created, two of which share an image that does not exist yet, and those of the previous
- * round are deleted with their images. Operators are killed at random moments of both. A round ends when what exists, counted
- * independently of the operator, is exactly what this round created.
+ * In each round, three VirtualMachines are created, two of which share an image that does not exist yet, and the
+ * VirtualMachines of the previous round are deleted with their images. Operators are killed at random moments during
+ * both. A round ends when exactly the objects of this round and their children exist, according to a count that is
+ * independent of the operator.
  */
-test(`kills of operators neither duplicate nor leak anything (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`kills of operators neither duplicate nor leak objects (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
   await using stack = new AsyncDisposableStack();
   const env = await installed(stack, { kubevirt: true, args: QUICK_ELECTION });
@@ -44,7 +48,7 @@ test(`kills of operators neither duplicate nor leak anything (seed ${SEED}, ${RO
   for (let round = 1; round <= ROUNDS; round++) {
     const story = `round ${round} of seed ${SEED}`;
     const current = machinesOf(round);
-    // One replica leads: killing it, the other one, or both takes the work to another process or not.
+    // Kills the leader, the standby or both. If only the standby is killed, the work stays with the leader.
     const killed = random.chance(1 / 3) ? operators : [random.pick(operators)];
     const work = [...current.map((each) => create(cluster, each, story)), remove(cluster, previous, story)];
     await Promise.all([...work, ...killed.map(restart)]);
@@ -57,8 +61,8 @@ test(`kills of operators neither duplicate nor leak anything (seed ${SEED}, ${RO
 }, 3_000_000);
 
 /**
- * Returns the machines of a round. Blank images are ready sooner than imported ones, so the kills meet different steps. One machine
- * runs: its start takes a second of both cores.
+ * Returns the machines of a round. Blank images are ready sooner than imported ones, so the kills interrupt different
+ * steps. Only one machine runs, because each start uses both cores for a second.
  */
 function machinesOf(round: number): readonly NewMachine[] {
   const namespace = NAMESPACE;
@@ -90,7 +94,7 @@ async function remove(cluster: Cluster, machines: readonly NewMachine[], message
   );
 }
 
-/** Waits until these machines, their images and one child of each kind exist, and nothing else. */
+/** Waits until these machines, their images, and one child of each kind for each of them exist, and nothing else. */
 async function converged(cluster: Cluster, machines: readonly NewMachine[], message: string): Promise<void> {
   const expected = {
     problems: [],

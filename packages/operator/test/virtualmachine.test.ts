@@ -1,32 +1,33 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { canary, condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VirtualMachine } from '../src/virtualmachine/resource.ts';
 import { auditLines } from './log-lines.ts';
 import { expectExactPermissions, permissionsFor } from './permissions.ts';
-import { conditionIn, FARM, install, PATHS, reasonOf, type WithKubevirt, WORK } from './with-kubevirt.ts';
+import { createImageSecret, createProposed } from './virtualmachine-proposal.ts';
+import {
+  conditionIn,
+  FARM,
+  install,
+  noteOf,
+  PATHS,
+  reasonOf,
+  type WithKubevirt,
+  WORK,
+} from './with-kubevirt.ts';
 
-/** The manifest of the design proposal, unchanged. */
-const SEED = fileURLToPath(new URL('../../../config/samples/virtualmachine.yaml', import.meta.url));
 /** Multus' CRD. */
 const MULTUS = manifestPath('multus-crds');
 
 let env: WithKubevirt;
 beforeAll(async () => {
-  // Without an election, an idle operator writes nothing at all.
+  // Leader election is off: tests count the writes of an idle operator, and Lease renewals would add to them.
   env = await install([
     '--leader-elect=false',
     '--image-namespaces=vmdi-farm,absent,readable',
     '--image-creation-namespaces=vmdi-farm,absent',
   ]);
-  const { api } = env.controlPlane.cluster;
-  await api.create(`/api/v1/namespaces/${FARM}/secrets`, {
-    apiVersion: 'v1',
-    kind: 'Secret',
-    metadata: { name: 'foo-bar' },
-    stringData: { accessKeyId: 'id', secretKey: 'key' },
-  });
+  await createImageSecret(env.controlPlane.cluster);
   await env.image('base');
 }, 180_000);
 afterAll(() => env?.[Symbol.asyncDispose]());
@@ -34,7 +35,10 @@ afterAll(() => env?.[Symbol.asyncDispose]());
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isReady = (vm: KubeObject) =>
   status(vm, 'phase') === 'Ready' && status(vm, 'observedGeneration') === field(vm, 'metadata', 'generation');
-/** Whether an instance runs. A VirtualMachine may still be reported as Ready while its former instance stops. */
+/**
+ * Whether an instance runs. The Ready condition does not suffice, because it may still be True while the previous
+ * instance stops.
+ */
 const isUp = (instance: KubeObject) => status(instance, 'phase') === 'Running';
 const isReason = (reason: string) => (vm: KubeObject) => reasonOf(vm) === reason;
 const message = (vm: KubeObject) => String(status(vm, 'message'));
@@ -52,61 +56,23 @@ function imageIn(namespace: string, name: string): string {
   });
 }
 
-/** Deletes an object and waits until another one of the same name satisfies the predicate. */
+/** Deletes an object and waits until a new object of the same name satisfies the predicate. */
 async function replaced(path: string, is: (object: KubeObject) => boolean = () => true): Promise<KubeObject> {
   const uid = await uidOf(path);
   await cluster().api.delete(path);
   return cluster().waitFor(path, (object) => object.metadata.uid !== uid && is(object));
 }
 
-/** Waits for an event about a VirtualMachine. @param text part of its note @returns its note */
-async function eventOf(name: string, reason: string, type?: 'Warning', text = ''): Promise<string> {
-  const isWanted = (event: KubeObject) =>
-    field(event, 'regarding', 'name') === name &&
-    field(event, 'reason') === reason &&
-    (type === undefined || field(event, 'type') === type) &&
-    String(field(event, 'note')).includes(text);
-  for await (const { object } of cluster().api.watch(PATHS.events, AbortSignal.timeout(30_000)))
-    if (isWanted(object)) return String(field(object, 'note'));
-  throw new Error(`no event ${reason} about ${name}`);
-}
+/** Waits for an event about a VirtualMachine. @param text part of the event's note @returns the note */
+const eventOf = (name: string, reason: string, type?: 'Warning', text?: string) =>
+  noteOf(cluster(), name, reason, type, text);
 
-describe('the manifest of the design proposal', () => {
-  test('waits for what is missing, creates its image, and becomes Ready', async () => {
-    const manifest = await readFile(SEED, 'utf8');
-    const { stderr } = await cluster().kubectl(['apply', '-n', WORK, '-f', '-'], { input: manifest });
-    expect(stderr).toContain('"demo user" to "demo-user"');
-    expect(stderr).toContain('plain_text_passwd is readable by everyone');
-    const waiting = await env.until('demo-workspace-1', isReason('NetworkNotFound'));
-    expect(message(waiting)).toContain('The NetworkAttachmentDefinition work/control-net (and 2 more)');
-    for (const name of ['control-net', 'bridge-inet', 'bridge-edge']) await env.network(name);
-    const ready = await env.until('demo-workspace-1', isReady);
-    expect(reasonOf(ready)).toBe('IgnoredOnDeploy');
-    expect(condition(ready, 'DiskImageReady')).toBe('True');
-    expect(condition(ready, 'VolumeReady')).toBe('True');
-    expect(status(ready, 'printableStatus')).toBe('Stopped');
-
-    const image = await get(`${PATHS.images}/demo-vmdi`);
-    expect(field(image, 'metadata', 'annotations', 'vmwright.dev/created-for')).toBe('work/demo-workspace-1');
-    expect(field(image, 'metadata', 'ownerReferences')).toBeUndefined();
-    const volume = await get(`${PATHS.volumes}/${status(ready, 'dataVolume')}`);
-    expect(field(volume, 'spec')).toMatchObject({
-      source: { snapshot: { namespace: FARM, name: status(ready, 'snapshot') } },
-      storage: { storageClassName: 'gp3', resources: { requests: { storage: '24Gi' } } },
-    });
-    const machine = await get(`${PATHS.kubevirt}/demo-workspace-1`);
-    expect(field(machine, 'spec', 'runStrategy')).toBe('Halted');
-    const labels = { 'vmwright.dev/base-vm': 'ubuntu_2004_lts_en-us_x64', 'vmwright.dev/version': '2.1.0' };
-    expect(machine.metadata).toMatchObject({ labels, annotations: labels });
-    expect(await eventOf('demo-workspace-1', 'UserNamesChanged')).toContain('"demo user" to "demo-user"');
-    expect(await eventOf('demo-workspace-1', 'ImageCreated')).toContain('vmdi-farm/demo-vmdi');
-    const table = await env.kubectl('get', '-n', WORK, 'otvm');
-    expect(table).toMatch(
-      /^NAME +PHASE +IMAGE +STATUS +IP +AGE\ndemo-workspace-1 +Ready +demo-vmdi +Stopped/,
-    );
+describe('manifest of the design proposal', () => {
+  test('the VirtualMachine of the design proposal waits for its missing networks, creates its image, and becomes Ready', async () => {
+    await createProposed(cluster());
   });
 
-  test('keeps its password out of every other object, event and log', async () => {
+  test('the VirtualMachine of the design proposal keeps its password out of every other object, event and log', async () => {
     const secret = await get(`${PATHS.secrets}/demo-workspace-1-cloudinit`);
     const userdata = Buffer.from(String(field(secret, 'data', 'userdata')), 'base64').toString();
     expect(userdata).toContain('name: "demo-user"');
@@ -124,19 +90,19 @@ describe('the manifest of the design proposal', () => {
   });
 });
 
-describe('a running machine', () => {
-  test('becomes Ready with its address, with a bounded number of writes', async () => {
+describe('running machines', () => {
+  test('a running machine becomes Ready with its address, with a bounded number of writes', async () => {
     await env.network('net-a');
     const before = await env.writes();
     await env.machine('runner', { interfaces: [{ network: 'net-a', ipAddress: '10.1.0.5/24' }] });
     const ready = await env.until('runner', isReady);
     expect(ready.status).toMatchObject({ ip: '10.1.0.5', printableStatus: 'Running' });
     expect(status(ready, 'node')).toMatch(/^kubevirt-\d$/);
-    // The image's status counts the new reference, too.
+    // The count includes the status write with which the image reports its new reference.
     expect((await env.writes()) - before).toBeLessThanOrEqual(13);
   });
 
-  test('causes no write when it is reconciled and nothing has changed', async () => {
+  test('a running machine causes no write when it is reconciled without a change', async () => {
     const settled = await env.until('runner', isReady);
     const before = await env.writes();
     await env.touch('runner');
@@ -144,11 +110,11 @@ describe('a running machine', () => {
     await env.until('marker', isReason('ImageNotFound'));
     const after = await env.until('runner', isReady);
     expect(after.status).toEqual(settled.status);
-    expect((await env.writes()) - before).toBe(2); // finalizer and status of the marker
+    expect((await env.writes()) - before).toBe(2); // the finalizer and the status of the VirtualMachine `marker`
     await cluster().api.delete(`${PATHS.machines}/${marker.metadata.name}`);
   });
 
-  test('is repaired when its Secret, its KubeVirt VirtualMachine or its instance is deleted', async () => {
+  test('a running machine is repaired when its Secret, its KubeVirt VirtualMachine or its instance is deleted', async () => {
     const isLabelled = ({ metadata }: KubeObject) => metadata.labels?.['vmwright.dev/uid'] !== undefined;
     await replaced(`${PATHS.secrets}/runner-cloudinit`, isLabelled);
     const instance = await uidOf(`${PATHS.instances}/runner`);
@@ -162,7 +128,7 @@ describe('a running machine', () => {
     await env.until('runner', isReady);
   });
 
-  test('is repaired when its children are changed by hand', async () => {
+  test('a running machine is repaired when a user changes its children', async () => {
     const { api } = cluster();
     await api.merge(`${PATHS.kubevirt}/runner`, {
       metadata: { labels: { team: 'a', 'app.kubernetes.io/managed-by': null } },
@@ -182,7 +148,7 @@ describe('a running machine', () => {
     await env.until('runner', isReady);
   });
 
-  test('reports a change that needs a restart, or restarts once, by policy', async () => {
+  test('a running machine reports a change that needs a restart, or restarts once, depending on its policy', async () => {
     const resources = { cpu: 2, memory: '1Gi', diskSize: '2Gi' };
     await env.patch('runner', { spec: { resources } });
     await env.until('runner', (vm) => condition(vm, 'RestartRequired') === 'True' && isReady(vm));
@@ -196,7 +162,7 @@ describe('a running machine', () => {
     await env.patch('runner', { spec: { updatePolicy: 'Report' } });
   });
 
-  test('gets a new disk when its DataVolume is deleted, and uses it after a restart', async () => {
+  test('a running machine gets a new disk when its DataVolume is deleted, and uses it after a restart', async () => {
     const old = String(status(await env.until('runner', isReady), 'dataVolume'));
     await cluster().api.delete(`${PATHS.volumes}/${old}`);
     const isCloned = (vm: KubeObject) =>
@@ -213,14 +179,14 @@ describe('a running machine', () => {
       spec: { template: { metadata: { annotations: { 'testbed.vmwright.dev/boot': value } } } },
     });
 
-  test('that is stuck although its disk is ready is restarted with an event', async () => {
+  test('a machine that is stuck although its disk is ready is restarted with an event', async () => {
     await boot('hang');
     const stuck = await replaced(
       `${PATHS.instances}/runner`,
       (instance) => field(instance, 'status', 'phase') === 'Scheduled',
     );
     await boot(null);
-    // kubectl reads the object before it patches it, which virt-handler may not do itself.
+    // kubectl reads an object before it patches it. virt-handler's role does not permit reads, so the test adds a role.
     await env.kubectl('create', 'clusterrole', 'read-instances', '--verb=get', '--resource=vmi');
     const account = '--serviceaccount=kubevirt:kubevirt-handler';
     await env.kubectl(
@@ -249,7 +215,7 @@ describe('a running machine', () => {
     expect(status(ready, 'restarts')).toBeUndefined();
   });
 
-  test("that failed to start before its disk was ready is restarted when it is ready, without KubeVirt's back-off", async () => {
+  test("a machine that failed to start before its disk was ready is restarted without KubeVirt's back-off", async () => {
     const { api } = cluster();
     const vm = await env.until('runner', isReady);
     const snapshots = `/apis/snapshot.storage.k8s.io/v1/namespaces/${FARM}/volumesnapshots`;
@@ -271,7 +237,7 @@ describe('a running machine', () => {
     expect(field(await get(`${PATHS.kubevirt}/runner`), 'status', 'startFailure')).toBeUndefined();
   });
 
-  test('is deleted in order: the machine, then its disk and Secret, then the object', async () => {
+  test('a running machine is deleted in order: first in KubeVirt, then its disk and its Secret, then our VirtualMachine', async () => {
     const vm = await env.until('runner', isReady);
     const stop = new AbortController();
     const deleted = new Map<string, number>();
@@ -303,8 +269,8 @@ describe('a running machine', () => {
   });
 });
 
-describe('a problem is reported with the object and the remedy', () => {
-  test('an image that does not exist, in a namespace that does not exist', async () => {
+describe('the status names the object and the remedy', () => {
+  test('a missing image and a missing image namespace are reported', async () => {
     const vmDiskImageTemplate = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' };
     await env.machine('no-image', { vmDiskImageRef: { name: 'none' } });
     expect(message(await env.until('no-image', isReason('ImageNotFound')))).toContain(
@@ -321,7 +287,7 @@ describe('a problem is reported with the object and the remedy', () => {
     expect(message(rejected)).toContain('(--image-namespaces)');
   });
 
-  test('an image in a namespace whose images it may use and not create', async () => {
+  test('a missing image is reported if its namespace permits machines to use images, but not to create them', async () => {
     await env.kubectl('create', 'namespace', 'readable');
     const vmDiskImageTemplate = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' };
     await env.machine('use-only', {
@@ -336,7 +302,7 @@ describe('a problem is reported with the object and the remedy', () => {
     await env.until('use-only', isReady);
   });
 
-  test('an image of another namespace that its annotation shares', async () => {
+  test('an image of another namespace is reported until an annotation shares it', async () => {
     await env.kubectl('create', 'namespace', 'private');
     await cluster().apply(imageIn('private', 'x'));
     await env.machine('shared', {
@@ -348,7 +314,7 @@ describe('a problem is reported with the object and the remedy', () => {
     await env.until('shared', isReady);
   });
 
-  test('an image that differs from the template', async () => {
+  test('an image that differs from spec.vmDiskImageTemplate is reported', async () => {
     await env.machine('differs', {
       vmDiskImageTemplate: { secretRef: '', sourceType: 'blank', diskSize: '3Gi' },
       ignoreOnDeploy: true,
@@ -360,7 +326,7 @@ describe('a problem is reported with the object and the remedy', () => {
     await env.until('differs', isReady);
   });
 
-  test('a clone that CDI forbids', async () => {
+  test('a clone that CDI forbids is reported', async () => {
     const { api } = cluster();
     const path = '/apis/rbac.authorization.k8s.io/v1/clusterroles/vmwright-kubevirt';
     const { rules } = await get(path);
@@ -381,7 +347,7 @@ describe('a problem is reported with the object and the remedy', () => {
     await env.until('forbidden', isReady);
   });
 
-  test('a foreign object with the name of a child, which is not touched', async () => {
+  test('a foreign object with the name of a child is reported and stays unchanged', async () => {
     const foreign = await cluster().api.create(PATHS.kubevirt, {
       apiVersion: 'kubevirt.io/v1',
       kind: 'VirtualMachine',
@@ -398,7 +364,7 @@ describe('a problem is reported with the object and the remedy', () => {
     expect([after.metadata.uid, after.spec]).toEqual([foreign.metadata.uid, foreign.spec]);
   });
 
-  test('a password whose Secret is missing', async () => {
+  test('a password whose Secret is missing is reported', async () => {
     const users = [{ name: 'a', passwordSecretRef: { name: 'pw' }, lock_passwd: false }];
     await env.machine('secretive', { users, ignoreOnDeploy: true });
     expect(message(await env.until('secretive', isReason('PasswordSecretMissing')))).toContain(
@@ -419,7 +385,7 @@ describe('a problem is reported with the object and the remedy', () => {
   });
 });
 
-test('the address of another machine is rejected; of two accepted ones, the one that runs with it keeps it, and the other is halted', async () => {
+test('the webhook rejects an address that another machine uses; if two machines have one address, the running one keeps it, and the other is halted', async () => {
   const { api } = cluster();
   await env.network('net-b');
   const at = (ipAddress: string) => ({ interfaces: [{ network: 'net-b', ipAddress }] });
@@ -451,7 +417,7 @@ test('the address of another machine is rejected; of two accepted ones, the one 
   const loser = await env.until('second', isReason('AddressConflict'));
   expect(status(loser, 'phase')).toBe('Failed');
   await env.kubectl('delete', '-n', WORK, 'otvm', 'first');
-  // The one with a disk gets the address, and the other one when that is gone.
+  // "third" has a disk, so it gets the address next. "second" gets it when "third" is deleted.
   await env.until('third', isReady);
   await env.until('second', isReason('AddressConflict'));
   await env.kubectl('delete', '-n', WORK, 'otvm', 'third');
@@ -467,13 +433,16 @@ test('machines that need the same missing image at the same time create it once'
   };
   const names = ['shared-1', 'shared-2', 'shared-3'];
   await Promise.all(names.map((name, i) => env.machine(name, { ...spec, ignoreOnDeploy: i === 0 })));
-  // Storage that binds on first consumer also serves a machine that stays stopped.
+  // Volumes with WaitForFirstConsumer are populated for a machine that stays stopped, too.
   for (const name of names) await env.until(name, isReady);
   const images = await cluster().api.list(PATHS.images);
   expect(images.filter(({ metadata }) => metadata.name === 'shared')).toHaveLength(1);
 });
 
-test('the root disk grows if its storage class allows it, and VolumeReady says if it does not', async () => {
+const reasonIs = (reason: string) => (vm: KubeObject) =>
+  field(conditionIn(vm, 'VolumeReady'), 'reason') === reason;
+
+test('the root disk grows if its storage class allows expansion; otherwise VolumeReady reports the reason', async () => {
   await env.image('growing', { storageClass: 'gp3' });
   const resources = (diskSize: string) => ({ resources: { cpu: 1, memory: '1Gi', diskSize } });
   await env.machine('grower', { vmDiskImageRef: { name: 'growing', namespace: FARM }, ...resources('2Gi') });
@@ -485,14 +454,12 @@ test('the root disk grows if its storage class allows it, and VolumeReady says i
     `${PATHS.claims}/${dataVolume}`,
     (claim) => field(claim, 'status', 'capacity', 'storage') === '5Gi',
   );
-  const reasonIs = (reason: string) => (vm: KubeObject) =>
-    field(conditionIn(vm, 'VolumeReady'), 'reason') === reason;
   await env.until('grower', reasonIs('Cloned'));
   const fixed = await env.until('fixed', reasonIs('ExpansionNotSupported'));
   expect(isReady(fixed)).toBe(true);
 });
 
-test("the claim of a disk on a file system grows by CDI's overhead too", async () => {
+test("the claim of a disk with volume mode Filesystem grows to the new size plus CDI's overhead", async () => {
   const { api } = cluster();
   const config = '/apis/cdi.kubevirt.io/v1beta1/cdiconfigs';
   await api.create(config, {
@@ -512,7 +479,25 @@ test("the claim of a disk on a file system grows by CDI's overhead too", async (
   await api.delete(`${config}/config`);
 });
 
-test('an image with maxClones gets another snapshot for another machine', async () => {
+test('a quota that forbids the growth of the root disk is reported, and other changes are made', async () => {
+  const { api } = cluster();
+  const quotas = `/api/v1/namespaces/${WORK}/resourcequotas`;
+  await env.until('grower', isReady);
+  await env.kubectl('create', 'quota', '-n', WORK, 'small', '--hard=requests.storage=1Gi');
+  const isEnforced = (quota: KubeObject) => field(quota, 'status', 'used', 'requests.storage') !== undefined;
+  await cluster().waitFor(`${quotas}/small`, isEnforced);
+  await env.patch('grower', { spec: { resources: { cpu: 1, memory: '2Gi', diskSize: '9Gi' } } });
+  const rejected = await env.until('grower', reasonIs('ExpansionRejected'));
+  expect(field(conditionIn(rejected, 'VolumeReady'), 'message')).toContain('exceeded quota: small');
+  expect(isReady(rejected)).toBe(true);
+  const machine = await api.get(`${PATHS.kubevirt}/grower`);
+  expect(field(machine, 'spec', 'template', 'spec', 'domain', 'memory', 'guest')).toBe('2Gi');
+  await api.delete(`${quotas}/small`);
+  await env.touch('grower');
+  await env.until('grower', reasonIs('Cloned'));
+});
+
+test('an image gets another snapshot once its last snapshot has maxClones clones', async () => {
   await env.image('limited', { maxClones: 1 });
   const spec = { ignoreOnDeploy: true, vmDiskImageRef: { name: 'limited', namespace: FARM } };
   const chosen: unknown[] = [];
@@ -531,7 +516,7 @@ test('an image with maxClones gets another snapshot for another machine', async 
   ]);
 });
 
-test('with the deletion policy Orphan, the children stay and lose owner reference and labels', async () => {
+test('with the deletion policy Orphan, the children stay without owner reference and labels', async () => {
   await env.machine('orphan', { ignoreOnDeploy: true }, { 'vmwright.dev/deletion-policy': 'Orphan' });
   const vm = await env.until('orphan', isReady);
   await env.kubectl('delete', '-n', WORK, 'otvm', 'orphan');
@@ -569,7 +554,7 @@ test('with the deletion policy Orphan, the children stay and lose owner referenc
 });
 
 describe('kubectl delete', () => {
-  test('with --cascade=orphan keeps the running machine and its children', async () => {
+  test('kubectl delete --cascade=orphan keeps the running machine and its children', async () => {
     await env.machine('cascade-orphan');
     const vm = await env.until('cascade-orphan', isReady);
     const instance = await uidOf(`${PATHS.instances}/cascade-orphan`);
@@ -587,7 +572,7 @@ describe('kubectl delete', () => {
     expect((await get(`${PATHS.instances}/cascade-orphan`)).metadata).toMatchObject({ uid: instance });
   });
 
-  test('with --cascade=foreground ends when the children are gone', async () => {
+  test('kubectl delete --cascade=foreground ends when the children are gone', async () => {
     await env.machine('foreground');
     const vm = await env.until('foreground', isReady);
     await env.kubectl('delete', '-n', WORK, '--cascade=foreground', '--timeout=60s', 'otvm', 'foreground');
@@ -598,7 +583,7 @@ describe('kubectl delete', () => {
       await expect(get(path)).rejects.toThrow('not found');
   });
 
-  test('with --cascade=foreground is rejected if the deletion policy is Orphan', async () => {
+  test('kubectl delete --cascade=foreground is rejected if the deletion policy is Orphan', async () => {
     await env.machine('kept', { ignoreOnDeploy: true }, { 'vmwright.dev/deletion-policy': 'Orphan' });
     await env.until('kept', isReady);
     const foreground = ['delete', '-n', WORK, '--cascade=foreground', 'otvm', 'kept'];
@@ -624,7 +609,7 @@ test('a paused machine is observed, is not repaired, and is deleted only after i
   await cluster().waitForGone(`${PATHS.machines}/paused`);
 });
 
-test('without Multus the operator starts, machines on the pod network run, and the others run once it is installed', async () => {
+test('without Multus, the operator starts and machines on the pod network run; machines on other networks run once Multus is installed', async () => {
   await env.kubectl('delete', '-f', MULTUS);
   await env.operator.kill();
   await env.operator.start(); // resolves when the operator is ready
@@ -641,9 +626,10 @@ test('without Multus the operator starts, machines on the pod network run, and t
   await env.until('multus', isReady);
 });
 
-// The last test of the file: it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all others.
 test('the operator uses exactly the permissions that it ships', async () => {
-  // The API server checks it, besides `patch`, when a server-side apply creates KubeVirt's VirtualMachine.
+  // Needed, but not in the audit log: the API server checks `create` in addition to `patch` when a server-side apply
+  // creates KubeVirt's VirtualMachine.
   const unused = ['create virtualmachines'];
   await expectExactPermissions(env.controlPlane, permissionsFor(VirtualMachine), unused);
 });

@@ -7,7 +7,7 @@ import { install, VMS } from './with-cloud.ts';
 
 const ROUNDS = budget(20, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261116);
-/** Number of rounds after which faults stop and the state is checked against the cloud's audit log. */
+/** Number of rounds between two checks. At a check, the faults stop, and the objects are compared with the cloud. */
 const CHECK_EVERY = 10;
 const NAMES = Array.from({ length: 12 }, (_, i) => `vm-${i}`);
 
@@ -18,10 +18,10 @@ interface Fault {
 
 /**
  * Users create and delete VMs while operators and the cloud are killed at random points, and responses of the cloud are lost
- * after the request was executed. The test then compares the cloud's audit log with the objects in the API server,
+ * after the request was executed. The test compares the cloud's servers and audit log with the objects in the API server,
  * independently of the operator.
  */
-test(`kills of operators and cloud neither duplicate nor lose a machine (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`kills of operators and of the cloud neither duplicate nor lose a machine (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
   await using env = await install({
     args: ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=1s', ...QUICK_ELECTION],
@@ -95,7 +95,7 @@ test(`kills of operators and cloud neither duplicate nor lose a machine (seed ${
   }
   for (const { name } of faults) expect(count[name], `rounds in which ${name}`).toBeGreaterThan(0);
 
-  // The test was effective: machines were created, answers were lost, and every object was watched.
+  // Guards against a test without effect: machines were created, responses were lost, and the watch saw vmIds.
   const audit = await env.cloud.audit();
   expect(audit.filter(({ event }) => event === 'created').length).toBeGreaterThan(ROUNDS / 2);
   expect(lost).toBeGreaterThan(ROUNDS / 4);
@@ -157,7 +157,7 @@ class VmIds {
     const follow = async () => {
       for (;;) for await (const { object } of watch(VMS, new AbortController().signal)) this.#see(object);
     };
-    follow().catch(() => undefined); // the watch fails when the API server stops
+    follow().catch(() => undefined); // the watch runs until the API server stops, and then fails
   }
 
   /** Number of objects that had a vmId. */
@@ -175,7 +175,7 @@ class VmIds {
   }
 }
 
-/** Creates an object; retries while the webhook does not answer, but not if the name is taken. */
+/** Creates an object. Retries up to 20 times while the webhook does not answer; gives up on other errors of the API server. */
 async function created(create: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

@@ -2,7 +2,7 @@ import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { install, type WithCloud } from './with-cloud.ts';
 
-/** Configuration of the cloud. @param failureProbability 1: every machine fails to start */
+/** Configuration of the cloud. @param failureProbability probability that a machine fails to start, from 0 to 1 */
 const config = (failureProbability: number, bootMs = 50) => ({
   observeEveryMs: 20,
   simulated: { bootMs: { min: bootMs, max: bootMs }, stopMs: { min: 20, max: 60 }, failureProbability },
@@ -31,7 +31,7 @@ test('if a failed machine cannot be deleted, the error of the cloud is reported 
     opStatus: 'Unknown',
     msg: 'The cloud answers with a server error (HTTP 5xx); retrying automatically',
   });
-  // Retries change nothing but the number of attempts.
+  // Retries change only the number of attempts.
   const attempts = Number(status(stuck, 'attempts'));
   const tried = await env.until('stuck', (vm) => Number(status(vm, 'attempts')) > attempts + 1);
   expect(tried.status).toMatchObject({ opStatus: 'Unknown', conditions: status(stuck, 'conditions') });
@@ -40,7 +40,7 @@ test('if a failed machine cannot be deleted, the error of the cloud is reported 
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'stuck');
 });
 
-test('a failed machine without ownership label is not deleted, and is replaced once someone deletes it in the cloud', async () => {
+test('a failed machine without its ownership label is kept, and is replaced once a user deletes it in the cloud', async () => {
   await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
   await env.vm('taken', 'vmtaken', { 'vmwright.dev/recreate': 'true' });
   const failed = await env.until('taken', (vm) => condition(vm, 'Ready') === 'Unknown');
@@ -57,7 +57,7 @@ test('a failed machine without ownership label is not deleted, and is replaced o
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'taken');
 });
 
-test('a failed machine is kept, or replaced with exponential back-off if the VM has the annotation', async () => {
+test('a failed machine is kept or, if the VM has the annotation vmwright.dev/recreate, replaced with exponential back-off', async () => {
   await env.vm('kept', 'vmkept');
   await env.vm('replaced', 'vmreplaced', { 'vmwright.dev/recreate': 'true' });
   const kept = await env.until('kept', (vm) => status(vm, 'opStatus') === 'Failed');
@@ -82,7 +82,7 @@ test('a failed machine is kept, or replaced with exponential back-off if the VM 
   await env.until('kept', isRunning);
 });
 
-test('a machine that is being created is Unknown while the cloud is down', async () => {
+test('a VM whose machine is being created is Unknown while the cloud is down', async () => {
   await env.cloud.reconfigure(config(0, 3_600_000));
   await env.vm('made', 'vmmade');
   const made = await env.until('made', (vm) => status(vm, 'vmId') !== undefined);

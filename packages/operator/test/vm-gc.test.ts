@@ -3,6 +3,7 @@ import type { Server } from '@vmwright/cloud';
 import { field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { QUICK_ELECTION } from './installed.ts';
+import { auditLines } from './log-lines.ts';
 import { install, type WithCloud } from './with-cloud.ts';
 
 const CLUSTER = 'production';
@@ -29,12 +30,16 @@ test('garbage collection deletes a server that was created after its VM was dele
   await lateCreate('web');
   await expect.poll(async () => ids(await env.servers()), { timeout: 60_000 }).toEqual([foreign.id]);
   expect(await env.metrics(env.operator)).toMatch(/^vmwright_vm_swept_total 1$/m);
+  expect((await auditLines(env.operator, 'default/web')).at(-1)).toMatchObject({
+    ...{ audit: 'collect', resource: 'Server', machineName: 'web-late' },
+  });
   await gauge(0);
   await env.client.delete(foreign.id);
 }, 120_000);
 
 test('garbage collection keeps and reports every server of a cluster that was rebuilt without its objects', async () => {
-  // A copy of a production cluster is in the same situation: its operator sees machines whose VMs exist only in production.
+  // A copy of a production cluster behaves the same, because its operator sees machines whose VMs exist only in
+  // production.
   const kept = await Promise.all(
     Array.from({ length: 10 }, (_, n) =>
       env.client.create(
@@ -63,7 +68,7 @@ test('garbage collection keeps and reports every server of a cluster that was re
   await gauge(0);
 }, 120_000);
 
-// Last, because it resets the cluster.
+// Must be the last test, because it resets the cluster.
 test('garbage collection keeps and reports the server of a VM that is missing after etcd was restored', async () => {
   await env.vm('old', 'old');
   await env.until('old', isRunning);
@@ -83,8 +88,8 @@ test('garbage collection keeps and reports the server of a VM that is missing af
 }, 180_000);
 
 /**
- * Waits until these orphans are reported and a late create is deleted, so that a complete run of garbage collection has
- * ended.
+ * Waits until these orphans are reported. Then waits until a late create is deleted, which shows that a complete run of
+ * garbage collection has ended.
  */
 async function reported(orphans: readonly string[]): Promise<void> {
   await gauge(orphans.length);

@@ -51,7 +51,7 @@ describe('with all namespaces', () => {
   const named = async (...names: readonly string[]) =>
     (await env.servers()).filter(({ name }) => names.includes(name));
 
-  test('deleting a namespace deletes its VMs and their machines, and no others', async () => {
+  test('deleting a namespace deletes its VMs and their machines, and no other machines', async () => {
     await cluster.kubectl(['create', 'namespace', 'doomed']);
     const names = ['vmdoomed-1', 'vmdoomed-2', 'vmdoomed-3'];
     await Promise.all(names.map((name) => create('doomed', name, name)));
@@ -80,7 +80,7 @@ describe('with all namespaces', () => {
       `The name "${vmname}" is already used by a VM in another namespace. Choose another vmname`;
     beforeAll(() => cluster.kubectl(['create', 'namespace', 'elsewhere']));
 
-    test('the second one is rejected with a message, in every namespace', async () => {
+    test('the second of two VMs with the same vmname is rejected with a message, even in another namespace', async () => {
       await create('default', 'first', 'vmtaken');
       const vmId = status(await until('default', 'first', isRunning), 'vmId');
       const denied = 'admission webhook "validate.v1alpha1.vms.samplecontroller.k8s.io" denied the request: ';
@@ -93,7 +93,7 @@ describe('with all namespaces', () => {
       expect(await named('vmtaken')).toMatchObject([{ id: vmId }]);
     });
 
-    test('that are admitted before either has a machine: one gets a machine, the other reports the name as taken until it is free', async () => {
+    test('if both VMs are admitted before either has a machine, one gets the machine, and the other reports NameTaken until the name is free', async () => {
       const spaces = ['default', 'elsewhere'];
       {
         await using _ = await failingCreates();
@@ -116,7 +116,7 @@ describe('with all namespaces', () => {
 
       await cluster.api.delete(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
       await cluster.waitForGone(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
-      // The operator checks the name again after five minutes, or when the object changes.
+      // The operator checks the name again after five minutes, or when the object changes, so the test changes the object.
       const its = loser.metadata.namespace ?? '';
       await env.kubectl('-n', its, 'annotate', 'vms.samplecontroller.k8s.io', 'twin', 'touched=yes');
       const made = await until(its, 'twin', isRunning);
@@ -127,7 +127,7 @@ describe('with all namespaces', () => {
       ]);
     });
 
-    test('that are created at the same time: one gets the machine, the other is rejected or reports the name as taken', async () => {
+    test('if both VMs are created at the same time, one gets the machine, and the other is rejected or reports NameTaken', async () => {
       const names = Array.from({ length: 10 }, (_, index) => `pair-${index}`);
       const pairs = names.flatMap((name) =>
         ['default', 'elsewhere'].map((namespace) => ({ name, namespace })),
@@ -155,7 +155,7 @@ describe('with all namespaces', () => {
     });
   });
 
-  /** Makes the cloud fail all creates until disposed. */
+  /** Makes the cloud fail all create requests until the result is disposed of. */
   async function failingCreates(): Promise<AsyncDisposable> {
     const faults = { errorRate: 1, routes: ['createServer'], seed: 1 };
     const answer = await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
@@ -222,7 +222,7 @@ describe('with --namespaces', () => {
       })
       .toEqual([]);
 
-  test('the operator may list VMs in these namespaces only', async () => {
+  test('with --namespaces, the operator may list VMs only in these namespaces', async () => {
     const may = async (namespace: string) => {
       const as = `--as=system:serviceaccount:${SYSTEM}:vmwright`;
       const question = ['auth', 'can-i', 'list', 'vms.samplecontroller.k8s.io', as];
@@ -231,11 +231,11 @@ describe('with --namespaces', () => {
     expect(await Promise.all(['a', 'b', 'c', SYSTEM].map(may))).toEqual(['yes', 'yes', 'no', 'no']);
   });
 
-  test('VMs in these namespaces run; the operator ignores VMs in others', async () => {
+  test('with --namespaces, VMs in these namespaces run, and the operator ignores VMs in others', async () => {
     await expect(create('a', 'refused', 'vmforbidden')).rejects.toThrow(
       'The name "vmforbidden" is prohibited.',
     );
-    await create('c', 'foreign', 'vmforbidden'); // a prohibited name: the webhook does not check this namespace
+    await create('c', 'foreign', 'vmforbidden'); // a prohibited name, which the webhook does not check in this namespace
     await create('c', 'unseen', 'vmunseen');
     for (const namespace of ['a', 'b']) {
       await create(namespace, 'seen', `vmseen-${namespace}`);
@@ -253,21 +253,22 @@ describe('with --namespaces', () => {
     expect((await servers()).map(({ name }) => name)).toEqual(['vmseen-b']);
   });
 
-  test('garbage collection deletes late machines in these namespaces, and none in others', async () => {
+  test('with --namespaces, garbage collection deletes late machines of these namespaces, and no machines of others', async () => {
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
-    // Created after the others, so that the garbage collection that deletes these has also listed the others.
+    // Created last, so that a garbage collection that deletes them has also listed the machines of the namespace c.
     const ours = [await lateIn('a'), await lateIn('b')];
     await untilGone(...ours);
     const left = (await servers()).map(({ id }) => id);
     expect(left).toEqual(expect.arrayContaining(elsewhere));
   });
 
-  test('a deleted namespace is stuck if its RoleBinding is deleted before its VM, affects no others even after a restart, and is freed by a ClusterRoleBinding', async () => {
+  test('a namespace hangs in Terminating if its RoleBinding is deleted before its VM; others work, even after the operator restarts; a ClusterRoleBinding unblocks it', async () => {
     const LONG = { timeoutMs: 150_000 };
     const { uid } = (await create('b', 'doomed', 'vmdoomed')).metadata;
     const vmId = status(await until('b', 'doomed', isRunning), 'vmId');
-    // The operator would otherwise often finish before the RoleBinding is deleted: the order is the namespace controller's.
+    // The namespace controller decides in which order it deletes objects. The operator is paused, because it would
+    // often finish before the RoleBinding is deleted.
     operator.pause();
     await cluster.kubectl(['delete', 'namespace', 'b', '--wait=false']);
     await cluster.waitForGone('/apis/rbac.authorization.k8s.io/v1/namespaces/b/rolebindings/vmwright-vm');
@@ -287,7 +288,7 @@ describe('with --namespaces', () => {
     const port = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(await log())?.[1];
     const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
     expect(readiness).toContain('[+]caches ok: cannot list vms.samplecontroller.k8s.io in b\n');
-    // The operator cannot know whether VMs of b exist; late creates in a are collected nevertheless.
+    // The operator cannot read the VMs of b, so it keeps their machines. It still collects late creates in a.
     const unjudged = await machineFor('b', uid);
     await untilGone(await lateIn('a'));
     expect((await servers()).map(({ id }) => id)).toContain(unjudged);

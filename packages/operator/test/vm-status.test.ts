@@ -7,7 +7,7 @@ import { install, VMS, type WithCloud } from './with-cloud.ts';
 let env: WithCloud;
 beforeAll(async () => {
   env = await install({
-    // One worker: while it waits for a cloud that hangs, the controller reconciles nothing else.
+    // With one worker, the controller reconciles no other VM while the worker waits for a cloud that hangs.
     args: [
       ...['--vm-refresh=1s', '--cloud-timeout=2s', '--vm-unknown-after=4s', '--vm-concurrency=1'],
       '--vm-sweep=1s',
@@ -66,7 +66,7 @@ async function logged(): Promise<readonly string[]> {
     .map((line) => String(field(JSON.parse(line), 'msg')));
 }
 
-describe('an outage of the cloud', () => {
+describe('outages of the cloud', () => {
   const outages: readonly [string, string, () => Promise<AsyncDisposable>][] = [
     ['that hangs', 'CloudUnreachable', hangs],
     ['that answers 500', 'CloudFailing', fails],
@@ -74,7 +74,7 @@ describe('an outage of the cloud', () => {
   ];
 
   test.each(outages)(
-    '%s makes Ready of every VM Unknown, with one event and one log line at its start and at its end',
+    'a cloud %s sets Ready of every VM to Unknown; start and end of the outage each cause one event per VM and one log line',
     async (how, reason, begin) => {
       const names = ['a', 'b', 'c'].map((name) => `${name}-${how.replaceAll(' ', '-')}`);
       await running(...names);
@@ -96,7 +96,7 @@ describe('an outage of the cloud', () => {
       }
       const lines = (await logged()).slice(before.length);
       const count = (text: string) => lines.filter((line) => line === text).length;
-      expect(count('Backend unavailable; its objects are retried when it answers')).toBe(1);
+      expect(count('Backend unavailable; objects that depend on it are retried when it answers')).toBe(1);
       expect(count('Backend available again')).toBe(1);
       expect(count('Reconcile failed')).toBe(0);
       expect(count('Job failed, retrying at the next interval')).toBe(0);
@@ -121,7 +121,7 @@ describe('an outage of the cloud', () => {
     return { [Symbol.asyncDispose]: () => env.cloud.part.start() };
   }
 
-  test('does not keep a deletion from being reported, even while every worker waits for the cloud', async () => {
+  test('an outage of the cloud does not delay the report of a deletion, even while every worker waits for the cloud', async () => {
     const names = ['leaves-1', 'leaves-2', 'leaves-3'];
     await running(...names);
     const announced = names.map((name) =>
@@ -146,7 +146,7 @@ describe('an outage of the cloud', () => {
 });
 
 describe('vmId', () => {
-  test('cannot be changed or removed by other clients', async () => {
+  test('vmId cannot be changed or removed by other clients', async () => {
     await running('fixed');
     const message = 'the vmId of a machine cannot be changed or removed';
     await expect(patchStatus('fixed', { vmId: 'another' })).rejects.toThrow(message);
@@ -157,13 +157,13 @@ describe('vmId', () => {
     ).rejects.toThrow(message);
   });
 
-  test("that names a machine of another VM, or none, is corrected to the machine with the VM's UID label", async () => {
+  test("vmId is corrected to the machine with the VM's UID label if it names another machine or none", async () => {
     await running('mine', 'theirs');
     const own = status(await env.until('mine', isRunning), 'vmId');
     const other = status(await env.until('theirs', isRunning), 'vmId');
     for (const [round, wrong] of [other, 'no-such-machine'].entries()) {
-      // The API server accepts the wrong vmId, because the counter increases. Objects that are older than the CEL rule
-      // may have a wrong vmId, too.
+      // Sets a wrong vmId, as in an object that is older than the CEL rule. The rule permits this change because the counter
+      // of repairs increases.
       await patchStatus('mine', { vmId: wrong, repairs: 10 * (round + 1) });
       const vm = await env.until('mine', (each) => status(each, 'vmId') === own);
       expect(status(vm, 'repairs')).toBe(10 * (round + 1) + 1);
@@ -184,7 +184,7 @@ test('a status that another client empties or edits is restored at once', async 
   expect(status(vm, 'msg')).toBe('The machine is running');
 });
 
-test('a VM with a finalizer of another controller reports that its machine is deleted', async () => {
+test('a deleted VM that a finalizer of another controller still holds reports that its machine is gone', async () => {
   await running('held');
   const finalizers = JSON.stringify([
     { op: 'add', path: '/metadata/finalizers/-', value: 'example.org/theirs' },
@@ -217,7 +217,7 @@ test('a paused VM has the condition Paused, is observed, and is deleted only aft
 });
 
 describe('kstatus, as Flux and Argo CD read it', () => {
-  test('is Current only while the machine runs', async () => {
+  test('the kstatus of a VM is Current only while the machine runs', async () => {
     using life = await recordLife(env.controlPlane.cluster, `${VMS}/lives`);
     await running('lives');
     await env.kubectl('delete', KIND, 'lives');
@@ -226,7 +226,7 @@ describe('kstatus, as Flux and Argo CD read it', () => {
     expect(field(life.versions[0], 'status')).toEqual({ observedGeneration: -1 });
   });
 
-  test('is Failed for a lost machine and InProgress while it is replaced', async () => {
+  test('the kstatus of a VM is Failed for a lost machine and InProgress while it is replaced', async () => {
     using life = await recordLife(env.controlPlane.cluster, `${VMS}/dies`);
     await running('dies');
     const vmId = status(await env.until('dies', isRunning), 'vmId');

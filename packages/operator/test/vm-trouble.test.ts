@@ -33,7 +33,7 @@ beforeAll(async () => {
   env = await installed(stack, {
     cloud,
     vcsim,
-    // One worker: a request that hangs leaves no worker for other VMs.
+    // With one worker, a request that hangs blocks the reconciles of all other VMs.
     args: [
       ...['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=1s', '--vm-concurrency=1'],
       '--vm-unknown-after=3s',
@@ -82,7 +82,7 @@ async function machines(): Promise<readonly unknown[]> {
 }
 
 test(
-  'a key that the cloud rejects is reported without naming settings or the key; once it is replaced, everything continues',
+  'the status reports a rejected API key without the key or names of settings; VMs are managed again once the key is replaced',
   async () => {
     await running('locked', 'deleted');
     const vmId = await vmIdOf('locked');
@@ -114,13 +114,13 @@ test(
     for (const key of [newKey, cloud.apiKey])
       for (const [where, text] of Object.entries(output))
         expect(text.includes(key), `a key is in the ${where}`).toBe(false);
-    expect(output.log).toContain('UnauthorizedError'); // the log has the error
+    expect(output.log).toContain('UnauthorizedError'); // guards against a search without effect
   },
   TEST_MS,
 );
 
 test(
-  'a key file that cannot be read, or holds no key, is reported without naming settings; once it is restored, everything continues',
+  'the status reports an unreadable or empty key file without names of settings; VMs are managed again once the file is restored',
   async () => {
     await running('unread', 'unread-deleted');
     const vmId = await vmIdOf('unread');
@@ -159,7 +159,7 @@ test(
   TEST_MS,
 );
 
-/** Restarts the cloud with the same port and data and another key, until disposed. */
+/** Restarts the cloud with the same port and data, but with another key, until the result is disposed of. */
 async function withOtherKey(key: string): Promise<AsyncDisposable> {
   const main = fileURLToPath(new URL('../../cloud/src/main.ts', import.meta.url));
   const { dir } = cloud.part;
@@ -202,12 +202,12 @@ async function outputs() {
   };
 }
 
-describe('after 429 with Retry-After the whole operator sends no requests for that time and continues then', () => {
+describe('after a 429 with Retry-After', () => {
   test.each([
-    { seconds: 2, times: 5 }, // short: the client waits within a call
+    { seconds: 2, times: 5 }, // short: the client waits within the call
     { seconds: 7, times: 2 }, // long: the client fails the call
   ])(
-    'for $seconds seconds',
+    'the operator sends no request to the cloud for $seconds seconds, and then continues',
     async ({ seconds, times }) => {
       const deleted = [1, 2, 3, 4].map((each) => `busy-${seconds}-${each}`);
       const staying = `calm-${seconds}`;
@@ -219,7 +219,8 @@ describe('after 429 with Retry-After the whole operator sends no requests for th
         await busy.waited(times);
         const gaps = (requests: readonly Received[], senders: number) =>
           requests.slice(senders).map(({ at }, index) => at - (requests[index]?.at ?? 0));
-        // Three senders: the worker, the refresher and garbage collection. Each one waits after its answer.
+        // The worker, the refresher and garbage collection can each have a request in flight when the first 429 arrives. So at
+        // most three requests are sent per waiting time: request n + 3 comes at least `seconds` after request n.
         expect(busy.received.length).toBeGreaterThan(2);
         expect(
           gaps(busy.received, 3).filter((ms) => ms < seconds * 1_000 - TIMER_MS),
@@ -262,8 +263,8 @@ interface BusyCloud extends AsyncDisposable {
 }
 
 /**
- * Replaces the cloud by a server that answers every request with 429, until disposed. The cloud itself cannot be
- * configured to send a Retry-After.
+ * Replaces the cloud by a server that answers every request with 429, until the result is disposed of. The cloud's own
+ * fault injection sends only a Retry-After of 0.
  */
 async function busyCloud(seconds: number): Promise<BusyCloud> {
   const received: Received[] = [];
@@ -294,7 +295,7 @@ async function busyCloud(seconds: number): Promise<BusyCloud> {
 }
 
 test(
-  'while the cloud hangs, other kinds are reconciled; deleted VMs wait, report why, and are deleted when the cloud is back',
+  'while the cloud hangs, other kinds are reconciled; deleted VMs report what they wait for, and are deleted when the cloud responds again',
   async () => {
     const names = ['hangs', 'leaves-1', 'leaves-2', 'leaves-3'];
     await running(...names);

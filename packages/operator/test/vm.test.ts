@@ -3,19 +3,8 @@ import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VM } from '../src/vm/resource.ts';
 import { expectExactPermissions, permissionsFor } from './permissions.ts';
+import { createSample, deleteSample } from './vm-exercise.ts';
 import { install, type WithCloud } from './with-cloud.ts';
-
-/** Sample manifest of the controller that this operator replaces, verbatim, including its status. */
-const SEED = `apiVersion: samplecontroller.k8s.io/v1alpha1
-kind: VM
-metadata:
-    name: sample
-spec:
-    vmname: vmsample # any name
-status:
-    vmId: XXXXXXXXX-XXXX-XXXX-XXXX-XXXXXXXXXXXXX #uuid
-    cpuUtilization: 50 #0-100
-`;
 
 let env: WithCloud;
 beforeAll(async () => {
@@ -50,17 +39,9 @@ const reasonOf = (vm: KubeObject) => {
 };
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
-test('a manifest of the replaced controller creates a machine and reports its utilization; deletion removes the machine before the object', async () => {
-  await env.controlPlane.cluster.kubectl(['apply', '-f', '-'], { input: SEED });
-  const vm = await env.until('sample', (each) => isRunning(each) && condition(each, 'Ready') === 'True');
-  const vmId = status(vm, 'vmId');
-  const [server] = (await env.servers()).filter(({ name }) => name === 'vmsample');
-  expect(server).toMatchObject({ id: vmId, state: 'running' });
-  const seen = new Set<unknown>();
-  await env.until('sample', (each) => seen.add(status(each, 'cpuUtilization')).size >= 4);
-  for (const cpu of seen)
-    expect(cpu).toSatisfy((value) => Number.isInteger(value) && value >= 0 && value <= 100);
-
+test('the manifest of the exercise that VM is based on creates a machine whose utilization is reported; its deletion removes the machine before the object', async () => {
+  const { cluster } = env.controlPlane;
+  const vmId = await createSample(cluster, env.client);
   const table = await env.kubectl('get', 'vms.samplecontroller.k8s.io');
   const [header = '', row = ''] = table.split('\n');
   expect(header.split(/\s+/)).toEqual(['NAME', 'VMNAME', 'STATUS', 'VMID', 'CPU', 'AGE']);
@@ -69,21 +50,17 @@ test('a manifest of the replaced controller creates a machine and reports its ut
     'Name of the machine in the private cloud.',
   );
   expect(await env.kubectl('describe', 'vms.samplecontroller.k8s.io', 'sample')).toMatch(
-    new RegExp(`Normal +Created .*Created machine ${String(vmId)}`),
+    new RegExp(`Normal +Created .*Created machine ${vmId}`),
   );
 
-  await env.kubectl('delete', '--wait=false', 'vms.samplecontroller.k8s.io', 'sample');
   const isDeleting = 'The cloud is deleting the machine';
-  const deleting = await env.until('sample', (each) => status(each, 'msg') === isDeleting);
+  const watching = env.until('sample', (each) => status(each, 'msg') === isDeleting);
+  await deleteSample(cluster, env.cloud, vmId);
+  const deleting = await watching;
   expect([reasonOf(deleting), status(deleting, 'opStatus')]).toEqual(['Deleting', 'Deleting']);
-  await env.gone('sample');
-  const seen404 = Date.now();
-  const deleted = (await env.cloud.audit()).find(({ event, id }) => event === 'deleted' && id === vmId);
-  // The finalizer must hold the object until the cloud has deleted the machine.
-  expect(Date.parse(deleted?.time ?? '')).toBeLessThanOrEqual(seen404);
 });
 
-describe('kubectl apply rejects with a message', () => {
+describe('kubectl apply of a VM', () => {
   const manifest = (name: string, spec: string) =>
     `apiVersion: samplecontroller.k8s.io/v1alpha1\nkind: VM\nmetadata: {name: ${name}, namespace: default}\nspec: ${spec}\n`;
   const DENIED = 'admission webhook "validate.v1alpha1.vms.samplecontroller.k8s.io" denied the request: ';
@@ -116,12 +93,12 @@ describe('kubectl apply rejects with a message', () => {
     ],
     ['a name of one dot', '{vmname: "."}', 'vmname must not be "." or ".."'],
     ['a name of two dots', '{vmname: ".."}', 'vmname must not be "." or ".."'],
-    ['no name', '{}', 'spec.vmname: Required value'],
-  ])('%s', async (_, spec, message) => {
+    ['a missing name', '{}', 'spec.vmname: Required value'],
+  ])('kubectl apply of a VM is rejected with %s', async (_, spec, message) => {
     expect(await env.refused(manifest('refused', spec))).toContain(message);
   });
 
-  test('a name that another VM uses', async () => {
+  test('kubectl apply of a VM is rejected if another VM has the same vmname', async () => {
     await env.vm('first', 'vmtaken');
     await env.until('first', isRunning);
     expect(await env.refused(manifest('second', '{vmname: vmtaken}'))).toContain(
@@ -129,14 +106,14 @@ describe('kubectl apply rejects with a message', () => {
     );
   });
 
-  test('a change of the name', async () => {
+  test('kubectl apply of a VM is rejected if it changes vmname', async () => {
     await env.vm('unchanged', 'vmunchanged');
     expect(await env.refused(manifest('unchanged', '{vmname: vmother}'))).toContain(
       'spec.vmname: Invalid value: "vmother": the vmname of a machine cannot be changed; create another VM',
     );
   });
 
-  test('every name while the cloud does not answer', async () => {
+  test('kubectl apply of a VM is rejected while the cloud does not answer', async () => {
     env.cloud.part.pause();
     try {
       expect(await env.refused(manifest('unasked', '{vmname: vmunasked}'))).toContain(
@@ -148,7 +125,7 @@ describe('kubectl apply rejects with a message', () => {
   });
 });
 
-test('a VM whose name is prohibited after admission reports that, and is created once the name is allowed again', async () => {
+test('a VM whose name becomes prohibited after admission reports it, and gets a machine once the name is allowed again', async () => {
   {
     await using _ = await failingCreates();
     await env.vm('late', 'vmlate');
@@ -164,7 +141,7 @@ test('a VM whose name is prohibited after admission reports that, and is created
   expect((await env.servers()).map(({ name }) => name)).not.toContain('vmlate');
   await env.cloud.prohibit('vmforbidden it is the name of a river', 'bad-*');
   await expect.poll(() => answerAbout('vmlate')).toBe('free');
-  // The operator checks the name again after five minutes, or when the object changes.
+  // The operator checks the name again after five minutes, or when the object changes, so the test changes the object.
   await env.kubectl('annotate', 'vms.samplecontroller.k8s.io', 'late', 'touched=yes');
   await env.until('late', isRunning);
 });
@@ -175,7 +152,7 @@ const answerAbout = (name: string) =>
     (error: CloudError) => error.code,
   );
 
-/** Makes the cloud fail all creates until disposed. */
+/** Makes the cloud fail all create requests until the result is disposed of. */
 async function failingCreates(): Promise<AsyncDisposable> {
   const faults = { errorRate: 1, routes: ['createServer'], seed: 1 };
   const answer = await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
@@ -183,7 +160,7 @@ async function failingCreates(): Promise<AsyncDisposable> {
   return { [Symbol.asyncDispose]: async () => void (await env.cloud.fetch('/faults', { method: 'DELETE' })) };
 }
 
-test('a VM that is deleted during an outage stays, reports why, and is deleted when the cloud is back', async () => {
+test('a VM that is deleted during an outage reports the outage, and is gone once the cloud is back', async () => {
   await env.vm('stays', 'vmstays');
   const { metadata } = await env.until('stays', isRunning);
   await env.cloud.part.kill();
@@ -199,7 +176,7 @@ test('a VM that is deleted during an outage stays, reports why, and is deleted w
   expect((await env.servers()).filter(({ name }) => name === 'vmstays')).toEqual([]);
 });
 
-test('a machine that vanished is reported as lost and replaced only with the annotation', async () => {
+test('a machine that vanished is reported as lost, and is replaced only if the VM has the annotation vmwright.dev/recreate', async () => {
   await env.vm('vanishes', 'vmvanishes');
   const before = status(await env.until('vanishes', isRunning), 'vmId');
   await env.client.delete(String(before));
@@ -249,7 +226,7 @@ test('an ownership label that was removed from a machine is restored', async () 
   await expect.poll(async () => (await env.client.get(id)).labels, { timeout: 30_000 }).toEqual(labels);
 });
 
-test('a machine without ownership labels is reported, and is managed once it has the UID label of its VM', async () => {
+test('the state of a machine without ownership labels is still reported; the machine is managed again once it has the UID label of its VM', async () => {
   await env.vm('migrated', 'vmmigrated');
   const { id = '', labels = {} } = (await untilServer('vmmigrated')) ?? {};
   const { 'vmwright.dev/uid': uid = '' } = labels;
@@ -268,7 +245,7 @@ const untilServer = async (name: string) => {
   return (await env.servers()).find((server) => server.name === name);
 };
 
-test('machines are Unknown while the cloud is down and Running when it is back', async () => {
+test('a VM is Unknown while the cloud is down, and Running when the cloud is back', async () => {
   await env.vm('outage', 'vmoutage');
   await env.until('outage', isRunning);
   await env.cloud.part.kill();
@@ -287,7 +264,7 @@ test('deletion with the policy Orphan keeps the machine and removes its ownershi
   expect(server).toMatchObject({ state: 'running', labels: {} });
 });
 
-// The last test of the file: it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all others.
 test('the operator uses exactly the permissions that it ships', async () => {
   await expectExactPermissions(env.controlPlane, permissionsFor(VM));
 });

@@ -18,7 +18,7 @@ const slots = async () => {
   return Object.keys(field(await env.controlPlane.cluster.api.get(path), 'data') ?? {});
 };
 
-test('at most two of six images are synced at any moment, first come, first served', async () => {
+test('at most two of six images are synced at the same time, in the order of their creation', async () => {
   const { api } = env.controlPlane.cluster;
   const names = ['one', 'two', 'three', 'four', 'five', 'six'].map((name) => `limit-${name}`);
   const stop = new AbortController();
@@ -50,7 +50,7 @@ test('at most two of six images are synced at any moment, first come, first serv
   stop.abort();
   await watching;
   expect(most).toBe(2);
-  // Two slots that become free at the same time are taken in either order.
+  // If two slots become free at the same time, the order of the next two images is not defined, so a place may differ by one.
   const startedAt = images.map((image) => String(field(image, 'status', 'attempt', 'startedAt')));
   for (const [place, time] of startedAt.entries())
     expect(Math.abs(startedAt.toSorted().indexOf(time) - place), names[place]).toBeLessThanOrEqual(1);
@@ -70,30 +70,33 @@ test('at most two of six images are synced at any moment, first come, first serv
   expect(await env.kubectl('get', 'vmdi', 'limit-one')).toMatch(/limit-one +Ready +100 +0 +1Gi/);
 });
 
-describe('an import stops at once, and its DataVolume is deleted,', () => {
+describe('imports that cannot succeed', () => {
   test.each([
     ['missing', 'SourceMissing', {}],
     ['forbidden', 'SourceForbidden', {}],
     ['checksum', 'ChecksumMismatch', { checksum: `sha256:${'0'.repeat(64)}` }],
-  ])('if the source is %s', async (behaviour, reason, spec) => {
-    const name = `stop-${behaviour}`;
-    await env.create(name, behaviour, spec);
-    const image = await env.untilPhase(name, 'Failed');
-    expect(status(image, 'failureCount')).toBe(1);
-    expect(conditionIn(image, 'Stalled')).toMatchObject({ status: 'True', reason });
-    await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
-    await expect.poll(slots).toEqual([]);
-    expect(await env.events(name)).toEqual([reason]);
-  });
+  ])(
+    'an import that cannot succeed stops at the first failure and deletes its DataVolume if the source is %s',
+    async (behaviour, reason, spec) => {
+      const name = `stop-${behaviour}`;
+      await env.create(name, behaviour, spec);
+      const image = await env.untilPhase(name, 'Failed');
+      expect(status(image, 'failureCount')).toBe(1);
+      expect(conditionIn(image, 'Stalled')).toMatchObject({ status: 'True', reason });
+      await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
+      await expect.poll(slots).toEqual([]);
+      expect(await env.events(name)).toEqual([reason]);
+    },
+  );
 
-  test('and begins again when the source is corrected', async () => {
+  test('an import that has failed for good starts again when the source is corrected', async () => {
     await env.patch('stop-missing', { spec: { url: 'http://images.example/ok/found.qcow2' } });
     const image = await env.untilPhase('stop-missing', 'Ready');
     expect(status(image, 'failureCount')).toBeUndefined();
     expect(status(image, 'attempt', 'number')).toBe(2);
   });
 
-  test('and is tried again when the annotation asks for it', async () => {
+  test('an import that has failed for good is retried when the retry annotation changes', async () => {
     await env.patch('stop-forbidden', { metadata: { annotations: { 'vmwright.dev/retry': 'now' } } });
     await env.until('stop-forbidden', (image) => status(image, 'retryRequest') === 'now');
     const image = await env.until('stop-forbidden', (each) => status(each, 'attempt', 'number') === 2);
@@ -102,12 +105,12 @@ describe('an import stops at once, and its DataVolume is deleted,', () => {
   });
 });
 
-test('an image and a URL with "404" in their names are synced', async () => {
+test('an image is synced although its name and URL contain "404"', async () => {
   await env.create('404', 'ok', { url: 'http://images.example/404/got-404/status-404.qcow2' });
   await env.untilPhase('404', 'Ready');
 });
 
-test('an importer that fails three times, and then succeeds, is one attempt', async () => {
+test('an importer that fails three times and then succeeds counts as one attempt', async () => {
   await env.create('flaky', 'fail-3-times');
   const image = await env.untilPhase('flaky', 'Ready');
   expect(status(image, 'attempt', 'number')).toBe(1);
@@ -122,16 +125,16 @@ test('a failed import is repeated with a back-off, and each attempt has a new Da
   await env.remove('failing');
 });
 
-test('an import without a storage class is reported with the class', async () => {
+test('an import whose StorageClass does not exist is reported with the name of the class', async () => {
   await env.create('classless', 'ok', { storageClass: 'absent' });
   const image = await env.until('classless', (each) => conditionIn(each, 'Progressing')?.status === 'False');
   expect(conditionIn(image, 'Progressing')?.message).toContain('the StorageClass absent does not exist');
   await env.remove('classless');
 });
 
-// Both wait for the end of an attempt, and there are two slots.
-describe.concurrent('an attempt that takes too long', () => {
-  test('because the import hangs is reported with the importer, and repeated', async () => {
+// Concurrent, because both tests wait for a timeout, and there are two slots.
+describe.concurrent('attempts that take too long', () => {
+  test('an attempt that takes too long is reported with the phase of the importer and retried, if the import hangs', async () => {
     await env.create('hanging', 'hang');
     const stalled = await env.until(
       'hanging',
@@ -147,7 +150,7 @@ describe.concurrent('an attempt that takes too long', () => {
     await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
   });
 
-  test('because the snapshot is never ready takes another snapshot, without another import', async () => {
+  test('an attempt that takes too long is repeated with a new snapshot, but without a new import, if the snapshot is never ready', async () => {
     await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
     const stalled = await env.until(
       'unready',
@@ -164,7 +167,7 @@ describe.concurrent('an attempt that takes too long', () => {
   });
 });
 
-describe('a referenced image', () => {
+describe('referenced images', () => {
   beforeAll(async () => {
     await env.create('used', 'ok');
     await env.untilPhase('used', 'Ready');
@@ -172,7 +175,7 @@ describe('a referenced image', () => {
     await env.until('used', (image) => status(image, 'references') === 1);
   });
 
-  test('reports its references, and its deletion is rejected with their names', async () => {
+  test('a referenced image reports its references, and its deletion is rejected with their names', async () => {
     const image = await env.image('used');
     expect(status(image, 'referencedBy')).toEqual(['VirtualMachine default/user']);
     expect(status(image, 'pruneAt')).toBeUndefined();
@@ -182,7 +185,7 @@ describe('a referenced image', () => {
     );
   });
 
-  test('counts a foreign DataVolume that clones its snapshot', async () => {
+  test('a referenced image counts a foreign DataVolume that clones its snapshot', async () => {
     const { cluster } = env.controlPlane;
     const snapshot = String(status(await env.image('used'), 'snapshots', '0', 'name'));
     const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
@@ -205,7 +208,7 @@ describe('a referenced image', () => {
     await env.until('used', (each) => status(each, 'references') === 1);
   });
 
-  test('that is deleted while the webhook is off is held by the finalizer, stays usable, and is gone after its last reference', async () => {
+  test('a referenced image that is deleted while the webhook is off stays usable, and is removed when its last reference is gone', async () => {
     const { cluster } = env.controlPlane;
     const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/vmwright';
     const before = field(await cluster.api.get(webhooks), 'webhooks');
@@ -227,7 +230,7 @@ describe('a referenced image', () => {
     ]);
   });
 
-  test('keeps its data with the deletion policy Orphan', async () => {
+  test('a deleted image keeps its data with the deletion policy Orphan, and an unknown policy is rejected', async () => {
     await env.patch('limit-two', { metadata: { annotations: { 'vmwright.dev/deletion-policy': 'Orphan' } } });
     const image = await env.image('limit-two');
     await env.remove('limit-two');
@@ -244,8 +247,9 @@ describe('a referenced image', () => {
 describe('kubectl delete', () => {
   const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
 
-  // kube-controller-manager removes the finalizer of the propagation policy. It looks for new CRDs every 30 s.
-  test('with --cascade=orphan keeps the data, and with --cascade=foreground deletes it', async () => {
+  // Takes up to 30 s, because kube-controller-manager removes the finalizer of the propagation policy, and notices new
+  // CRDs only every 30 s.
+  test('kubectl delete --cascade=orphan keeps the data, and --cascade=foreground deletes it', async () => {
     for (const cascade of ['orphan', 'foreground']) {
       await env.create(cascade, 'ok');
       const image = await env.untilPhase(cascade, 'Ready');
@@ -258,7 +262,7 @@ describe('kubectl delete', () => {
     }
   }, 150_000);
 
-  test('with --cascade=orphan keeps the data if the garbage collector acts before the operator', async () => {
+  test('kubectl delete --cascade=orphan keeps the data even if the garbage collector acts before the operator', async () => {
     await env.create('orphan-first', 'ok');
     const image = await env.untilPhase('orphan-first', 'Ready');
     await env.patch('orphan-first', { metadata: { annotations: { 'vmwright.dev/paused': 'true' } } });
@@ -276,7 +280,27 @@ describe('kubectl delete', () => {
     ]);
   });
 
-  test('of the namespace deletes an image that is shared with a VirtualMachine of another namespace, and reports it', async () => {
+  test('kubectl delete --cascade=foreground is rejected for an image that is being deleted and is in use again, and its data stays', async () => {
+    const { cluster } = env.controlPlane;
+    await env.create('again', 'ok');
+    await env.untilPhase('again', 'Ready');
+    await env.patch('again', { metadata: { annotations: { 'vmwright.dev/paused': 'true' } } });
+    await env.kubectl('delete', '--wait=false', 'vmdi', 'again');
+    await env.createMachine('late-user', 'again');
+    await env.patch('again', { metadata: { annotations: { 'vmwright.dev/paused': null } } });
+    const image = await env.until('again', (each) => conditionIn(each, 'DeletionBlocked')?.status === 'True');
+    const remove = (cascade: string) =>
+      cluster.tryKubectl(['delete', '--wait=false', `--cascade=${cascade}`, 'vmdi', 'again']);
+    expect((await remove('foreground')).stderr).toContain('is used by VirtualMachine default/late-user');
+    expect((await remove('background')).code).toBe(0);
+    for (const kind of ['volumes', 'snapshots'] as const)
+      expect(await env.children(image, kind)).toMatchObject([{ metadata: { name: expect.any(String) } }]);
+    expect(field((await env.image('again')).metadata, 'finalizers')).toEqual(['vmwright.dev/vmdiskimage']);
+    await env.removeMachine('late-user');
+    await env.gone('again');
+  });
+
+  test('deletion of a namespace deletes an image although a VirtualMachine of another namespace uses it, and reports the loss', async () => {
     const { cluster } = env.controlPlane;
     await env.kubectl('create', 'namespace', 'doomed');
     const images = IMAGES.replace('/default/', '/doomed/');
@@ -368,7 +392,7 @@ test('data of an earlier controller is adopted, with its clones as references, a
 describe('pruning', () => {
   const retention = { retention: { pruneAfter: '2s' } };
 
-  test('is announced by an event and a time, and then done', async () => {
+  test('pruning is announced by an event and status.pruneAt, and happens at that time', async () => {
     await env.create('unused', 'ok', retention);
     const image = await env.until('unused', (each) => status(each, 'pruneAt') !== undefined);
     expect(status(image, 'phase')).toBe('Ready');
@@ -383,13 +407,13 @@ describe('pruning', () => {
     for (const kind of ['volumes', 'snapshots'] as const) expect(await env.children(image, kind)).toEqual([]);
   });
 
-  test('is cancelled by a machine that is created right before', async () => {
+  test('pruning keeps the data of an image if a machine refers to it just before pruneAt', async () => {
     await env.create('late', 'ok', retention);
     const image = await env.until('late', (each) => status(each, 'pruneAt') !== undefined);
     const untilPruneMs = Date.parse(String(status(image, 'pruneAt'))) - Date.now();
     await new Promise((resolve) => setTimeout(resolve, untilPruneMs - 30));
     await env.createMachine('last-moment', 'late');
-    // The image is not deleted, or it is held by the finalizer and stays usable.
+    // Either the image is not deleted, or its finalizer holds it and it stays usable.
     const used = await env.until('late', (each) => status(each, 'references') === 1);
     expect(status(used, 'phase')).toBe('Ready');
     expect(await env.children(used, 'snapshots')).toHaveLength(1);
@@ -398,31 +422,34 @@ describe('pruning', () => {
   });
 });
 
-describe('a Ready image is repaired after', () => {
-  test.each(['datavolume', 'pvc', 'volumesnapshot'])('its %s was deleted', async (kind) => {
-    const name = 'limit-three';
-    const before = await env.untilPhase(name, 'Ready');
-    const child =
-      kind === 'volumesnapshot' ? status(before, 'snapshots', '0', 'name') : status(before, 'dataVolume');
-    const uids = async (image: KubeObject) => {
-      const all = [...(await env.children(image, 'volumes')), ...(await env.children(image, 'snapshots'))];
-      return all.map(({ metadata }) => metadata.uid).toSorted();
-    };
-    const old = await uids(before);
-    await env.kubectl('delete', kind, String(child), '--wait=false');
-    await env.until(name, (image) => status(image, 'phase') !== 'Ready');
-    const after = await env.untilPhase(name, 'Ready');
-    expect(status(after, 'attempt', 'number')).toBe(
-      Number(status(before, 'attempt', 'number')) + (kind === 'volumesnapshot' ? 0 : 1),
-    );
-    await expect.poll(() => uids(after)).toHaveLength(2);
-    expect((await uids(after)).filter((uid) => old.includes(uid))).toHaveLength(
-      kind === 'volumesnapshot' ? 1 : 0,
-    );
-  });
+describe('Ready images', () => {
+  test.each(['datavolume', 'pvc', 'volumesnapshot'])(
+    'a Ready image is repaired after its %s was deleted',
+    async (kind) => {
+      const name = 'limit-three';
+      const before = await env.untilPhase(name, 'Ready');
+      const child =
+        kind === 'volumesnapshot' ? status(before, 'snapshots', '0', 'name') : status(before, 'dataVolume');
+      const uids = async (image: KubeObject) => {
+        const all = [...(await env.children(image, 'volumes')), ...(await env.children(image, 'snapshots'))];
+        return all.map(({ metadata }) => metadata.uid).toSorted();
+      };
+      const old = await uids(before);
+      await env.kubectl('delete', kind, String(child), '--wait=false');
+      await env.until(name, (image) => status(image, 'phase') !== 'Ready');
+      const after = await env.untilPhase(name, 'Ready');
+      expect(status(after, 'attempt', 'number')).toBe(
+        Number(status(before, 'attempt', 'number')) + (kind === 'volumesnapshot' ? 0 : 1),
+      );
+      await expect.poll(() => uids(after)).toHaveLength(2);
+      expect((await uids(after)).filter((uid) => old.includes(uid))).toHaveLength(
+        kind === 'volumesnapshot' ? 1 : 0,
+      );
+    },
+  );
 });
 
-test('images of the same name in two namespaces do not disturb each other', async () => {
+test('images of the same name in two namespaces do not affect each other', async () => {
   const { cluster } = env.controlPlane;
   await using other = await cluster.namespace();
   const path = IMAGES.replace('default', other.name);
@@ -451,7 +478,7 @@ test('an operator that is killed during an import converges to one DataVolume an
   await expect.poll(slots).toEqual([]);
 });
 
-// The last test of the file: it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all others.
 test('the operator uses exactly the permissions that it ships', async () => {
   await expectExactPermissions(env.controlPlane, permissionsFor(VMDiskImage));
 });

@@ -1,6 +1,7 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { QUICK_ELECTION } from './installed.ts';
+import { auditLines } from './log-lines.ts';
 import { GROUPS, install, type Spec, type WithVcenter } from './with-vcenter.ts';
 
 const CLUSTER = 'production';
@@ -12,12 +13,26 @@ beforeAll(async () => {
   env = await install({ args: ARGS });
   const { lookup, machines } = env.vcenter;
   const { vmFolder } = await lookup.datacenter();
-  await machines.createFolder(vmFolder, 'vm-operator'); // otherwise the first group would create it
+  await machines.createFolder(vmFolder, 'vm-operator'); // otherwise, the first group would create this folder
 });
 afterAll(() => env[Symbol.asyncDispose]());
 
-test('garbage collection deletes a machine that was created after its group was deleted', async () => {
-  await lateCreate('web');
+test('garbage collection deletes a machine that was created after its group was deleted, and writes the audit line before the machine is gone', async () => {
+  const { control } = env.vcsim;
+  const group = await deletedGroup('web');
+  await control.delay({ tasks: { Destroy: HOUR_MS } });
+  await lateClone(group, 'vm-operator/default-web');
+  const collected = async () =>
+    (await auditLines(env.operator, 'default/web')).filter((line) => field(line, 'audit') === 'collect');
+  await expect.poll(collected, { timeout: 60_000 }).toMatchObject([
+    {
+      ...{ kind: 'VmGroup', uid: group.metadata.uid, resource: 'VirtualMachine' },
+      ...{ machine: field(group, 'status', 'replicas', '0', 'instanceUuid') },
+      task: expect.stringMatching(/^task-/),
+    },
+  ]);
+  expect(await env.machines()).toHaveLength(1);
+  await control.clearDelays();
   await expect.poll(() => env.machines(), { timeout: 60_000 }).toEqual([]);
   await orphanCount(0);
 }, 180_000);
@@ -65,7 +80,7 @@ test('a folder whose owner was not recorded before the operator was killed is re
   expect(await env.folders()).toEqual(before);
 }, 180_000);
 
-test('after a restart, machines without a group are kept and reported', async () => {
+test('machines whose group was deleted while the operator was down are kept and reported', async () => {
   await running('usual', { replicas: 1 });
   await running('unusual', { replicas: 1, placement: { folder: 'teams/blue' } });
   const before = await env.machines();
@@ -73,10 +88,10 @@ test('after a restart, machines without a group are kept and reported', async ()
   await env.operator.stop();
   for (const name of ['usual', 'unusual']) await deleteUnseen(name);
   await env.operator.start();
-  await orphanCount(4); // two machines and their folders
+  await orphanCount(4); // two machines and their two folders
   await lateCreate('marker');
   await orphanCount(5);
-  await orphanCount(4); // the late machine is deleted, so garbage collection has seen all others
+  await orphanCount(4); // garbage collection deleted the late machine, so it has processed all others
   expect(await env.machines()).toEqual(before);
   const events = await env.kubectl('get', 'events', '--field-selector=reason=Orphaned', '-o', 'name');
   expect(events.trim().split('\n')).toHaveLength(4);
@@ -85,7 +100,7 @@ test('after a restart, machines without a group are kept and reported', async ()
     expect(table).toMatch(new RegExp(`default/${id} +machine '${name}' +default/`));
 }, 180_000);
 
-// Last, because it resets the cluster. The orphans of the test before stay.
+// Must be the last test, because it resets the cluster. The orphans of the previous test still exist.
 test('garbage collection keeps and reports the machines of a group that is missing after etcd was restored', async () => {
   await running('old', { replicas: 1 });
   const restore = await env.controlPlane.backup();
@@ -122,12 +137,17 @@ async function deleteUnseen(name: string): Promise<void> {
 
 /** Creates a machine for a deleted group, like a clone request that was delayed in the network. */
 async function lateCreate(name: string): Promise<void> {
+  await lateClone(await deletedGroup(name), `vm-operator/default-${name}`);
+}
+
+/** Creates and deletes a group, and then creates a folder with the name of its folder, into which a machine can be cloned. */
+async function deletedGroup(name: string): Promise<KubeObject> {
   const group = await running(name, { replicas: 1 });
   await env.kubectl('delete', 'vmgroup', name);
   const { lookup, machines } = env.vcenter;
   const root = await lookup.folder(await lookup.datacenter(), 'vm-operator');
-  await machines.createFolder(root, `default-${name}`); // without an owner, so it stays
-  await lateClone(group, `vm-operator/default-${name}`);
+  await machines.createFolder(root, `default-${name}`); // has no owner, so the operator keeps it
+  return group;
 }
 
 /** Clones a machine with the identity of the group's first replica. @returns its id */

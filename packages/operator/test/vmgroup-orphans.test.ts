@@ -13,7 +13,7 @@ test('vmwright orphans --delete --yes deletes machines without a group, and keep
   const [held] = await env.machines();
   if (held === undefined) throw new Error('the group has no machine');
   await env.operator.stop();
-  // Without its finalizer, so that the operator does not witness the deletion.
+  // Deletes the group without its finalizer, so that the operator does not witness the deletion.
   const { api } = env.controlPlane.cluster;
   await api.merge(`${GROUPS}/web`, { metadata: { finalizers: [] } });
   await api.delete(`${GROUPS}/web`);
@@ -30,10 +30,12 @@ test('vmwright orphans --delete --yes deletes machines without a group, and keep
   );
   expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringMatching(/^\{.*\}$/m) });
   const lines = stderr.split('\n').flatMap((line) => (line.includes('"audit"') ? [JSON.parse(line)] : []));
-  const about = { audit: 'delete', kind: 'VmGroup', reason: 'vmwright orphans --delete' };
+  const task = expect.stringMatching(/^task-/);
+  const about = { kind: 'VmGroup', reason: 'vmwright orphans --delete', task };
   expect(lines).toMatchObject([
-    { ...about, resource: 'VirtualMachine', object: 'default/web' },
-    { ...about, resource: 'Folder', object: 'default/-', machineName: 'default-web' },
+    { ...about, audit: 'powerOff', resource: 'VirtualMachine', object: 'default/web' },
+    { ...about, audit: 'delete', resource: 'VirtualMachine', object: 'default/web' },
+    { ...about, audit: 'delete', resource: 'Folder', object: 'default/-', machineName: 'default-web' },
   ]);
   expect(stderr).not.toContain(held.id);
   expect((await env.machines()).map(({ id }) => id)).toEqual([held.id]);

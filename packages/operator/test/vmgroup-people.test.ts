@@ -26,8 +26,8 @@ const isTerminating = (replica: unknown) => field(replica, 'terminating') === tr
 const ref = (value: string): Ref<'VirtualMachine'> => ({ type: 'VirtualMachine', value });
 
 /**
- * Makes the operator create new views by ending its session. Views of vcsim, unlike those of vCenter, still contain machines
- * that were moved away, and do not report machines that became templates.
+ * Ends the operator's session, so that it creates new views. In vcsim, unlike in vCenter, an existing view still
+ * contains machines that were moved away, and does not report machines that became templates.
  */
 async function refreshViews(): Promise<void> {
   await env.vcsim.control.expireSessions();
@@ -45,8 +45,8 @@ async function powerOff(id: string): Promise<void> {
   await env.vcenter.tasks.follow(await env.vcenter.machines.powerOff(ref(id)));
 }
 
-describe('a machine that people moved out of the watched folder', () => {
-  test('keeps its slot at scale-in and blocks the deletion until it is deleted', async () => {
+describe('machines that people moved out of the watched folder', () => {
+  test('a machine that people moved out of the watched folder is the one that scale-in selects, and blocks the deletion of its group', async () => {
     await env.group('moved', { replicas: 3 });
     await env.running('moved', 3);
     const [away] = await machinesOf('moved');
@@ -69,7 +69,7 @@ describe('a machine that people moved out of the watched folder', () => {
     );
     expect(blocked).toMatchObject({ status: { phase: 'ERROR', currentReplicas: 2, lastMessage: message } });
     await env.kubectl('delete', 'vmgroup', 'moved', '--wait=false');
-    // The machines in the folder are removed; the moved one keeps the group.
+    // The operator removes the machines in the folder. The group stays because of the moved machine.
     await env.until('moved', (group) => replicas(group).length === 1 && lastMessage(group) === message);
     expect(await machinesOf('moved')).toMatchObject([{ id: away.id, power: 'poweredOn' }]);
     await powerOff(away.id);
@@ -77,7 +77,7 @@ describe('a machine that people moved out of the watched folder', () => {
     await env.gone('moved');
   });
 
-  test('is removed when it is moved back after a scale-in', async () => {
+  test('a machine that people moved out of the watched folder is removed when it is moved back after a scale-in', async () => {
     await env.group('back', { replicas: 2 });
     await env.running('back', 2);
     const [away] = await machinesOf('back');
@@ -95,7 +95,7 @@ describe('a machine that people moved out of the watched folder', () => {
     expect(await machinesOf('back')).toHaveLength(1);
   });
 
-  test('is listed with other moved machines in a message that stays the same', async () => {
+  test('a machine that people moved out of the watched folder is listed with other moved machines in a message that does not change on retries', async () => {
     await env.group('many', { replicas: 3 });
     const group = await env.running('many', 3);
     const [one, two] = replicas(group);
@@ -110,7 +110,7 @@ describe('a machine that people moved out of the watched folder', () => {
       (found) => lastMessage(found) === message && field(found, 'status', 'currentReplicas') === 1,
     );
     const attempts = (found: KubeObject) => replicas(found).map((each) => Number(field(each, 'attempts')));
-    // Both are looked up again, and the message stays.
+    // The operator looks up both machines again, and the message stays the same.
     const seen = new Set<unknown>();
     await env.until('many', (found) => {
       seen.add(lastMessage(found));
@@ -192,7 +192,7 @@ test('the annotation vmwright.dev/replace replaces a machine once', async () => 
   expect(ids).not.toContain(machine?.id);
   expect(ids).toContain(other?.id);
   expect(field(after, 'status', 'replacing')).toEqual({ request: machine?.name, slots: [] });
-  // The same request is not executed again.
+  // The operator does not execute the same request again.
   await env.change('swapped', { cpu: 3 });
   await env.running('swapped', 2);
   expect(await idsOf()).toEqual(ids);

@@ -32,7 +32,7 @@ async function templateNamed(name: string): Promise<Ref<'VirtualMachine'>> {
   return lookup.template(await lookup.datacenter(), name);
 }
 
-test('without a cluster in the placement, several clusters are reported as ambiguous with their names', async () => {
+test('a placement without a cluster is reported as ambiguous, with the names of the clusters, if there are several', async () => {
   await env.group('anywhere', { replicas: 1 });
   expect(await messageFor('anywhere', 'Ambiguous')).toMatch(
     /specify one by its path \(available: .*DC0_C0.*DC0_C1/,
@@ -82,7 +82,7 @@ test('cpu and memory are hot-added without a restart, and reduced with a restart
   await env.group('growing', { replicas: 2, placement: CLUSTER });
   await env.running('growing', 2);
   const { machines, tasks } = env.vcenter;
-  const config = { cpuHotAddEnabled: true, memoryHotAddEnabled: true }; // set on each machine: vcsim cannot reconfigure templates
+  const config = { cpuHotAddEnabled: true, memoryHotAddEnabled: true }; // set on each machine, because vcsim cannot reconfigure templates
   for (const { ref } of await machinesOf('growing'))
     await tasks.follow(await machines.reconfigure(ref, { config }));
   const [last] = (await env.machines('default-growing')).slice(-1);
@@ -127,7 +127,7 @@ test.each([
     else await env.group(name, { replicas: 1, placement: CLUSTER });
     expect(await messageFor(name, 'NoPermission')).toMatch(/: the user lacks a privilege/);
     await env.vcsim.control.clearFaults();
-    // Without a change of the spec, a rejected size is retried only after ten minutes.
+    // A rejected size is retried only after ten minutes, or when the spec changes, so the test changes the size.
     if (method === 'ReconfigVM_Task') await env.change(name, { cpu: 2 });
     await env.running(name, 'replicas' in change ? 0 : 1);
   },

@@ -2,24 +2,13 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { field, shapeOf } from '@vmwright/testbed';
+import { field } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { page, runCommands } from './doc-commands.ts';
+import { playVmGroupTutorial } from './vmgroup-tutorial.ts';
 import { install, ready, type WithVcenter } from './with-vcenter.ts';
 
 /* Tests the tutorial that VmGroup is based on, and the commands of docs/vmgroup.md. */
-
-const MANIFEST = `apiVersion: vm.codeconnect.vmworld.com/v1alpha1
-kind: VmGroup
-metadata:
-  name: vmgroup-sample
-  namespace: myoperator-vms
-spec:
-  cpu: 2
-  memory: 1
-  replicas: 3
-  template: vm-operator-template
-`;
 
 let env: WithVcenter;
 beforeAll(async () => {
@@ -33,37 +22,13 @@ test('the commands of docs/vmgroup.md print the documented output', async () => 
   await env.kubectl('delete', 'namespace', 'team-a');
 });
 
-test('the commands of the tutorial (create, get, scale to 5 and to 2, delete) print what it shows', async () => {
-  const kubectl = async (line: string) => (await env.kubectl(...line.split(' '))).trimEnd().split('\n');
-  const rows = async (...expected: readonly string[]) =>
-    expect
-      .poll(async () => (await kubectl('get vmgroups -n myoperator-vms')).map(shapeOf), { timeout: 60_000 })
-      .toEqual(['NAME PHASE CURRENT DESIRED CPU MEMORY TEMPLATE LAST_MESSAGE', ...expected].map(shapeOf));
-  expect((await kubectl('api-resources --api-group=vm.codeconnect.vmworld.com')).map(shapeOf)).toEqual([
-    'NAME SHORTNAMES APIVERSION NAMESPACED KIND',
-    'vmgroups vg vm.codeconnect.vmworld.com/v1beta1 true VmGroup',
-  ]);
-  await kubectl('create namespace myoperator-vms');
-  await env.controlPlane.cluster.apply(MANIFEST);
-  const row = (count: number) =>
-    `vmgroup-sample RUNNING ${count} ${count} 2 1 vm-operator-template successfully reconciled VmGroup`;
-  await rows(row(3));
-  const scale = (count: number) =>
-    kubectl(`scale --replicas=${count} vmgroup vmgroup-sample -n myoperator-vms`);
-  expect(await scale(5)).toEqual(['vmgroup.vm.codeconnect.vmworld.com/vmgroup-sample scaled']);
-  await rows(row(5));
-  expect(await env.machines('myoperator-vms-vmgroup-sample')).toHaveLength(5);
-  await scale(2);
-  await rows(row(2));
-  expect(await env.machines('myoperator-vms-vmgroup-sample')).toHaveLength(2);
-  await kubectl('delete vg --all -A');
-  expect(await env.machines()).toEqual([]);
-  expect(await env.folders()).toEqual([]);
-  expect(await env.vcsim.control.sessions()).toHaveLength(2); // of the operator and of this test
+test('the commands of the tutorial (create, get, scale to 5 and to 2, delete) print its documented output', async () => {
+  await playVmGroupTutorial(env.controlPlane.cluster, env.vcenter);
+  expect(await env.vcsim.control.sessions()).toHaveLength(2); // the sessions of the operator and of this test
 });
 
 describe('common errors of the tutorial', () => {
-  test('a missing environment variable is named', async () => {
+  test('the error about a missing environment variable names the variable', async () => {
     expect(
       await startError({ KUBECONFIG: env.controlPlane.cluster.kubeconfig }, '--controllers=vmgroup'),
     ).toBe(
@@ -71,7 +36,7 @@ describe('common errors of the tutorial', () => {
     );
   });
 
-  test('a missing kubeconfig is named', async () => {
+  test('the error about a missing kubeconfig names the file', async () => {
     const message = await startError(
       { KUBECONFIG: '/nowhere/config', VC_HOST: 'vc', VC_USER: 'u', VC_PASS: 'p' },
       '--controllers=vmgroup',

@@ -5,7 +5,7 @@ import { kstatusLife, kstatusOf, recordLife } from './kstatus.ts';
 import { auditLines, logLines } from './log-lines.ts';
 import { GROUPS, install, ready, TEMPLATE, type WithVcenter } from './with-vcenter.ts';
 
-/* Conditions, events and log lines of a group. */
+/* Tests the conditions, events and log lines of a group. */
 
 let env: WithVcenter;
 
@@ -89,7 +89,7 @@ test('kstatus reports a group as current only when all machines run, and as term
       expect(field(version, 'status', 'readyReplicas')).toBe(field(version, 'spec', 'replicas'));
 });
 
-test('a status that others empty or edit is restored at once', async () => {
+test('a status that another client empties or edits is restored at once', async () => {
   await env.group('edited', { replicas: 1 });
   const before = await env.running('edited', 1);
   const { api } = env.controlPlane.cluster;
@@ -114,8 +114,8 @@ test('a status that others empty or edit is restored at once', async () => {
   await api.merge(`${GROUPS}/edited`, { metadata: { finalizers: null } });
 });
 
-describe('a paused group', () => {
-  test('reports what it observes and changes nothing', async () => {
+describe('paused groups', () => {
+  test('a paused group reports observed changes and changes nothing itself', async () => {
     await env.group('paused', { replicas: 2 });
     await env.running('paused', 2);
     await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused=true');
@@ -136,7 +136,7 @@ describe('a paused group', () => {
     expect(condition(resumed, 'Paused')).toBe(undefined);
   });
 
-  test('reports that its deletion is paused', async () => {
+  test('a paused group reports that its deletion is paused', async () => {
     await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused=true');
     await env.kubectl('delete', 'vmgroup', 'paused', '--wait=false');
     const held = await env.until('paused', (group) => reason(group) === 'Deleting');
@@ -148,7 +148,7 @@ describe('a paused group', () => {
   });
 });
 
-test('each act on a machine leaves exactly one audit line with its vCenter task', async () => {
+test('each operation on a machine writes exactly one audit line with its vCenter task', async () => {
   const { metadata } = await env.group('audited', { replicas: 1 });
   await env.running('audited', 1);
   const [machine] = await env.machines('default-audited');
@@ -169,8 +169,8 @@ test('each act on a machine leaves exactly one audit line with its vCenter task'
   expect(new Set(lines.map((each) => field(each, 'machine'))).size).toBe(1);
 });
 
-describe('a failure', () => {
-  test('of a clone leads to one event with the time of the retry, and to a log line with the task for each attempt', async () => {
+describe('failures', () => {
+  test('a failed clone is reported by one event with the time of the retry, and by a log line with the task for each attempt', async () => {
     await env.vcsim.control.fault({ task: 'CloneVm', fault: 'NoDiskSpace' });
     await env.group('full', { replicas: 1 });
     const failed = await env.until('full', (group) => reason(group) === 'VcenterRefused');

@@ -94,7 +94,7 @@ test('a template name that matches an ordinary machine is reported as NotFound',
   await env.kubectl('delete', 'vmgroup', 'not-a-template');
 });
 
-test('a foreign machine that is moved into a folder between the check and the removal of the folder keeps its files', async () => {
+test('a foreign machine that enters a folder between the check and the removal of the folder keeps its files', async () => {
   await env.group('dropped', { replicas: 1 });
   await env.running('dropped', 1);
   const { lookup, machines, tasks } = env.vcenter;
@@ -110,7 +110,8 @@ test('a foreign machine that is moved into a folder between the check and the re
   expect(isRef(await tasks.follow(task), 'VirtualMachine')).toBe(true);
   await env.vcsim.control.clearDelays();
   await env.gone('dropped');
-  // Only the group's machine was destroyed: the folder was unregistered, not destroyed with its content.
+  // The operator destroyed only the group's machine. It removed the folder with UnregisterAndDestroy_Task, which keeps
+  // the files of the machines in it.
   expect(await env.vcsim.control.calls()).toMatchObject({ Destroy_Task: 1, UnregisterAndDestroy_Task: 1 });
 });
 
@@ -124,7 +125,7 @@ test('an empty folder that people created stays when the group is deleted', asyn
   expect(await namesIn(env.vcenter, root)).toContain('default-theirs');
 });
 
-test('a folder that is slow to open does not delay groups in other folders', async () => {
+test('a folder that vCenter creates slowly does not delay groups in other folders', async () => {
   await env.vcsim.control.delay({ methods: { CreateFolder: HOUR } });
   await env.group('slow', { replicas: 1, placement: { folder: 'slow/to/open' } });
   await called('CreateFolder');
@@ -135,7 +136,7 @@ test('a folder that is slow to open does not delay groups in other folders', asy
   await env.kubectl('delete', 'vmgroup', 'slow', 'quick');
 });
 
-test("a power-on does not wait behind another group's clone, and a waiting clone is reported", async () => {
+test("a power-on does not wait for another group's clone, and the status reports a clone that waits", async () => {
   await env.group('small', { replicas: 1 });
   await env.running('small', 1);
   await env.vcsim.control.delay({ tasks: { CloneVm: HOUR } });
@@ -169,7 +170,7 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
   await env.running('outage', 1);
 });
 
-test('a 503 at run time is reported with its HTTP status, and a new group reports it at once', async () => {
+test('a 503 of vCenter at run time is reported with its HTTP status, and a new group reports it at once', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
   // Waits for the text, because a call that is in flight when the connections are dropped first reports another cause.
@@ -192,7 +193,7 @@ test('a 503 at run time is reported with its HTTP status, and a new group report
   await env.kubectl('delete', 'vmgroup', 'misplaced');
 });
 
-test('an address that starts to lead to another vCenter is reported, and the operator neither logs in nor changes anything there', async () => {
+test('an address that suddenly leads to another vCenter is reported, and the operator neither logs in nor changes anything there', async () => {
   await other.control.resetCalls();
   await proxy.redirect(other.host);
   const changed = await env.until('outage', hasReason('VcenterChanged'));
@@ -222,7 +223,7 @@ test('twelve folders are watched by one collector, with a view and a filter each
   const names = Array.from({ length: 12 }, (_, i) => `own-${i}`);
   for (const name of names) await env.group(name, { replicas: 0, placement: { folder: `own/${name}` } });
   for (const name of names) await env.running(name, 0);
-  await expect.poll(watched).toEqual([12, 12]); // polled: garbage collection creates temporary views
+  await expect.poll(watched).toEqual([12, 12]); // polled, because garbage collection creates temporary views
   expect(await env.vcsim.control.calls()).not.toHaveProperty('CreatePropertyCollector');
   await env.kubectl('delete', 'vmgroup', 'first', ...names);
 });

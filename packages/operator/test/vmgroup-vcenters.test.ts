@@ -74,7 +74,7 @@ function until(
 const running = (group: KubeObject) => isRunning(group, 2);
 const hasReason = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 
-test('a group may use the vCenter of its namespace and the one for all namespaces, but not that of another namespace', async () => {
+test('a group may use vCenters that are configured for its namespace or for all namespaces, but none of another namespace', async () => {
   await create('team-east', 'web');
   await create('default', 'web');
   await create('team-east', 'elsewhere', { vcenter: 'default' });
@@ -82,7 +82,7 @@ test('a group may use the vCenter of its namespace and the one for all namespace
   expect(await until('team-east', 'web', running)).toMatchObject({ status: { vcenter: 'east' } });
   expect(await until('default', 'web', running)).toMatchObject({ status: { vcenter: 'default' } });
   expect(await until('team-east', 'elsewhere', running)).toMatchObject({ status: { vcenter: 'default' } });
-  // The same text as for an unknown vCenter, without the names of other namespaces' vCenters.
+  // The text is the same as for an unknown vCenter, and does not reveal the vCenters of other namespaces.
   const foreign = await until('default', 'foreign', hasReason('UnknownVcenter'));
   expect(field(foreign, 'status', 'lastMessage')).toBe(
     "no vCenter 'east' is available to the namespace 'default' (available: default); correct spec.placement.vcenter",
@@ -90,7 +90,7 @@ test('a group may use the vCenter of its namespace and the one for all namespace
   await env.kubectl('delete', 'vmgroup', 'foreign');
 });
 
-test('an unknown vCenter is reported, and a changed placement is rejected', async () => {
+test('an unknown vCenter is reported, and a change of placement.folder is rejected', async () => {
   await create('default', 'lost', { vcenter: 'north' });
   const lost = await until('default', 'lost', hasReason('UnknownVcenter'));
   expect(field(lost, 'status', 'lastMessage')).toBe(
@@ -122,7 +122,7 @@ test('a datacenter can be written as a path, and a missing one is reported altho
   await env.kubectl('delete', 'vmgroup', 'mistyped');
 });
 
-test('a rejected password is reported, a new one in its file is used, and no log, object or metric contains either', async () => {
+test('a rejected password is reported, a new password in its file is used, and no log, object or metric contains a password', async () => {
   await create('team-west', 'web');
   const waiting = await until('team-west', 'web', hasReason('VcenterUnauthorized'));
   expect(field(waiting, 'status', 'lastMessage')).toBe(
@@ -145,12 +145,12 @@ test('a vCenter that is down is reported by its groups until it is back, and doe
   await until('team-east', 'web', hasReason('VcenterUnreachable'));
   await create('default', 'unaffected');
   await until('default', 'unaffected', running);
-  await east.part.start(); // with its initial inventory: the operator clones the lost machines again
+  await east.part.start(); // restarts with its initial inventory, so the operator clones the machines again
   await until('team-east', 'web', running);
   expect(await env.vcsim.control.sessions()).toHaveLength(2);
 });
 
-test('a vCenter that hangs, with any number of groups, does not delay groups on other vCenters', async () => {
+test('a vCenter that hangs does not delay groups on other vCenters, even if twelve groups wait for it', async () => {
   west.part.pause();
   const names = Array.from({ length: 12 }, (_, i) => `hanging-${i}`);
   for (const name of names) await create('team-west', name, { folder: `groups/${name}` });

@@ -56,7 +56,7 @@ test('a group scales out, in and to 0, and the scale subresource reports the mac
   await env.kubectl('scale', 'vmgroup', 'scaled', '--replicas=2');
   const two = names(await env.running('scaled', 2));
   expect(four).toEqual(expect.arrayContaining(two));
-  expect(two).toContain(first); // the newest machines were removed
+  expect(two).toContain(first); // scale-in removed the newest machines
   expect(await env.machines('default-scaled')).toHaveLength(2);
   await env.kubectl('scale', 'vmgroup', 'scaled', '--replicas=0');
   await env.running('scaled', 0);
@@ -87,7 +87,7 @@ test('deleting a group removes its machines and its folder', async () => {
   expect(await env.folders()).not.toContain('default-deleted');
 });
 
-describe('drift', () => {
+describe('drift is corrected', () => {
   test('a machine that is powered off is powered on, and a deleted one is cloned again under its name', async () => {
     await env.group('drift', { replicas: 2 });
     await env.running('drift', 2);
@@ -97,7 +97,7 @@ describe('drift', () => {
     await tasks.follow(await machines.powerOff(ref(one.id)));
     await env.until('drift', (group) => field(group, 'status', 'readyReplicas') === 1);
     await env.running('drift', 2);
-    // Paused, because the operator could power the machine on again before it is destroyed.
+    // The group is paused. Otherwise, the operator could power the machine on again before the test destroys it.
     await env.kubectl('annotate', 'vmgroup', 'drift', 'vmwright.dev/paused=true');
     await env.until('drift', (group) => condition(group, 'Paused') === 'True');
     await tasks.follow(await machines.powerOff(ref(two.id)));
@@ -146,7 +146,7 @@ describe('updates', () => {
   });
 });
 
-test('a missing template, or another path of the same template, replaces no machine', async () => {
+test('machines are not replaced if the template is missing, or if the spec names the same template by another path', async () => {
   await env.group('renamed', { replicas: 2 });
   await env.running('renamed', 2);
   const before = await env.machines('default-renamed');
@@ -158,7 +158,7 @@ test('a missing template, or another path of the same template, replaces no mach
   await env.change('renamed', { template: `/DC0/vm/${TEMPLATE}` });
   await env.running('renamed', 2);
   expect(await env.machines('default-renamed')).toEqual(before);
-  // With OnDelete no machine is replaced, and updatedReplicas is still reported.
+  // With OnDelete, the operator replaces no machine and still reports updatedReplicas.
   await env.change('renamed', { update: { strategy: 'OnDelete' } });
   const unchanged = await env.until('renamed', isObserved);
   expect(unchanged).toMatchObject({ status: { phase: 'RUNNING', updatedReplicas: 2 } });
@@ -189,7 +189,7 @@ describe('foreign machines and folders', () => {
     const path = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/a/vmgroups/b-c';
     const second = await cluster.waitFor(path, (group) => reason(group) === 'FolderTaken');
     expect(lastMessage(second)).toBe(
-      "the folder 'a-b-c' belongs to the VmGroup 'c' in the namespace 'a-b'; give this group another name, or another folder in spec.placement.folder",
+      "the folder 'a-b-c' belongs to the VmGroup 'c' in the namespace 'a-b'; delete this group and create it under another name or with another spec.placement.folder",
     );
     expect(await env.machines('a-b-c')).toHaveLength(1);
     await env.kubectl('delete', 'vmgroup', '-n', 'a-b', 'c');
@@ -227,7 +227,7 @@ describe('errors', () => {
     await env.running('early', 1);
   });
 
-  test('a group with a missing template and more machines than permits backs off and does not delay others', async () => {
+  test('a group with a missing template, and with more replicas than clones may run at a time, backs off and does not delay other groups', async () => {
     await env.group('waiting', { replicas: 5, template: 'never' });
     await env.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
     const before = await reconciles();
@@ -397,7 +397,7 @@ test('both API versions are served with the same content', async () => {
   });
 });
 
-test('an idle operator does not reconcile when its session expires, and logs in again for the next change', async () => {
+test('an idle operator logs in again when its session expires, without a reconcile each time, and handles the next change', async () => {
   await env.group('idle', { replicas: 1 });
   await env.running('idle', 1);
   const before = await reconciles();
@@ -425,7 +425,7 @@ describe('the API server rejects an invalid spec with a message', () => {
     ['memory: 0', /spec\.memory.*should be greater than or equal to 1/],
     ['template: ""', /spec\.template.*should be at least 1 chars long/],
     ['maxUnavailable: 0%', /maxUnavailable must be a number of at least 1, or a percentage from 1% to 100%/],
-  ])('%s', async (line, message) => {
+  ])('%s is rejected', async (line, message) => {
     const [key = ''] = line.split(':');
     const spec = { cpu: '2', memory: '1', replicas: '3', template: 'x' };
     const lines = Object.entries(spec).flatMap(([name, value]) =>
@@ -438,7 +438,7 @@ describe('the API server rejects an invalid spec with a message', () => {
   });
 });
 
-test('vcenter, datacenter and folder are immutable in both versions, and cluster is not', async () => {
+test('vcenter, datacenter and folder are immutable in both API versions, but cluster is not', async () => {
   await env.group('fixed', { replicas: 0, placement: { datacenter: 'DC0' } });
   const { cluster } = env.controlPlane;
   const change = (path: string, spec: object) =>
@@ -475,7 +475,7 @@ async function reconciles(): Promise<number> {
 
 async function destroy(id: string): Promise<void> {
   const { machines, tasks } = env.vcenter;
-  await tasks.follow(await machines.powerOff(ref(id))).catch(() => undefined); // it may be off already
+  await tasks.follow(await machines.powerOff(ref(id))).catch(() => undefined); // the machine may be off already
   await tasks.follow(await machines.destroy(ref(id)));
 }
 
@@ -483,7 +483,7 @@ function makeForeign(folderName: string): Promise<string> {
   return env.clone(`vm-operator/${folderName}`, { name: 'foreign' });
 }
 
-// The last test of the file: it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all others.
 test('the operator uses exactly the permissions that it ships', async () => {
   await expectExactPermissions(env.controlPlane, permissionsFor(VmGroup));
 });

@@ -25,41 +25,44 @@ export const PATHS = {
 
 /** An installed operator on a private cluster with nodes that kwok simulates. */
 export interface WithGpus extends Installed, AsyncDisposable {
-  /** The vCenter; only if options for it are given. */
+  /** The vCenter; undefined unless the options configure one. */
   readonly vcsim: Vcsim | undefined;
-  /** Creates a node with GPUs and waits until it is Ready. */
+  /** Creates a node, by default without GPUs, and waits until it is Ready. */
   node(name: string, gpus?: number, labels?: Readonly<Record<string, string>>): Promise<void>;
-  /** Creates a request, by default for one GPU for 100 hours. */
+  /** Creates a request (a GPUInfo), by default for one GPU for 100 hours. */
   info(name: string, spec?: object): Promise<KubeObject>;
   /** Waits until the request satisfies the predicate. */
   until(name: string, is: (info: KubeObject) => boolean): Promise<KubeObject>;
   /** Waits until the request is answered with this node. */
   reserved(name: string, node: string): Promise<KubeObject>;
-  /** Waits until the request is answered with no node, for this reason. */
+  /** Waits until the request is pending for this reason; for any reason if it is undefined. */
   pending(name: string, reason?: string): Promise<KubeObject>;
-  /** Waits until a node is suitable for a request for one GPU, with a request that is deleted again. */
+  /** Waits until a node is suitable for a request for one GPU. Creates such a request and deletes it again. */
   suitable(node: string): Promise<void>;
-  /** Creates a pod on a node that uses GPUs. */
+  /** Creates a pod that uses GPUs of a node. */
   pod(name: string, node: string, gpus: number): Promise<KubeObject>;
-  /** Waits for an event about a request. @returns its note */
+  /** Waits for an event about a request. @returns the event's note */
   event(name: string, reason: string): Promise<string>;
   /** Deletes an object, unless the garbage collector was faster, and waits until it is gone. */
   remove(path: string): Promise<void>;
-  /** Returns the stored reservation of a request. */
+  /** Returns the stored reservation of a request; undefined if there is none. */
   reservation(name: string): Promise<unknown>;
 }
 
 export async function install(
   options: {
     readonly vcsim?: VcsimOptions;
-    /** Environment variables with the address and the credentials of the vCenter. @default 'GOVMOMI' */
+    /** Changes the vCenter before the operator starts, so that the operator knows the changes from the beginning. */
+    readonly prepare?: (vcsim: Vcsim) => Promise<void>;
+    /** Prefix of the environment variables with the address and the credentials of the vCenter. @default 'GOVMOMI' */
     readonly variables?: 'GOVMOMI' | 'VC';
     readonly args?: readonly string[];
   } & Auditing = {},
 ): Promise<WithGpus> {
   await using stack = new AsyncDisposableStack();
   const vcsim = options.vcsim && stack.use(await startVcsim(options.vcsim));
-  // Without an election, an idle operator writes nothing at all.
+  if (vcsim !== undefined) await options.prepare?.(vcsim);
+  // Leader election is off: tests count the writes of an idle operator, and Lease renewals would add to them.
   const args = ['--leader-elect=false', ...(options.args ?? [])];
   const env = vcsim && variablesOf(vcsim, options.variables ?? 'GOVMOMI');
   const base = await installed(stack, {

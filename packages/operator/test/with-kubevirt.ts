@@ -1,4 +1,4 @@
-import { field, type KubeObject } from '@vmwright/testbed';
+import { type Cluster, field, type KubeObject } from '@vmwright/testbed';
 import { type Installed, installed } from './installed.ts';
 
 /** Namespace of the VirtualMachines in tests. */
@@ -30,7 +30,7 @@ export interface WithKubevirt extends Installed, AsyncDisposable {
   /** Creates an image in the namespace of images. */
   image(name: string, spec?: object): Promise<KubeObject>;
   network(name: string): Promise<KubeObject>;
-  /** Enqueues the VirtualMachine through a change of an annotation that has no meaning. */
+  /** Causes a reconcile of the VirtualMachine, by changing an annotation without meaning. */
   touch(name: string): Promise<void>;
 }
 
@@ -64,18 +64,40 @@ export async function install(args: readonly string[] = []): Promise<WithKubevir
         metadata: { name },
         spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi', ...spec },
       }),
-    network: (name) =>
-      cluster.api.create(PATHS.networks, {
-        apiVersion: 'k8s.cni.cncf.io/v1',
-        kind: 'NetworkAttachmentDefinition',
-        metadata: { name },
-        spec: { config: '{"cniVersion":"0.3.1","type":"bridge"}' },
-      }),
+    network: (name) => createNetwork(cluster, name),
     touch: async (name) => {
       await patch(name, { metadata: { annotations: { 'example.com/touched': String(++touches) } } });
     },
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Creates a network that interfaces of VirtualMachines can refer to. */
+export function createNetwork({ api }: Cluster, name: string): Promise<KubeObject> {
+  return api.create(PATHS.networks, {
+    apiVersion: 'k8s.cni.cncf.io/v1',
+    kind: 'NetworkAttachmentDefinition',
+    metadata: { name },
+    spec: { config: '{"cniVersion":"0.3.1","type":"bridge"}' },
+  });
+}
+
+/** Waits for an event about a VirtualMachine. @param text part of its note @returns its note */
+export async function noteOf(
+  { api }: Cluster,
+  name: string,
+  reason: string,
+  type?: 'Warning',
+  text = '',
+): Promise<string> {
+  const isWanted = (event: KubeObject) =>
+    field(event, 'regarding', 'name') === name &&
+    field(event, 'reason') === reason &&
+    (type === undefined || field(event, 'type') === type) &&
+    String(field(event, 'note')).includes(text);
+  for await (const { object } of api.watch(PATHS.events, AbortSignal.timeout(30_000)))
+    if (isWanted(object)) return String(field(object, 'note'));
+  throw new Error(`no event ${reason} about ${name}`);
 }
 
 /** Returns the reason of the condition Ready of a VirtualMachine. */

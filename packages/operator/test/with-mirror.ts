@@ -24,7 +24,7 @@ export interface NewMachine {
   readonly labels?: Readonly<Record<string, string>>;
   /** @default Always */
   readonly runStrategy?: string;
-  /** Annotations of its template, `testbed.vmwright.dev/…`. */
+  /** Annotations of the machine's template, without the prefix `testbed.vmwright.dev/`. */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 
@@ -34,7 +34,7 @@ export interface Health {
   readonly body: Readonly<Record<string, unknown>>;
 }
 
-/** A PostgreSQL server with SSVirt's schema and a mirror of one cluster. */
+/** A PostgreSQL server with SSVirt's schema, and a mirror that writes the statuses of one cluster's VMs to it. */
 export interface WithMirror extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly postgres: Postgres;
@@ -44,7 +44,7 @@ export interface WithMirror extends AsyncDisposable {
   /** Starts a mirror with additional environment variables. */
   start(env?: Readonly<Record<string, string>>): Promise<MirrorPart>;
   create(namespace: string, name: string, machine?: NewMachine): Promise<void>;
-  /** Waits until a row has a status. */
+  /** Waits until the row with this id has this status. */
   until(id: string, status: string): Promise<void>;
   /** Returns the value of a series in the metrics of the mirror; 0 if it does not exist. */
   metric(series: string): Promise<number>;
@@ -73,20 +73,26 @@ export async function withMirror(cluster: Cluster): Promise<WithMirror> {
       mirror = owned.use(await startMirror({ ...options, env: { ...FAST, ...env } }));
       return mirror;
     },
-    create: (namespace, name, machine = {}) => cluster.apply(machineManifest(namespace, name, machine)),
-    until: async (id, status) => {
-      await expect.poll(() => ssvirt.status(id), { timeout: 30_000, interval: 30 }).toBe(status);
-    },
-    metric: async (series) => {
-      const text = await (await fetch(`${mirror.url}/metrics`)).text();
-      const line = text.split('\n').find((each) => each.startsWith(`${series} `));
-      return line === undefined ? 0 : Number(line.slice(series.length + 1));
-    },
+    create: (namespace, name, machine) => createMachine(cluster, namespace, name, machine),
+    until: (id, status) => untilStatus(ssvirt, id, status),
+    metric: (series) => metricOf(mirror, series),
     health: () => healthOf(mirror),
     log: () => readFile(mirror.part.log, 'utf8'),
     verify: () => verifyMirror(options),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
+}
+
+/** Returns the value of a series in the metrics of a mirror; 0 if it does not exist. */
+export async function metricOf({ url }: Pick<MirrorPart, 'url'>, series: string): Promise<number> {
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? 0 : Number(line.slice(series.length + 1));
+}
+
+/** Waits until the row with this id has this status. */
+export async function untilStatus(ssvirt: Ssvirt, id: string, status: string): Promise<void> {
+  await expect.poll(() => ssvirt.status(id), { timeout: 30_000, interval: 30 }).toBe(status);
 }
 
 export async function healthOf({ url }: Pick<MirrorPart, 'url'>): Promise<Health> {
@@ -96,6 +102,16 @@ export async function healthOf({ url }: Pick<MirrorPart, 'url'>): Promise<Health
 
 function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+/** Creates a KubeVirt VM. */
+export function createMachine(
+  cluster: Cluster,
+  namespace: string,
+  name: string,
+  machine: NewMachine = {},
+): Promise<void> {
+  return cluster.apply(machineManifest(namespace, name, machine));
 }
 
 function machineManifest(namespace: string, name: string, machine: NewMachine): string {

@@ -3,6 +3,7 @@ import type { KubeObject, Vcsim, VcsimOptions } from '@vmwright/testbed';
 import { field, startVcsim } from '@vmwright/testbed';
 import { type CloneOptions, isRef, VcenterClient } from '@vmwright/vsphere';
 import { type Auditing, type Installed, installed } from './installed.ts';
+import { type FoundMachine, foldersOf, machinesIn } from './vcenter-inventory.ts';
 
 export const GROUPS = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/default/vmgroups';
 export const TEMPLATE = 'vm-operator-template';
@@ -13,17 +14,6 @@ export interface Spec {
   readonly memory?: number;
   readonly template?: string;
   readonly [more: string]: unknown;
-}
-
-/** A machine in vCenter. */
-export interface FoundMachine {
-  readonly id: string;
-  readonly name: string;
-  readonly folder: string | undefined;
-  readonly instanceUuid: string | undefined;
-  readonly power: string | undefined;
-  readonly cpus: number | undefined;
-  readonly memoryMb: number | undefined;
 }
 
 /** An installed operator with a vCenter. */
@@ -94,35 +84,8 @@ export async function install(
     until,
     running: (name, replicas) => until(name, (group) => isRunning(group, replicas)),
     gone: (name) => cluster.waitForGone(`${GROUPS}/${name}`),
-    machines: async (folder) => {
-      const folders = new Map(
-        (await vcenter.list('Folder', ['name'])).map(({ ref, properties }) => [ref.value, properties.name]),
-      );
-      const all = await vcenter.list('VirtualMachine', [
-        ...(['name', 'parent', 'config.instanceUuid', 'runtime.powerState'] as const),
-        ...(['config.hardware.numCPU', 'config.hardware.memoryMB', 'config.template'] as const),
-      ]);
-      return all
-        .map(({ ref, properties }) => ({
-          id: ref.value,
-          name: properties.name ?? '',
-          folder: folders.get(properties.parent?.value ?? ''),
-          instanceUuid: properties['config.instanceUuid'],
-          power: properties['runtime.powerState'],
-          cpus: properties['config.hardware.numCPU'],
-          memoryMb: properties['config.hardware.memoryMB'],
-        }))
-        .filter((found) =>
-          folder === undefined ? found.name.includes('-replica-') : found.folder === folder,
-        );
-    },
-    folders: async () => {
-      const all = await vcenter.list('Folder', ['name', 'parent']);
-      const root = all.find(({ properties }) => properties.name === 'vm-operator');
-      return all
-        .filter(({ properties }) => root !== undefined && properties.parent?.value === root.ref.value)
-        .map(({ properties }) => properties.name ?? '');
-    },
+    machines: (folder) => machinesIn(vcenter, folder),
+    folders: () => foldersOf(vcenter),
     clone: async (folder, options) => {
       const { lookup, machines, tasks } = vcenter;
       const datacenter = await lookup.datacenter();
