@@ -3,7 +3,7 @@ export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 export NODE_OPTIONS := --disable-warning=ExperimentalWarning
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help up restart stop build pack image push release-check test test-unit soak check types lint arrows exports ambient unused locked licensed generated generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd generated-pages format generate simulate mutants bench assets lock audit licences sbom newcomer clean
+.PHONY: help up restart stop build pack image base push chart push-chart release-check test test-unit soak check types lint arrows exports ambient unused locked licensed generated generated-manifests generated-vim25 generated-config generated-api generated-settings generated-argocd generated-pages format generate simulate mutants bench assets lock audit licences sbom newcomer clean
 
 INSTALLED := node_modules/.package-lock.json
 TESTBED := packages/testbed/src
@@ -34,10 +34,20 @@ pack: build ## Packs them with npm into dist/
 image: build ## Writes the operator's image to dist/vmwright-image.tar (OCI layout); BASE=<reference or OCI layout folder> sets the base image
 	@node tools/image/main.ts
 
-push: $(INSTALLED) ## Pushes the image that `make image` wrote: IMAGE=<reference>; prints the reference with the digest
+base: $(INSTALLED) ## Prints the reference of the base image with the digest that its tag has now
+	@node tools/image/base-main.ts
+
+chart: $(INSTALLED) ## Writes the Helm chart to dist/vmwright-<version>.tgz; REPOSITORY=<owner/name> sets the image of its registry on GitHub
+	@node tools/chart/main.ts
+
+# The release workflow runs these three with credentials, or before anything else: they install no npm packages and run with any Node 24.
+push: ## Pushes the image that `make image` wrote: IMAGE=<reference>; prints the reference with the digest
 	@node tools/image/push-main.ts
 
-release-check: $(INSTALLED) ## Fails unless all published packages and the changelog have the version of TAG=v<version>
+push-chart: ## Pushes the chart that `make chart` wrote: CHARTS=oci://<registry>/<path>; prints the reference with the digest
+	@node tools/chart/push-main.ts
+
+release-check: ## Fails unless packages, chart, manifests and changelog have the version of TAG=v<version>
 	@node tools/release/check-main.ts
 
 test: assets ## Runs all tests, or those that match ONLY=<path or name>

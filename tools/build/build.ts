@@ -5,16 +5,13 @@ import { bundle } from './bundle.ts';
 import { compile } from './compile.ts';
 import { publishedManifest, type SourceManifest } from './manifest.ts';
 import { notices } from './notices.ts';
-
-/** Packages that are published, each after the packages that it imports. */
-export const PACKAGES = ['core', 'runtime', 'vsphere', 'cloud', 'operator'] as const;
-export type PackageName = (typeof PACKAGES)[number];
+import { PACKAGES, type PackageName } from './package-names.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 
 /**
- * Writes each package as it is published to `<folder>/<package>/dist`: compiled library in `lib`, bundled programs in `bin`, package.json,
- * README and licence.
+ * Writes each package in its published form to `<folder>/<package>/dist`: compiled library in `lib`, bundled programs
+ * in `bin`, package.json, README and licence.
  */
 export async function build(folder: string): Promise<void> {
   const dist = (name: string) => join(folder, name, 'dist');
@@ -23,7 +20,7 @@ export async function build(folder: string): Promise<void> {
   for (const name of PACKAGES) await writePackage(name, dist(name));
 }
 
-/** Writes a package as it is published to a folder, except for the compiled library. */
+/** Writes a package in its published form to a folder, except for the compiled library. */
 export async function writePackage(name: PackageName, folder: string): Promise<void> {
   const manifest = sourceManifest(name);
   const versions = new Map(PACKAGES.map(sourceManifest).map((each) => [each.name, each.version]));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { PACKAGES, type PackageName } from './build.ts';
+import { PACKAGES, type PackageName } from './package-names.ts';
 
 /**
  * Packs the built packages with npm, as they are published.

@@ -9,8 +9,9 @@ import { type Cluster, field, freePort, temporaryFolder } from '@vmwright/testbe
 import { test } from '@vmwright/testbed/vitest';
 import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
 import { shipped } from '../supply/shipped.ts';
-import { build, PACKAGES, type PackageName } from './build.ts';
+import { build } from './build.ts';
 import { pack } from './pack.ts';
+import { PACKAGES, type PackageName } from './package-names.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const GREETER = readFileSync(join(ROOT, 'packages/runtime/examples/greeter.ts'), 'utf8');
@@ -27,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Environment of a user: this Node, and none of the programs of the repository. */
+/** Environment of a user, with this Node and without the programs of the repository. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS, PATH = '', ...env } = process.env;
   const others = PATH.split(delimiter).filter((path) => !path.includes('node_modules'));
@@ -39,7 +40,7 @@ async function run(cwd: string, command: string, ...args: readonly string[]): Pr
   try {
     return (await promisify(execFile)(command, args, options)).stdout;
   } catch (error) {
-    const output = field(error, 'stdout'); // tsc writes its errors to it
+    const output = field(error, 'stdout'); // tsc writes its errors to stdout
     throw new Error(`${command} ${args.join(' ')} failed:\n${output}`, { cause: error });
   }
 }
@@ -85,7 +86,7 @@ function greeter(group: string): string {
   );
 }
 
-describe('each packed package', () => {
+describe('packed packages', () => {
   test.for(PACKAGES)('%s has types, README, licence and exact dependencies, and no tests', (name) => {
     const files = execFileSync('tar', ['-tzf', tarballs[name]], { encoding: 'utf8' }).trim().split('\n');
     expect(files).toEqual(
@@ -102,7 +103,7 @@ describe('each packed package', () => {
     ).toEqual(new Set());
   });
 
-  test('with programs contains the licences of the packages in the bundles', () => {
+  test('the packed operator contains the licences of the packages in its bundles', () => {
     const notices = readFileSync(join(folder, 'operator/dist/bin/NOTICES.txt'), 'utf8');
     for (const name of ['undici', 'pg', 'yaml', '@opentelemetry/sdk-trace'])
       expect(notices).toMatch(new RegExp(`^${name} \\d`, 'm'));
@@ -149,7 +150,7 @@ describe('in an empty TypeScript project', () => {
     expect(new Set(own)).toEqual(new Set(shipped().map(({ name }) => name)));
   });
 
-  test('all packages type-check, and the greeter runs', async ({ cluster }) => {
+  test('all packages pass the type check, and the greeter runs', async ({ cluster }) => {
     const compilerOptions = {
       module: 'nodenext',
       target: 'es2024',
@@ -247,7 +248,7 @@ function exportsOf(name: PackageName): readonly string[] {
     .map((entry) => manifest.name + entry.slice(1));
 }
 
-/** Returns the documents of a YAML stream in the order of their text, without the comments before them. */
+/** Returns the documents of a YAML stream, sorted by their text, without the comments before them. */
 function documentsIn(yaml: string): readonly string[] {
   return yaml
     .replaceAll(/^#.*\n/gm, '')

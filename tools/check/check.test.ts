@@ -16,7 +16,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** Folder with a copy of the repository, which the tests modify. */
+/** Folder with a copy of the repository. The tests modify the copy. */
 let copy: string;
 
 beforeAll(async () => {
@@ -40,7 +40,9 @@ beforeAll(async () => {
   execFileSync('git', ['init', '-q'], { cwd: copy }); // Biome and knip use git's ignore rules
 });
 
-/** Links third-party packages to the real ones and our packages to the copy, so that types of the two are not mixed. */
+/**
+ * Links third-party packages to the real node_modules, and our packages to the copy, so that no type comes from both.
+ */
 function linkModules(): void {
   const [from, to] = [join(root, 'node_modules'), join(copy, 'node_modules')];
   mkdirSync(join(to, '@vmwright'), { recursive: true });
@@ -75,8 +77,8 @@ function make(target: string): { readonly failed: boolean; readonly output: stri
   return { failed: status !== 0, output: stdout + stderr };
 }
 
-describe('make check fails on', () => {
-  test('a circular import', () => {
+describe('make check', () => {
+  test('make check fails on a circular import', () => {
     writeTemporarily(
       'packages/cloud/src/a.ts',
       "import { b } from './b.ts';\n\nexport const a = (): number => b();\n",
@@ -90,14 +92,14 @@ describe('make check fails on', () => {
     expect(failed).toBe(true);
   });
 
-  test('a forbidden import between packages', () => {
+  test('make check fails on a forbidden import between packages', () => {
     writeTemporarily('packages/runtime/src/a.ts', "import '@vmwright/operator';\n");
     const { failed, output } = make('arrows');
     expect(output).toContain('packages/runtime/src/a.ts imports @vmwright/operator: runtime may import core');
     expect(failed).toBe(true);
   });
 
-  test('an import of the testbed in shipped code, but not in a test', () => {
+  test('make check fails on an import of the testbed in shipped code, but not in a test', () => {
     writeTemporarily('packages/operator/src/a.test.ts', "import '@vmwright/testbed';\n");
     expect(make('arrows')).toEqual({ failed: false, output: '' });
     writeTemporarily('packages/operator/src/a.ts', "export * from '@vmwright/testbed';\n");
@@ -108,12 +110,12 @@ describe('make check fails on', () => {
     expect(failed).toBe(true);
   });
 
-  test('a forbidden dynamic import', () => {
+  test('make check fails on a forbidden dynamic import', () => {
     writeTemporarily('packages/vsphere/src/a.ts', "await import('@vmwright/runtime');\n");
     expect(make('arrows').output).toContain('packages/vsphere/src/a.ts imports @vmwright/runtime');
   });
 
-  test('an import of a file of another package', () => {
+  test('make check fails on an import of a file of another package', () => {
     writeTemporarily('packages/cloud/src/a.ts', "import '../../runtime/src/index.ts';\n");
     const { failed, output } = make('arrows');
     expect(output).toContain(
@@ -122,7 +124,7 @@ describe('make check fails on', () => {
     expect(failed).toBe(true);
   });
 
-  test('a public signature with a type that the index does not export', () => {
+  test('make check fails on a public signature with a type that the index does not export', () => {
     writeTemporarily(
       'packages/cloud/src/index.ts',
       "export { type Options, create, type Handle } from './a.ts';\nexport * as shapes from './b.ts';\n",
@@ -163,7 +165,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('a clock, timer or connection that does not come from World', () => {
+  test('make check fails on a clock, timer or connection that does not come from World', () => {
     writeTemporarily(
       'packages/runtime/src/a.ts',
       "import 'node:timers/promises';\nimport 'undici/lib/dispatcher/pool.js';\nexport const a = () => Date.now() + Number(new Date());\n",
@@ -181,7 +183,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('a use of AbortSignal.any, which leaks listeners', () => {
+  test('make check fails on a use of AbortSignal.any, which leaks listeners', () => {
     writeTemporarily(
       'packages/operator/src/a.ts',
       'export const a = (...each: AbortSignal[]) => AbortSignal.any(each);\n',
@@ -191,7 +193,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('an unused export', () => {
+  test('make check fails on an unused export', () => {
     writeTemporarily('packages/cloud/src/index.ts', "export { used } from './a.ts';\n");
     writeTemporarily('packages/cloud/src/a.ts', 'export const used = 1;\nexport const idle = 2;\n');
     const { failed, output } = make('unused');
@@ -199,28 +201,28 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('an unused file', () => {
+  test('make check fails on an unused file', () => {
     writeTemporarily('packages/cloud/src/orphan.ts', 'export const orphan = 1;\n');
     const { failed, output } = make('unused');
     expect(output).toMatch(/Unused files.*\npackages\/cloud\/src\/orphan\.ts/);
     expect(failed).toBe(true);
   });
 
-  test('an unformatted file', () => {
+  test('make check fails on an unformatted file', () => {
     writeTemporarily('packages/cloud/src/index.ts', 'export const  a = "1"\n');
     const { failed, output } = make('lint');
     expect(output).toContain('packages/cloud/src/index.ts format');
     expect(failed).toBe(true);
   });
 
-  test('a type error', () => {
+  test('make check fails on a type error', () => {
     writeTemporarily('packages/cloud/src/index.ts', "export const a: number = '1';\n");
     const { failed, output } = make('types');
     expect(output).toContain("Type 'string' is not assignable to type 'number'");
     expect(failed).toBe(true);
   });
 
-  test('a generated file that is out of date', () => {
+  test('make check fails on a generated file that is out of date', () => {
     writeTemporarily('packages/testbed/manifests/multus-crds.yaml', 'edited: by hand\n');
     const { failed, output } = make('generated');
     expect(output).toContain(
@@ -229,7 +231,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('a lock entry that npm cannot verify', () => {
+  test('make check fails on a lock entry that npm cannot verify', () => {
     const entry = { version: '1.0.0', integrity: 'sha512-eA==' };
     writeLock({
       '': { dependencies: { a: '1.0.0' }, optionalDependencies: { 'b-darwin-arm64': '1.0.0' } },
@@ -254,7 +256,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('a shipped package with a copyleft licence', () => {
+  test('make check fails on a shipped package with a copyleft licence', () => {
     const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
     lock.packages['node_modules/yaml'].license = 'GPL-3.0-only';
     writeLock(lock.packages);
@@ -263,7 +265,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('an API page that is out of date', () => {
+  test('make check fails on an API page that is out of date', () => {
     writeTemporarily('docs/api.md', '# API\n');
     const { failed, output } = make('generated-api');
     expect(output).toContain('docs/api.md is out of date; run `make generate`');
@@ -276,7 +278,7 @@ test('make check passes on the unmodified repository', () => {
     expect(make(target)).toMatchObject({ failed: false });
 });
 
-test('make check runs all of these checks', () => {
+test('make check runs every check of the tests above', () => {
   const { stdout } = spawnSync('make', ['--dry-run', 'check'], { cwd: copy, encoding: 'utf8' });
   for (const command of [
     'tsc',

@@ -1,25 +1,41 @@
-import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Layout } from './layout.ts';
-
-/** Base image for users with access to its registry: Node 24, CA certificates, glibc; no shell. */
-export const DISTROLESS = 'gcr.io/distroless/nodejs24-debian13:nonroot';
+import { runPinned } from './pinned-program.ts';
 
 /**
- * Returns the layout of the base image.
+ * Base image for users with access to its registry: Node 24, CA certificates, glibc; no shell. The tag refers to another image
+ * after each security update. The annotations of the operator's image record the base image that was used (`baseAnnotations`).
+ */
+export const DISTROLESS = 'gcr.io/distroless/nodejs24-debian13:nonroot';
+
+/** A base image. */
+export interface Base {
+  readonly layout: Layout;
+  /** Reference without digest; undefined for a folder. */
+  readonly name: string | undefined;
+}
+
+/**
+ * Returns the base image.
  * @param base a folder in the OCI image layout, or the reference of an image, which crane pulls for all platforms
  * @param folder folder for a pulled image
  */
-export function baseLayout(base: string, folder: string): Layout {
-  if (existsSync(join(base, 'index.json'))) return new Layout(base);
-  crane('pull', '--format=oci', base, folder);
-  return new Layout(folder);
+export function baseImage(base: string, folder: string): Base {
+  if (existsSync(join(base, 'index.json'))) return { layout: new Layout(base), name: undefined };
+  runPinned('crane', 'pull', '--format=oci', base, folder);
+  return { layout: new Layout(folder), name: base.replace(/@.*$/, '') };
 }
 
-/** Runs crane, of the version that tools/crane pins. Paths must be absolute. */
-export function crane(...args: readonly string[]): void {
-  const command = ['run', 'github.com/google/go-containerregistry/cmd/crane', ...args];
-  execFileSync('go', command, { cwd: fileURLToPath(new URL('../crane', import.meta.url)), stdio: 'inherit' });
+/** Asks the registry for the digest that a tag has now, and returns the reference with it. */
+export function resolvedReference(reference: string): string {
+  return `${reference}@${runPinned('crane', 'digest', reference).stdout.trim()}`;
+}
+
+/** Returns the annotations that name the base image, as the OCI image specification defines them. */
+export function baseAnnotations({ layout, name }: Base): Readonly<Record<string, string>> {
+  return {
+    ...(name !== undefined && { 'org.opencontainers.image.base.name': name }),
+    'org.opencontainers.image.base.digest': layout.digest(),
+  };
 }

@@ -11,6 +11,12 @@ import { NODE } from './layer.ts';
 import { digestOf, type Image, Layout } from './layout.ts';
 import { type Entry, tar } from './tar.ts';
 
+/** Annotated index or manifest of an image. */
+interface Index {
+  readonly annotations?: object;
+  readonly manifests: readonly { readonly digest: string }[];
+}
+
 let folder: string;
 let image: Image;
 
@@ -20,7 +26,7 @@ beforeAll(async () => {
   await writePackage('operator', operator);
   const base = writeBase(new Layout(join(folder, 'base')));
   const target = new Layout(join(folder, 'image'));
-  writeImage(operator, base, target, 'vmwright:test');
+  writeImage(operator, { layout: base, name: 'base:test' }, target, 'vmwright:test');
   const [first] = target.images();
   if (first === undefined) throw new Error('the layout contains no image');
   image = first;
@@ -33,7 +39,10 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Writes a base image for two platforms with this Node and its libraries, as the distroless image has them. */
+/**
+ * Writes a base image for two platforms with this Node and its libraries, in the same places as in the distroless
+ * image.
+ */
 function writeBase(layout: Layout): Layout {
   const libraries = execFileSync('ldd', [process.execPath], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
   const files = new Map(libraries.map((path) => [path.slice(1), readFileSync(path)]));
@@ -55,13 +64,13 @@ function writeBase(layout: Layout): Layout {
   return layout;
 }
 
-/** Runs a program with the unpacked image as its root, as the image's user. */
+/** Runs a program as the image's user, with the unpacked image as the root folder. */
 function run(program: string, ...args: readonly string[]): string {
   const user = String(image.config.config?.User);
   const command = ['--userspec', user, join(folder, 'root'), program, ...args];
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
   if (process.getuid?.() === 0) return execFileSync('chroot', command, { encoding: 'utf8', env });
-  // A user namespace maps one id only, so the program runs as its root user.
+  // A user namespace maps only one id, so the program runs as root of the namespace.
   const unprivileged = ['--user', '--map-root-user', 'chroot', ...command.slice(2)];
   return execFileSync('unshare', unprivileged, { encoding: 'utf8', env });
 }
@@ -72,7 +81,7 @@ test('both programs start from the unpacked image', () => {
   expect(run('/usr/local/bin/ssvirt-vm-controller', '--help')).toMatch(/^Usage: ssvirt-vm-controller /);
 });
 
-test('the image runs vmwright as a numeric user, with the variables of the base image and its own', () => {
+test('the image runs vmwright as a numeric user, with the variables of the base image and of its own configuration', () => {
   expect(image.config.config).toEqual({
     Env: [
       'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
@@ -92,7 +101,20 @@ test('the image has all platforms of the base image', () => {
   for (const { config, layers } of images) expect(config.rootfs.diff_ids).toHaveLength(layers.length);
 });
 
-test('the layer contains the bundles and no packages', () => {
+test('the index and its images name the base image with its digest', () => {
+  const target = new Layout(join(folder, 'image'));
+  const digest = new Layout(join(folder, 'base')).digest();
+  const read = (each: string): Index => JSON.parse(Buffer.from(target.blob({ digest: each })).toString());
+  const index = read(target.digest());
+  const annotations = {
+    'org.opencontainers.image.base.name': 'base:test',
+    'org.opencontainers.image.base.digest': digest,
+  };
+  expect(index.annotations).toEqual(annotations);
+  expect(index.manifests.map((each) => read(each.digest).annotations)).toEqual([annotations, annotations]);
+});
+
+test('the layer contains the bundled programs and no node_modules', () => {
   const root = join(folder, 'root/usr/local/lib/vmwright');
   expect(readdirSync(root).toSorted()).toEqual(['LICENSE', 'bin', 'package.json']);
 });
@@ -117,5 +139,5 @@ test('a base image whose blob is damaged is rejected', () => {
   const layout = new Layout(join(folder, 'damaged'));
   const blob = layout.write('application/vnd.oci.image.layer.v1.tar', Buffer.from('layer'));
   writeFileSync(join(layout.folder, 'blobs', blob.digest.replace(':', '/')), 'other');
-  expect(() => layout.blob(blob)).toThrow(/does not have its digest; download the image again/);
+  expect(() => layout.blob(blob)).toThrow(/does not match its digest; download the image again/);
 });

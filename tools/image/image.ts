@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { ENVIRONMENT } from '../build/launch.ts';
+import { type Base, baseAnnotations } from './base.ts';
 import { layerEntries } from './layer.ts';
 import { digestOf, type Image, type ImageConfig, type Layout } from './layout.ts';
 import { tar } from './tar.ts';
@@ -8,20 +9,21 @@ import { tar } from './tar.ts';
 const USER = '65532:65532';
 
 /**
- * Writes the operator's image to an OCI layout: one layer with its programs on top of each platform of the base image. The layer has no
- * code for a specific processor, so that all platforms share it.
+ * Writes the operator's image to an OCI layout: one layer with its programs, on top of the base image of each platform.
+ * The layer has no code for a specific processor, so all platforms share it.
  * @param packageFolder the operator's package as it is published
- * @param base layout of the image with Node
+ * @param base base image, which contains Node; the annotations of the result name it
  */
-export function writeImage(packageFolder: string, base: Layout, target: Layout, name: string): void {
+export function writeImage(packageFolder: string, base: Base, target: Layout, name: string): void {
+  const { layout } = base;
   const archive = tar(layerEntries(packageFolder));
   const layer = target.write('application/vnd.oci.image.layer.v1.tar+gzip', gzipSync(archive, { level: 9 }));
-  const images = base.images().filter(({ config }) => config.os === 'linux');
+  const images = layout.images().filter(({ config }) => config.os === 'linux');
   if (images.length === 0)
-    throw new Error(`${base.folder} contains no image for Linux; choose another base image`);
+    throw new Error(`${layout.folder} contains no image for Linux; choose another base image`);
   const copied = new Set<string>();
   for (const { digest, mediaType } of images.flatMap(({ layers }) => layers)) {
-    if (!copied.has(digest)) target.write(mediaType, base.blob({ digest }));
+    if (!copied.has(digest)) target.write(mediaType, layout.blob({ digest }));
     copied.add(digest);
   }
   const extended = images.map(
@@ -30,7 +32,7 @@ export function writeImage(packageFolder: string, base: Layout, target: Layout, 
       layers: [...layers, layer],
     }),
   );
-  target.writeIndex(extended, name);
+  target.writeIndex(extended, name, baseAnnotations(base));
 }
 
 function configOf(

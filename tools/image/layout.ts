@@ -50,8 +50,21 @@ export class Layout {
 
   /** Reads the images of all platforms. */
   images(): readonly Image[] {
-    const index: Index = JSON.parse(readFileSync(join(this.folder, 'index.json'), 'utf8'));
-    return this.#imagesIn(index);
+    return this.#imagesIn(this.#index());
+  }
+
+  /** Returns the digest of the image that the layout contains: of its index, if it has several platforms. @throws if it contains several images */
+  digest(): string {
+    const [only, ...others] = this.#index().manifests;
+    if (only === undefined || others.length > 0)
+      throw new Error(
+        `${this.folder} must contain one image, but contains ${others.length + (only ? 1 : 0)}`,
+      );
+    return only.digest;
+  }
+
+  #index(): Index {
+    return JSON.parse(readFileSync(join(this.folder, 'index.json'), 'utf8'));
   }
 
   #imagesIn({ manifests }: Index): readonly Image[] {
@@ -66,11 +79,11 @@ export class Layout {
     return JSON.parse(Buffer.from(this.blob(descriptor)).toString());
   }
 
-  /** Reads a blob. @throws if its content does not have the digest */
+  /** Reads a blob. @throws if its content does not match the digest */
   blob({ digest }: Pick<Descriptor, 'digest'>): Uint8Array {
     const content = readFileSync(this.#path(digest));
     if (digestOf(content) !== digest)
-      throw new Error(`${this.#path(digest)} does not have its digest; download the image again`);
+      throw new Error(`${this.#path(digest)} does not match its digest; download the image again`);
     return content;
   }
 
@@ -86,18 +99,19 @@ export class Layout {
     return { mediaType, digest, size: content.length };
   }
 
-  /** Writes an image for several platforms under a name. Its layers must have been written. */
-  writeIndex(images: readonly Image[], name: string): void {
+  /** Writes an image for several platforms under a name. Its layers must have been written. @param annotations of the index and its images */
+  writeIndex(images: readonly Image[], name: string, annotations?: Readonly<Record<string, string>>): void {
     const manifests = images.map(({ config, layers }) => ({
       ...this.#writeJson(MANIFEST, {
         schemaVersion: 2,
         mediaType: MANIFEST,
         config: this.#writeJson('application/vnd.oci.image.config.v1+json', config),
         layers,
+        annotations,
       }),
       platform: { os: config.os, architecture: config.architecture },
     }));
-    const index = this.#writeJson(INDEX, { schemaVersion: 2, mediaType: INDEX, manifests });
+    const index = this.#writeJson(INDEX, { schemaVersion: 2, mediaType: INDEX, manifests, annotations });
     const named = { ...index, annotations: { 'org.opencontainers.image.ref.name': name } };
     const root = { schemaVersion: 2, mediaType: INDEX, manifests: [named] };
     writeFileSync(join(this.folder, 'index.json'), JSON.stringify(root));

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { baseLayout, DISTROLESS } from './base.ts';
+import { baseImage, DISTROLESS } from './base.ts';
 import { writeImage } from './image.ts';
 import { Layout } from './layout.ts';
 
@@ -14,7 +14,7 @@ const output = OUTPUT || join(root, 'dist/vmwright-image.tar');
 const folder = mkdtempSync(join(tmpdir(), 'vmwright-image-'));
 try {
   const target = new Layout(join(folder, 'image'));
-  const base = baseLayout(BASE || DISTROLESS, join(folder, 'base'));
+  const base = baseImage(BASE || DISTROLESS, join(folder, 'base'));
   writeImage(join(root, 'packages/operator/dist'), base, target, TAG || 'vmwright:latest');
   mkdirSync(dirname(output), { recursive: true });
   execFileSync('tar', ['-cf', output, '-C', target.folder, 'oci-layout', 'index.json', 'blobs']);

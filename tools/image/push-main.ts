@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { crane } from './base.ts';
+import { runPinned } from './pinned-program.ts';
 
 const archive = fileURLToPath(new URL('../../dist/vmwright-image.tar', import.meta.url));
 const { IMAGE = '' } = process.env;
@@ -15,7 +15,7 @@ if (IMAGE === '' || !existsSync(archive)) {
 const folder = mkdtempSync(join(tmpdir(), 'vmwright-image-'));
 try {
   execFileSync('tar', ['-xf', archive, '-C', folder]);
-  crane('push', folder, IMAGE);
+  process.stdout.write(runPinned('crane', 'push', folder, IMAGE).stdout);
 } finally {
   rmSync(folder, { recursive: true });
 }

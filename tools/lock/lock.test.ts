@@ -29,7 +29,7 @@ function make(folder: string, target: string): { readonly status: number | null;
   return { status, output: stdout + stderr };
 }
 
-test('make fails with a reason, every time, if npm skips the Node package', async () => {
+test('make fails with a reason, on every run, if npm skips the Node package', async () => {
   const folder = await checkout('exit 0');
   for (const attempt of ['first', 'second']) {
     const { status, output } = make(folder, 'node_modules/.package-lock.json');

@@ -1,7 +1,8 @@
 /**
- * `make newcomer`: does what a new user does, and fails if something differs from the pages. Clones the repository into an empty folder, runs
- * the quick start of README.md and docs/tour.md word for word, compares each output with the page, presses Ctrl-C and checks that nothing is
- * left. `make test`, the other command of a newcomer, is what continuous integration runs on its own fresh clone.
+ * `make newcomer`: follows the pages for new users, and fails if an output differs from them. Clones the repository
+ * into an empty folder, runs the commands of the quick start in README.md and of docs/tour.md word for word, compares
+ * each output with the page, presses Ctrl-C and checks that no file or process is left. It leaves out `make test`,
+ * which continuous integration runs on its own fresh clone.
  *
  * Uses the caches of npm and of the testbed's programs, and free ports, so that it can run next to another `make up`.
  */
@@ -20,7 +21,7 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Pages that continue the quick start. */
 const PAGES = ['docs/tour.md'];
 
-/** The first start builds the testbed's programs if they are not cached. */
+/** Maximum time until `make up` is ready. The first start builds the testbed's programs if they are not cached. */
 const UP_MS = 30 * 60_000;
 const LIMITS = { timeoutMs: 150_000, repeatMs: 60_000 };
 
@@ -59,7 +60,7 @@ try {
   print('Ctrl-C');
   await up.interrupt();
   if (existsSync(join(cwd, '.vmwright'))) throw new Error('`make up` has left .vmwright behind');
-  print(`all ${steps.length} commands print what the pages show`);
+  print(`all ${steps.length} commands print the output that the pages show`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

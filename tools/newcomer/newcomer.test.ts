@@ -17,8 +17,8 @@ async function folder(): Promise<string> {
   return path;
 }
 
-describe('the quick start', () => {
-  test('consists of the commands of the section with `make up`', () => {
+describe('quick start', () => {
+  test('the quick start consists of the commands of the section with `make up`', () => {
     const page =
       '# a\n```console\n$ no\n```\n## b\n```console\n$ make up\n```\ntext\n```console\n$ ls\nx\n```\n## c\n```console\n$ no\n```\n';
     expect(quickStart(page)).toEqual([
@@ -27,17 +27,17 @@ describe('the quick start', () => {
     ]);
   });
 
-  test('is in README.md, and uses the environment of `make up`', () => {
+  test('the quick start is in README.md, and uses the environment of `make up`', () => {
     const lines = quickStart(readFileSync(README, 'utf8')).map(({ line }) => line);
     expect(lines.slice(0, 2)).toEqual(['make up', '. .vmwright/env']);
     expect(lines.length).toBeGreaterThan(2);
   });
 
-  test('fails without `make up`', () => {
+  test('the quick start is rejected if README.md does not contain `make up`', () => {
     expect(() => quickStart('# a\n')).toThrow('README.md has no section with the console command `make up`');
   });
 
-  test('repeats only commands that read', () => {
+  test('the quick start repeats only commands that change nothing', () => {
     expect(['kubectl get cvm', 'psql "$URL" -c x'].map(isRepeatable)).toEqual([true, true]);
     expect(['kubectl apply -f x', 'kubectl delete cvm web', '. .vmwright/env'].map(isRepeatable)).toEqual([
       false,
@@ -47,8 +47,8 @@ describe('the quick start', () => {
   });
 });
 
-describe('a session', () => {
-  test('keeps variables and the folder, and returns output and exit code of each command', async () => {
+describe('sessions', () => {
+  test('a session keeps variables and the current folder, and returns the output and exit code of each command', async () => {
     const cwd = await folder();
     using session = new Session({ cwd, env: { PATH: process.env.PATH } });
     expect(await session.run('export A=1; mkdir x; cd x', 10_000)).toEqual({ code: 0, lines: [] });
@@ -59,7 +59,7 @@ describe('a session', () => {
     expect(await session.run('cat', 10_000)).toEqual({ code: 0, lines: [] });
   });
 
-  test('fails with the output of a command that does not end', async () => {
+  test('a session fails with the output of a command that does not end', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
     await expect(session.run('echo begun; sleep 60', 500)).rejects.toThrow(
       /^`echo begun; sleep 60` has not ended after 0\.5 s:\nbegun\n$/,
@@ -67,17 +67,17 @@ describe('a session', () => {
   });
 });
 
-describe('a step', () => {
+describe('steps', () => {
   const limits = { timeoutMs: 10_000, repeatMs: 5_000 };
 
-  test('passes if the output has the shape that the page shows', async () => {
+  test('a step passes if the output has the shape that the page shows', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
     const line = 'echo "web   web-1 Running 00000000-6b1c-4b73-9d0d-0c2f6e8f3f5e 7 1m2s"';
     const output = ['web    web-1   Running   5f0f5a4e-6b1c-4b73-9d0d-0c2f6e8f3f5e   42    9s'];
     await runStep(session, { line, output }, limits);
   });
 
-  test('fails if the output differs, or if a command without output fails', async () => {
+  test('a step fails if the output differs, or if a command without output fails', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
     await expect(runStep(session, { line: 'echo a', output: ['b'] }, limits)).rejects.toThrow(
       '`echo a` (exit code 0) printed\na\n\nbut the page shows\nb',
@@ -85,7 +85,7 @@ describe('a step', () => {
     await expect(runStep(session, { line: 'false', output: [] }, limits)).rejects.toThrow('exit code 1');
   });
 
-  test('repeats a command that reads until it shows what the page shows', async () => {
+  test('a step repeats a command that changes nothing until its output matches the page', async () => {
     const cwd = await folder();
     const kubectl = '#!/bin/sh\nif [ -e ready ]; then echo Running; else touch ready; echo Creating; fi\n';
     writeFileSync(join(cwd, 'kubectl'), kubectl, { mode: 0o755 });
@@ -94,7 +94,7 @@ describe('a step', () => {
   });
 });
 
-test('a command in the foreground ends with Ctrl-C, and its children with it', async () => {
+test('Ctrl-C ends a command in the foreground and its children', async () => {
   const cwd = await folder();
   await using command = new Foreground('trap "rm ready; exit" INT; touch ready; sleep 60', {
     cwd,
@@ -111,7 +111,7 @@ test('a command in the foreground that fails is reported with its output', async
   await expect(command.created(join(cwd, 'ready'), 10_000)).rejects.toThrow(/was not created:\nno Go\n$/);
 });
 
-test('the environment of a terminal has nothing of make and npm', () => {
+test('the environment of a terminal has no variables of make and npm', () => {
   const env = {
     PATH: '/a/node_modules/.bin:/usr/bin',
     MAKEFLAGS: 'w',

@@ -1,18 +1,28 @@
+/** Semantic version without build metadata, which tags of images cannot have. */
+const VERSION = (() => {
+  const number = '(?:0|[1-9]\\d*)';
+  const identifier = `(?:${number}|\\d*[A-Za-z-][0-9A-Za-z-]*)`;
+  return new RegExp(`^v(${number}\\.${number}\\.${number}(?:-${identifier}(?:\\.${identifier})*)?)$`);
+})();
+
 /**
- * Returns what prevents a release under this tag: each published package must have its version, and the changelog a section for it.
- * @param versions versions of the published packages by name
+ * Returns what prevents a release under this Git tag: everything that is published must have the version of the tag, and the
+ * changelog must have a section for that version. A pre-release (v1.2.3-rc.1) is a version of its own: npm publishes it under
+ * the dist-tag `next`, and GitHub marks it as a pre-release.
+ * @param versions versions by where they are written: `version in packages/core/package.json`
  */
 export function releaseProblems(
   tag: string,
   versions: ReadonlyMap<string, string>,
   changelog: string,
 ): readonly string[] {
-  const version = /^v(\d+\.\d+\.\d+(?:-[\w.-]+)?)$/.exec(tag)?.[1];
-  if (version === undefined) return [`the tag "${tag}" must be v and a semantic version, such as v1.2.3`];
+  const version = VERSION.exec(tag)?.[1];
+  if (version === undefined)
+    return [`the tag "${tag}" must be v and a semantic version, such as v1.2.3 or v1.2.3-rc.1`];
   const others = [...versions].filter(([, each]) => each !== version);
-  const isListed = new RegExp(`^## v?${RegExp.escape(version)}\\b`, 'm').test(changelog);
+  const isListed = new RegExp(`^## v?${RegExp.escape(version)}(?=\\s|$)`, 'm').test(changelog);
   return [
-    ...others.map(([name, each]) => `${name} has the version ${each} in its package.json, not ${version}`),
+    ...others.map(([where, each]) => `the ${where} is ${each}, not ${version}`),
     ...(isListed ? [] : [`CHANGELOG.md has no section "## ${version}"`]),
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * `make audit`: fails if a package of the lock has a known vulnerability of the severity high or critical. Exits with code 1 then, and
- * with code 2 if the registry cannot be asked.
+ * `make audit`: exits with code 1 if a package of the lock has a known vulnerability of the severity high or critical,
+ * and with code 2 if the registry does not answer.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -21,7 +21,7 @@ try {
   const reason = error instanceof Error ? error.message : String(error);
   console.error(`npm cannot ask the registry for advisories: ${reason.trim().replaceAll(/\s+/g, ' ')}`);
   console.error(
-    'Nothing was checked. Run `make audit` where the registry can be reached, without a mirror that has no advisories.',
+    'Nothing was checked. Run `make audit` with a registry that can be reached and serves advisories.',
   );
   process.exitCode = 2;
 }

