@@ -2,6 +2,7 @@
 import { cells, HEADER, type Judged, judge, line, type Row } from './bar.ts';
 import { gpuinfo } from './gpuinfo/gpuinfo.ts';
 import { mirror } from './mirror/mirror.ts';
+import { idle } from './operator/idle.ts';
 import { writeResults } from './results.ts';
 import { runtime } from './runtime/runtime.ts';
 import { testbed } from './testbed.ts';
@@ -13,6 +14,7 @@ const benchmarks: Readonly<Record<string, (part?: string) => AsyncIterable<Row>>
   vsphere,
   mirror,
   gpuinfo,
+  operator: idle,
 };
 
 const [only, part] = process.argv.slice(2);

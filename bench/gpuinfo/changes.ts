@@ -4,21 +4,22 @@ import type { Client } from '@vmwright/runtime';
 import { freePort, installOperator, startControlPlane, startOperator } from '@vmwright/testbed';
 import { Node } from '../../packages/operator/src/gpuinfo/kinds.ts';
 import type { Row } from '../bar.ts';
-import { connect, createAll, NAMESPACE } from '../runtime/objects.ts';
-import { cpuOf } from '../runtime/program.ts';
+import { shippedOperator } from '../operator/shipped.ts';
+import { cpuOf } from '../process.ts';
+import { connect, createAll, NAMESPACE, untilAll } from '../runtime/objects.ts';
 import { hasGpus, NODES, nodeName, REQUESTS, specOf } from './size.ts';
 
 const SYSTEM = 'vmwright-system';
 const WARM_UP = 20;
 const CHANGES = 60;
-/** Time for a change to be processed. Changes that are closer together would be processed at once. */
+/** Pause after each change, so that the operator processes every change separately. */
 const PAUSE_MS = 400;
 const IDLE_MS = 15_000;
 const BAR_MS = 50;
 
 /**
- * CPU time of the operator per change of a node, with the API server's objects and no kubelets. kube-controller-manager is killed,
- * because it would mark nodes without kubelets as not ready.
+ * Measures the CPU time of the operator per change of a node, with a real API server. No kubelet runs, and
+ * kube-controller-manager is killed, because it would mark nodes without a kubelet as not ready.
  */
 export async function* changes(): AsyncGenerator<Row> {
   await using resources = new AsyncDisposableStack();
@@ -37,11 +38,12 @@ export async function* changes(): AsyncGenerator<Row> {
   const operator = resources.use(
     await startOperator({
       ...{ cluster, namespace: SYSTEM, gpuinfo: true, webhookPort, statusPort },
-      args: ['--leader-elect=false'], // renewals of the Lease would count as writes
+      ...(await shippedOperator()),
+      args: ['--leader-elect=false'], // off, because Lease renewals would count as writes
     }),
   );
   const writes = async () => writesIn(await (await fetch(`http://127.0.0.1:${statusPort}/metrics`)).text());
-  await untilAnswered(client);
+  await untilAll(client, GPUInfo, REQUESTS, ({ status }) => status?.phase !== undefined);
 
   const size = `${NODES} nodes × ${REQUESTS} requests`;
   const perChange = async (change: (index: number) => Promise<unknown>) => {
@@ -53,7 +55,7 @@ export async function* changes(): AsyncGenerator<Row> {
       writes: ((await writes()) - before) / CHANGES,
     };
   };
-  // A label that no request selects: all requests are evaluated again, and no answer changes.
+  // Changes a label that no request selects. All requests are evaluated again, and no answer changes.
   const unrelated = await perChange((index) =>
     client.mergePatch(Node, { name: nodeName(index) }, { metadata: { labels: { touched: String(index) } } }),
   );
@@ -67,7 +69,7 @@ export async function* changes(): AsyncGenerator<Row> {
   };
   yield { name: `${size}, reserved node cordoned: writes per change`, ours: moved.writes };
 
-  await sleep(IDLE_MS); // events are written some seconds after their cause
+  await sleep(IDLE_MS); // until the last events are written, up to some seconds after their cause
   const [cpu, before] = [cpuOf(operator.pid), await writes()];
   await sleep(IDLE_MS);
   yield { name: `${size}, idle: writes`, ours: (await writes()) - before, bar: { atMost: 0 } };
@@ -85,20 +87,10 @@ async function createNodes(client: Client): Promise<void> {
       },
     };
   });
-  // Without kube-controller-manager, the taint not-ready stays, which the API server gives to every new node.
+  // The API server taints every new node as not ready. kube-controller-manager, which would remove the taint, is killed,
+  // so the benchmark removes it.
   for (let index = 0; index < NODES; index++)
     await client.mergePatch(Node, { name: nodeName(index) }, { spec: { taints: null } });
-}
-
-/** Waits until the operator has answered all requests. */
-async function untilAnswered(client: Client): Promise<void> {
-  const names = new Set(Array.from({ length: REQUESTS }, (_, index) => `r-${index}`));
-  for await (const event of client.watch(GPUInfo, { namespace: NAMESPACE })) {
-    if (!('object' in event)) continue;
-    const { object } = event;
-    if (object.status?.phase !== undefined) names.delete(object.metadata.name);
-    if (names.size === 0) return;
-  }
 }
 
 /** Returns the node that is reserved for one of the requests for a GPU. */

@@ -12,8 +12,9 @@ const FLOODED = { probes: 50, everyMs: 100 };
 const WORKERS = 16;
 
 /**
- * Time from an object's event to the start of its reconcile, measured inside an otherwise idle program. Each side has its own
- * empty namespace: otherwise the second side would still be reconciling the first side's probes when its own arrive.
+ * Measures the time from an object's event to the start of its reconcile, inside an otherwise idle program. Each side
+ * has its own empty namespace. Otherwise, the second side would still reconcile the first side's probes when its own
+ * probes arrive.
  */
 export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
@@ -59,7 +60,10 @@ export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> 
     await program.waitForLine('first');
     worst[side] = Math.max(...(await probe(client, program, { ...FLOODED, name: probes })));
     const lines = await program.waitForLines(() => true);
-    if (lines.includes('last')) throw new Error(`the flood ended before the probes on side ${side}`);
+    if (lines.includes('last'))
+      throw new Error(
+        `all objects of the initial list were reconciled before the last probe (side ${side}); increase FLOOD`,
+      );
   }
   const name = `new object in a flood of ${FLOOD}, worst of ${FLOODED.probes} (ms)`;
   yield { name, ...worst, bar: { atMost: 100, of: 'ours' } };
@@ -81,7 +85,7 @@ async function probe(
 ): Promise<number[]> {
   for (let i = 0; i < probes; i++) {
     await client.create(Sample, sample(`${name}${i}`, namespace));
-    await sleep(everyMs); // only sets the rate of the probes
+    await sleep(everyMs); // one probe every `everyMs`
   }
   const reports = (lines: readonly string[]) => lines.filter((line) => line.startsWith('waited '));
   const lines = await program.waitForLines((all) => reports(all).length >= probes);

@@ -33,6 +33,22 @@ export async function createAll<T extends KubeObject>(
   await Promise.all(Array.from({ length: 16 }, create));
 }
 
+/** Waits until the predicate holds for this number of objects. */
+export async function untilAll<T extends KubeObject>(
+  client: Client,
+  kind: Kind<T>,
+  count: number,
+  predicate: (object: T) => boolean,
+): Promise<void> {
+  const done = new Set<string>();
+  for await (const event of client.watch(kind, { namespace: NAMESPACE })) {
+    if (!('object' in event)) continue;
+    if (predicate(event.object)) done.add(event.object.metadata.name);
+    else done.delete(event.object.metadata.name);
+    if (done.size === count) return;
+  }
+}
+
 export async function declareSample(cluster: Cluster): Promise<void> {
   await cluster.apply(JSON.stringify(crd));
   await cluster.kubectl(['wait', '--for=condition=Established', `crd/${crd.metadata.name}`]);

@@ -1,15 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-
-const TICKS_PER_SECOND = 100;
-
-/** Returns the CPU time that a process has used, in seconds. */
-export function cpuOf(pid: number | undefined): number {
-  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
-}
+import { connectionsOf, type Usage, usageOf } from '../process.ts';
 
 /** A controller under measurement: a separate process that reports its progress as lines. */
 export class Program implements AsyncDisposable {
@@ -18,7 +10,7 @@ export class Program implements AsyncDisposable {
   readonly #lines: string[] = [];
   #changed = Promise.withResolvers<void>();
 
-  /** @param output stream with the lines; the other one is passed through */
+  /** @param output stream that contains the lines; the other stream is passed through */
   constructor(
     command: string,
     args: readonly string[],
@@ -44,7 +36,9 @@ export class Program implements AsyncDisposable {
     return this.#lines.slice(-10).join('\n');
   }
 
-  /** Waits until the predicate holds for the lines so far, and returns them. Throws if the program exits first. */
+  /**
+   * Waits until the predicate holds for the lines so far, and returns all of them. Throws if the program exits first.
+   */
   async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
     while (!predicate(this.#lines)) {
       if (this.#process.exitCode !== null || this.#process.signalCode !== null)
@@ -59,35 +53,13 @@ export class Program implements AsyncDisposable {
     await this.waitForLines((lines) => lines.includes(line));
   }
 
-  /**
-   * Returns the used CPU time in seconds, and the current and the largest resident memory in MB. `own` is the part that belongs to
-   * this process alone; the rest are pages of the executable, which all processes share.
-   */
-  usage(): { readonly cpu: number; readonly rss: number; readonly own: number; readonly peak: number } {
-    const { pid } = this.#process;
-    const cpu = cpuOf(pid);
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    const megabytes = (field: string) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1024;
-    return { cpu, rss: megabytes('VmRSS'), own: megabytes('RssAnon'), peak: megabytes('VmHWM') };
+  usage(): Usage {
+    return usageOf(this.#process.pid);
   }
 
   /** Returns the number of the process's TCP connections to a port. */
   connections(port: number): number {
-    const { pid } = this.#process;
-    const inodes = new Set(
-      readdirSync(`/proc/${pid}/fd`).flatMap((fd) => {
-        const target = readlinkSync(`/proc/${pid}/fd/${fd}`);
-        return /^socket:\[(\d+)\]$/.exec(target)?.[1] ?? [];
-      }),
-    );
-    const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-    const sockets = ['tcp', 'tcp6'].flatMap((file) =>
-      readFileSync(`/proc/${pid}/net/${file}`, 'utf8').split('\n'),
-    );
-    return sockets.filter((line) => {
-      const fields = line.trim().split(/\s+/);
-      return fields[2]?.endsWith(remote) && inodes.has(fields[9] ?? '');
-    }).length;
+    return connectionsOf(this.#process.pid, port);
   }
 
   async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
