@@ -47,7 +47,7 @@ describe.each(checkedKinds())('$kind', (checked) => {
     object: parse(readFileSync(join(RECORDED, path), 'utf8')),
   }));
 
-  test('has recorded objects of all states', () => {
+  test('recorded objects exist for the states that every kind has', () => {
     const recorded = states.map(({ state }) => state);
     expect(recorded).toEqual(
       expect.arrayContaining(['new', 'progressing', 'healthy', 'degraded', 'paused', 'deleting']),
@@ -59,14 +59,14 @@ describe.each(checkedKinds())('$kind', (checked) => {
       });
   });
 
-  test.for(states)('$state', ({ state, object }) => {
+  test.for(states)('an object in the state $state has the expected health', ({ state, object }) => {
     const [health] = healthOf(script, [object]);
     expect(health?.error).toBeUndefined();
     expect(health?.status).toBe(EXPECTED[state]);
     expect(health?.message).not.toBe('');
   });
 
-  test('shows the message of the condition that decides', () => {
+  test('the health check shows the message of the condition that determines the health', () => {
     const messageOf = (state: string, type: string) => {
       const object = states.find((each) => each.state === state)?.object;
       const conditions = [field(object, 'status', 'conditions') ?? []].flat();
@@ -106,7 +106,7 @@ test('the health agrees with kstatus for every combination of conditions', () =>
   );
 });
 
-test('a check that fails in Argo CD fails here', () => {
+test('a script that Argo CD would reject fails in this test, too', () => {
   const [failed] = healthOf('return { status = string.upper("healthy") }', [{}]);
   expect(failed?.error).toContain('attempt to index a non-table object(nil)');
   expect(healthOf('return 1', [{}])).toMatchObject([{ error: 'the script returned no table' }]);

@@ -2,7 +2,7 @@ import { CONTROLLERS, type Manifests } from '@vmwright/operator';
 import { type KubeObject, manifestYaml, type WebhookConfiguration } from '@vmwright/runtime';
 import { type GeneratedFiles, type ObjectsOf, partOf } from './parts.ts';
 
-/** Namespaces of the overlay `namespaces`, which users replace by theirs. */
+/** Example namespaces of the overlay `namespaces`, which users replace by their own. */
 const EXAMPLE_NAMESPACES = ['team-a', 'team-b'];
 
 /** Returns the generated files of `config/`. @param objectsOf the operator's manifests */
@@ -59,7 +59,10 @@ function namespacesOverlay(): string {
 ${kustomization(['../../crd', '../../rbac/users', '../../manager', '../../network-policy', 'rbac.yaml', 'webhooks.yaml'])}${LABELS}${addArgument(`--namespaces=${EXAMPLE_NAMESPACES.join()}`)}`;
 }
 
-/** Returns the overlay that removes the objects of all other controllers from `config/default`. */
+/**
+ * Returns the overlay that removes the objects of all other controllers from `config/default`. Its `--controllers` excludes the
+ * others instead of naming this one, because the operator exits if a controller that the flag names cannot run.
+ */
 async function controllerOverlay(controller: string, all: Manifests, only: Manifests): Promise<string> {
   const objects = ({ crds, rbac, userRoles, webhooks }: Manifests) => [
     ...crds,
@@ -81,9 +84,10 @@ async function controllerOverlay(controller: string, all: Manifests, only: Manif
     return webhooks.length === 0 ? [] : [{ ...reference(configuration), webhooks }];
   });
   const patches = [...deletions, ...partial];
+  const others = CONTROLLERS.filter((each) => each !== controller).map((each) => `-${each}`);
   const texts = await Promise.all(patches.map((patch) => manifestYaml([patch])));
   return `# The operator with the controller ${controller} only.
-${kustomization(['../../default'])}${addArgument(`--controllers=${controller}`)}${texts.map((text) => `  - patch: |\n${indent(text, 6)}`).join('')}`;
+${kustomization(['../../default'])}${addArgument(`--controllers=${['*', ...others].join()}`)}${texts.map((text) => `  - patch: |\n${indent(text, 6)}`).join('')}`;
 }
 
 /** Returns the patch that adds an argument to the operator's container. */

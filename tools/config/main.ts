@@ -2,10 +2,9 @@
  * Part of `make generate`: writes the manifests in config/ and the templates in charts/vmwright from the operator's declarations. With
  * `--check`, part of `make check`: fails if they are out of date.
  */
-import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { manifests } from '@vmwright/operator';
+import { updateAll } from '../generated/update.ts';
 import { chartFiles } from './chart.ts';
 import { kustomizeFiles } from './kustomize.ts';
 import { monitoringFiles } from './monitoring.ts';
@@ -29,29 +28,5 @@ const GENERATED = [
   'charts/vmwright/files/**/*.*',
 ];
 
-const isCheck = process.argv[2] === '--check';
-for (const path of globSync(GENERATED, { cwd: ROOT }))
-  if (!files.has(path)) report(`${path} is not a generated file; remove it`);
-for (const [path, text] of files) {
-  const content = path.endsWith('.json') ? text : HEADER + text;
-  if (isCheck) {
-    if (committed(path) !== content)
-      report(`${path} is out of date; run \`make generate\` and commit the result`);
-    continue;
-  }
-  mkdirSync(dirname(`${ROOT}${path}`), { recursive: true });
-  writeFileSync(`${ROOT}${path}`, content);
-}
-
-function committed(path: string): string {
-  try {
-    return readFileSync(`${ROOT}${path}`, 'utf8');
-  } catch {
-    return '';
-  }
-}
-
-function report(problem: string): void {
-  console.error(problem);
-  process.exitCode = 1;
-}
+const content = (path: string, text: string) => (path.endsWith('.json') ? text : HEADER + text);
+updateAll(new Map([...files].map(([path, text]) => [path, content(path, text)])), GENERATED);

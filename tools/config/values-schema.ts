@@ -8,6 +8,11 @@ const NAME: Schema = { type: 'string', pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$
 const OBJECT_NAME: Schema = { type: 'string', pattern: '^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$', maxLength: 253 };
 const TEXTS: Schema = { type: 'object', additionalProperties: { type: 'string' } };
 const ANY: Schema = { type: 'object' };
+/** Parts of a pod that are passed through. */
+const NAMED: Schema = {
+  type: 'array',
+  items: { type: 'object', required: ['name'], properties: { name: { type: 'string', minLength: 1 } } },
+};
 const REPLICAS: Schema = { type: 'integer', minimum: 0, maximum: 10 };
 const QUANTITIES: Schema = {
   type: 'object',
@@ -15,7 +20,7 @@ const QUANTITIES: Schema = {
 };
 const RESOURCES = object({ requests: QUANTITIES, limits: QUANTITIES });
 
-/** Settings that other values of the chart, or its Secrets, determine. */
+/** Settings that follow from other values of the chart or from its Secrets. */
 const RESERVED = new Set([
   'config',
   'namespace',
@@ -24,6 +29,8 @@ const RESERVED = new Set([
   'webhook-port',
   'status-address',
   'webhook-cert-dir',
+  'cloud-api-key-file',
+  'vc-credentials',
 ]);
 
 /** Returns the schema of the chart's values. It rejects unknown values, and settings that the operator does not have. */
@@ -34,11 +41,17 @@ export function valuesSchema(): string {
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Values of the vmwright chart',
+    required: ['controllers'], // with `controllers: null`, which removes the default, the chart would exclude all controllers
     ...object({
       global: { type: 'object', description: 'Values of a parent chart, which this chart ignores.' },
       image: object({
         repository: { type: 'string', pattern: '^[^\\s@]+$', description: 'Name of the image without tag.' },
         tag: { type: 'string', description: "Default: the chart's appVersion." },
+        digest: {
+          type: 'string',
+          pattern: '^(sha256:[0-9a-f]{64})?$',
+          description: 'Used instead of the tag.',
+        },
         pullPolicy: { type: 'string', enum: ['', 'Always', 'IfNotPresent', 'Never'] },
       }),
       imagePullSecrets: { type: 'array', items: { ...object({ name: OBJECT_NAME }), required: ['name'] } },
@@ -53,10 +66,9 @@ export function valuesSchema(): string {
       config: object(Object.fromEntries(settings)),
       secrets: object({ cloud: OBJECT_NAME, vcenter: OBJECT_NAME }),
       extraArgs: { type: 'array', items: { type: 'string', pattern: '^--' } },
-      extraEnv: {
-        type: 'array',
-        items: { type: 'object', required: ['name'], properties: { name: { type: 'string', minLength: 1 } } },
-      },
+      extraEnv: NAMED,
+      extraVolumes: NAMED,
+      extraVolumeMounts: NAMED,
       crds: object({ enabled: FLAG, keep: FLAG }),
       userRoles: object({ enabled: FLAG }),
       resources: RESOURCES,
@@ -87,6 +99,7 @@ export function valuesSchema(): string {
         namespace: NAME,
         image: { type: 'string', minLength: 1 },
         replicas: REPLICAS,
+        sharding: FLAG,
         config: ANY,
         databaseSecret: OBJECT_NAME,
         resources: RESOURCES,
