@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { parseSync, type Statement } from 'oxc-parser';
-import { update } from './page.ts';
+import { update } from '../generated/update.ts';
 
 const ROOT = 'packages/runtime/src';
 const CORE = 'packages/core/src';
@@ -64,7 +64,7 @@ function* exportsOf(file: string): Generator<Exported> {
   }
 }
 
-/** Returns the file of an import: a relative path, or a package of this repository. */
+/** Returns the file that a module imports by `@vmwright/core` or by a relative path. */
 function sourceOf(file: string, specifier: string): string {
   return specifier === '@vmwright/core' ? join(CORE, 'index.ts') : join(dirname(file), specifier);
 }
@@ -99,7 +99,7 @@ function section({ name, file }: Exported): string {
     texts.push(`Namespace with ${[...new Set(names)].join(', ')}.`);
   }
   const overloaded = parts.length > 1 && parts.every((part) => part.startsWith('function'));
-  const shown = overloaded ? parts.slice(0, -1) : parts; // the last one is the implementation
+  const shown = overloaded ? parts.slice(0, -1) : parts; // the last signature is the implementation
   const code = shown.length === 0 ? '' : `\n\n\`\`\`ts\n${shown.join('\n\n')}\n\`\`\``;
   return `#### ${name}\n\n${[...new Set(texts)].join('\n\n')}${code}`.replace('\n\n\n\n', '\n\n');
 }

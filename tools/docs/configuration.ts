@@ -4,10 +4,19 @@
  */
 import { readFileSync } from 'node:fs';
 import { mirrorSettingRows, type SettingRow, settingRows } from '@vmwright/operator';
-import { update } from './page.ts';
+import { update } from '../generated/update.ts';
 import { tableOf } from './table.ts';
 
 const PAGE = 'docs/configuration.md';
+
+/** Values of `--controllers` and their effect. */
+const SELECTIONS = [
+  ['value', 'controllers that run', 'if one of them cannot run'],
+  ['`*`', 'all', 'it is off'],
+  ['`-vm` or `*,-vm`', 'all others', 'it is off'],
+  ['`vm,vmgroup`', 'these two', 'the operator exits'],
+  ['`*,vm`', 'all', 'it is off; if it is `vm`, the operator exits'],
+];
 
 const HEAD = `# Configuration
 
@@ -38,8 +47,11 @@ vc-credentials: /etc/vmwright/vcenter
 
 \`--controllers\` is \`*\` by default: every controller whose settings and CRDs exist runs. A controller that cannot run is off, and one
 line of the log (\`Controller is off\`) says why and how to enable it; \`vmwright status\` shows the same. CRDs that are installed later
-take effect after a restart of the operator. \`--controllers=vm\` runs only this one, \`--controllers=-vm\` all others. It is an error if
-a controller that is named cannot run, or if none can.`;
+take effect after a restart of the operator. If none can run, the operator still answers webhook requests, and logs \`No controller runs\`.
+
+${tableOf(SELECTIONS)}
+
+So a controller that is named must be able to run. \`config/\` and the chart name none: they exclude those that are not installed.`;
 
 const COLUMNS = ['flag and key', 'variable', 'default', 'description'];
 

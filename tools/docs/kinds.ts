@@ -4,7 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { type ConditionDoc, type FieldDoc, type KindDoc, kindDocs, REJECTIONS } from '@vmwright/operator';
-import { update, withSection } from './page.ts';
+import { update } from '../generated/update.ts';
+import { withSection } from './page.ts';
 import { tableOf } from './table.ts';
 
 const TROUBLESHOOTING = 'docs/troubleshooting.md';
@@ -62,7 +63,7 @@ function rejections(): string {
   return tableOf([['reason', 'meaning', 'what to do'], ...cells]);
 }
 
-/** Returns all reasons in alphabetical order, each with the conditions of all kinds that have it. */
+/** Returns a table of all reasons in alphabetical order, with a row for each condition of a kind that has it, except Paused. */
 function reasons(kinds: readonly KindDoc[]): string {
   const rows = kinds.flatMap(({ kind, conditions: all }) => {
     const page = `${kind.toLowerCase()}.md`;

@@ -4,7 +4,7 @@
  */
 import { declaredMetrics, type MetricSection } from '@vmwright/operator';
 import { CloudMetrics } from '../../packages/cloud/src/server/metrics/cloud-metrics.ts';
-import { update } from './page.ts';
+import { update } from '../generated/update.ts';
 import { tableOf } from './table.ts';
 
 const PAGE = 'docs/metrics.md';
@@ -18,7 +18,7 @@ All metrics of \`vmwright run\`, \`ssvirt-vm-controller\` and \`vmwright-cloud\`
 A histogram has the series \`_bucket\`, \`_sum\` and \`_count\`. Names of objects are never labels. Metrics of a kind exist while its controller
 runs.`;
 
-/** What a section says before its table. */
+/** Text of a section before its table. */
 const NOTES: Readonly<Record<string, string>> = {
   'Private cloud': 'Metrics of the server `vmwright-cloud`, see [cloud.md](cloud.md).',
   Runtime: `Metrics of both operator programs, named as in controller-runtime and client-go. Other operators have metrics of these names: select the

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { withSection } from './page.ts';
 import { tableOf } from './table.ts';
 
-test('withSection replaces the text between the marks and nothing else', () => {
+test('withSection replaces only the text between the marks', () => {
   const page = 'a\n<!-- generated: x -->\n\nold\n\n<!-- end -->\nb\n<!-- generated: y -->\n\n<!-- end -->\n';
   const changed =
     'a\n<!-- generated: x -->\n\nnew $&\n\n<!-- end -->\nb\n<!-- generated: y -->\n\n<!-- end -->\n';

@@ -4,7 +4,8 @@
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { cells, type Judged } from '../../bench/bar.ts';
-import { update, withSection } from './page.ts';
+import { update } from '../generated/update.ts';
+import { withSection } from './page.ts';
 import { tableOf } from './table.ts';
 
 const PAGE = 'docs/performance.md';

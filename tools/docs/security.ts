@@ -4,7 +4,8 @@
  */
 import { readFileSync } from 'node:fs';
 import { permissionDocs } from '@vmwright/operator';
-import { update, withSection } from './page.ts';
+import { update } from '../generated/update.ts';
+import { withSection } from './page.ts';
 import { tableOf } from './table.ts';
 
 const PAGE = 'docs/security.md';
