@@ -341,7 +341,7 @@ describe('problem documents', () => {
     expect(await raw(`GET / HTTP/1.1\r\nHost: x\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1.1 431 .*"code":"HEADERS_TOO_LARGE"/s,
     );
-    // Methods unknown to the HTTP parser, unknown to the framework, and not supported by the path.
+    // These methods are unknown to the HTTP parser, unknown to the framework, or not supported by the path.
     for (const method of ['BREW', 'x-y', 'PROPFIND', 'PURGE', 'TRACE', 'PUT'])
       expect(
         await raw(`${method} /servers?limit=1 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`),

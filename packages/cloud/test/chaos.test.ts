@@ -148,7 +148,7 @@ describe('kill -9', () => {
     const existing = await all(cloud);
     const ids = new Set(wanted.map(({ id }) => id));
     const others = existing.filter(({ id, state }) => !ids.has(id) && state !== 'deleting');
-    // A create without a key may have succeeded although its response was lost. All other servers are tracked.
+    // Servers without a key are ignored: their create may have succeeded although the response was lost.
     expect(others.filter(({ id }) => cloud.audit.find((line) => line.id === id)?.key !== undefined)).toEqual(
       [],
     );
@@ -177,7 +177,7 @@ describe('kill -9', () => {
 });
 
 describe('lost responses', () => {
-  test('responses that are lost after the request was executed lead to one server per key, and to none after the deletes', async () => {
+  test('after lost responses there is one server per key, and no server after the deletes', async () => {
     await using cloud = await CloudProcess.start({ args: ['--enable-faults'] });
     const faults = { seed: 11, loseAnswersAfterEffect: 0.3, loseBefore: 0.2, errorRate: 0.1 };
     const headers = { 'content-type': 'application/json' };

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
- * Fake QEMU for hosts without one: accepts the arguments of the driver, daemonizes, locks its pid file, writes to its console
- * and implements the QMP commands that the driver uses. It runs no machine.
+ * Fake QEMU for hosts without QEMU: accepts the arguments of the driver, daemonizes, locks its pid file, writes to its
+ * console and implements the QMP commands that the driver uses. It runs no machine.
  *
  * FAKE_QEMU selects a behaviour: `exits` exits soon after the start, `fails` fails to start with QEMU's error for an
  * unreadable disk, `ignores-quit` does not quit, `paused` reports a paused machine.
@@ -76,7 +76,7 @@ function run(): void {
 
 /**
  * Creates the pid file. Throws if the file names a process that is alive; the real QEMU fails to lock the file in that
- * case. Links a complete file, so that readers never see an empty one.
+ * case. The file is a link to a complete file, so that readers never see an empty one.
  */
 function acquirePidFile(file: string): void {
   const own = `${file}.${process.pid}`;

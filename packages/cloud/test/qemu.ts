@@ -44,7 +44,7 @@ async function unpack(name: string, root: string): Promise<void> {
   const archives = join(work, 'archives');
   mkdirSync(join(archives, 'partial'), { recursive: true });
   try {
-    // Downloads into this directory without apt's lock, so that nothing else on the host is written.
+    // Downloads into `archives` without apt's lock, so that nothing else on the host is written.
     await run('apt-get', [
       'install',
       '--download-only',
@@ -61,7 +61,7 @@ async function unpack(name: string, root: string): Promise<void> {
     writeFileSync(join(work, 'run'), script);
     chmodSync(join(work, 'run'), 0o755);
     await run(join(work, 'run'), ['--version'], { cwd: tmpdir() });
-    renameSync(work, root); // rename is atomic: another process may unpack at the same time
+    renameSync(work, root); // atomic, because another process may unpack at the same time
   } catch (error) {
     rmSync(work, { recursive: true, force: true });
     if (!existsSync(join(root, 'run'))) throw error;
@@ -69,7 +69,7 @@ async function unpack(name: string, root: string): Promise<void> {
 }
 
 /**
- * Returns a disk image whose boot sector prints `booted` on the serial line and then loops, using all CPU.
+ * Returns a disk image with a boot sector that prints `booted` on the serial line and then loops, using all CPU time.
  */
 export function bootSector(): Buffer {
   const text = Buffer.from('booted\r\n\0', 'latin1');

@@ -81,7 +81,7 @@ describe('failing start', () => {
     );
   });
 
-  test('a start fails with one line of explanation for the qemu driver without QEMU', async () => {
+  test('a start with the qemu driver fails with one line of explanation if QEMU is not installed', async () => {
     const dir = await temporaryFolder('serve');
     const config = join(dir, 'config.json');
     writeFileSync(config, '{"qemu":{"binary":"qemu-system-nowhere"}}');

@@ -4,11 +4,11 @@ import { type Access, inClusterAccess, kubeconfigAccess, type World } from '@vmw
 export interface ClusterOptions {
   /** Path of the kubeconfig. @default `$KUBECONFIG`, else the pod's service account, else `~/.kube/config` */
   readonly kubeconfig?: string | undefined;
-  /** Context of the kubeconfig. @default the current one */
+  /** Context of the kubeconfig. @default the current context */
   readonly context?: string | undefined;
 }
 
-/** Returns access to a cluster: the one of the kubeconfig, or the one in which this program runs as a pod. */
+/** Returns access to the cluster that the kubeconfig selects, or to the cluster in which this program runs as a pod. */
 export function clusterAccess(world: World, { kubeconfig, context }: ClusterOptions = {}): Promise<Access> {
   const isInPod =
     (kubeconfig ?? context ?? process.env.KUBECONFIG) === undefined &&

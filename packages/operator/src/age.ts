@@ -1,4 +1,6 @@
-/** Formats an age like `kubectl`: in the largest unit of which it has at least two. */
+/**
+ * Formats an age like `kubectl`: in the largest unit of which the age has at least two, such as `119s`, `2m` or `47h`.
+ */
 export function ageText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   if (seconds < 120) return `${seconds}s`;

@@ -5,7 +5,7 @@ import type { KubeObject } from '@vmwright/runtime';
 const PAUSED = 'vmwright.dev/paused';
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
-/** With the value `"true"`, the operator replaces the object's machine when it is lost or has failed. */
+/** With the value `"true"`, the operator replaces a machine of the object that is lost or has failed. */
 export const RECREATE = 'vmwright.dev/recreate';
 
 /** Whether the object is paused: the operator observes it and changes nothing. */
@@ -43,15 +43,15 @@ export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
 /** A new value makes the operator try again after a failure that stops retries. */
 export const RETRY = 'vmwright.dev/retry';
 
-/** Returns the value with which the user asks to try again. A new value is a new request. */
+/** Returns the value of the annotation vmwright.dev/retry. Each new value asks the operator once to try again. */
 export function retryRequestOf({ metadata }: KubeObject): string | undefined {
   return metadata.annotations?.[RETRY];
 }
 
 /**
  * How the deletion of an object affects its external resources.
- * - `Delete`: they are deleted with it
- * - `Orphan`: they are kept, and the operator no longer manages them
+ * - `Delete`: the resources are deleted with the object
+ * - `Orphan`: the resources are kept, and the operator no longer manages them
  */
 export type DeletionPolicy = 'Delete' | 'Orphan';
 

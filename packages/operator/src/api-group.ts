@@ -3,18 +3,18 @@ import { foreignKind, type Kind, type KubeObject } from '@vmwright/runtime';
 /** Functions that declare kinds of one version of an API group that another project defines. */
 export interface ApiGroup {
   /**
-   * Declares a kind whose objects are in namespaces.
+   * Declares a namespaced kind.
    * @param plural name of the resource. @default the kind in lower case with an `s`
    */
   namespaced<T extends KubeObject>(kind: string, plural?: string): Kind<T>;
-  /** Declares a kind whose objects belong to the cluster. @param plural as for `namespaced` */
+  /** Declares a cluster-scoped kind. @param plural as for `namespaced` */
   cluster<T extends KubeObject>(kind: string, plural?: string): Kind<T>;
 }
 
 /**
  * Returns functions that declare kinds of an API group. The types of the objects are written by hand and have only the fields in
  * use.
- * @param group empty for core
+ * @param group empty for the core group
  */
 export function apiGroup(group: string, version: string): ApiGroup {
   const pluralOf = (kind: string) => `${kind.toLowerCase()}s`;

@@ -7,7 +7,7 @@ const object = {
   metadata: { namespace: 'shop', name: 'web', uid: 'u-1', generation: 3 },
 };
 
-test('an act is logged as one line with the object, the machine, the reason and the task, at every log level', () => {
+test('a change of a machine is logged as one line with object, machine, reason and task, at every log level', () => {
   const { logger, lines } = collectingLogger('error');
   const reconcileLog = logger.child({ controller: 'vm', object: 'shop/web' });
   audit(reconcileLog, object, {
@@ -24,7 +24,7 @@ test('an act is logged as one line with the object, the machine, the reason and 
   ]);
 });
 
-test('an audit line has no generation, machine name and task if they are not known', () => {
+test('an audit line omits generation, machine name and task if they are unknown', () => {
   const { logger, lines } = collectingLogger();
   const metadata = { namespace: 'shop', name: 'web', uid: 'u-1' };
   const act = { act: 'collect', resource: 'Server', machine: 's-1', reason: 'late' } as const;

@@ -1,6 +1,9 @@
 import { type KubeObject, keyOf, type Logger } from '@vmwright/runtime';
 
-/** An act of the operator on a machine, or on another operator's object that is part of a machine, such as a DataVolume. */
+/**
+ * A change that the operator makes to a machine, or to another operator's object that is part of a machine, such
+ * as a DataVolume.
+ */
 export type Act =
   | 'create'
   | 'reconfigure'
@@ -25,7 +28,7 @@ const MESSAGES: Readonly<Record<Act, string>> = {
   orphan: 'Orphaning machine',
 };
 
-/** An act that the backend has accepted. */
+/** A change of a machine that the backend has accepted. */
 export interface AuditedAct {
   readonly act: Act;
   /** Type of the changed resource in its backend: `Server`, `VirtualMachine`, `DataVolume`. */
@@ -34,22 +37,24 @@ export interface AuditedAct {
   readonly machine: string;
   /** Name of the machine. @default none */
   readonly machineName?: string | undefined;
-  /** Why the operator acts. */
+  /** Why the operator makes the change. */
   readonly reason: string;
-  /** Task of the backend. @default none */
+  /** Task of the backend that performs the change. @default none */
   readonly task?: string | undefined;
 }
 
-/** The object for which the operator acts. The object of an orphan does not exist any more, so its generation is unknown. */
+/**
+ * The Kubernetes object that a machine belongs to. An orphan's object no longer exists, so its generation is unknown.
+ */
 export interface AuditedObject {
   readonly kind: string;
   readonly metadata: Pick<KubeObject['metadata'], 'namespace' | 'name' | 'uid' | 'generation'>;
 }
 
 /**
- * Logs an act on a machine, whatever the configured log level. All controllers that act on machines use this function, so that all
- * lines have the same fields and can be found by the field `audit`. Must be called once per act, as soon as the backend has accepted
- * the request, and not if a deletion found the machine already gone.
+ * Logs a change of a machine, whatever the configured log level. All controllers that change machines use this
+ * function, so that all lines have the same fields and can be found by the field `audit`. Must be called once per
+ * change, as soon as the backend has accepted the request, and not if a deletion found the machine already gone.
  */
 export function audit(log: Logger, { kind, metadata }: AuditedObject, act: AuditedAct): void {
   const { act: name, resource, machine, machineName, reason, task } = act;

@@ -9,7 +9,7 @@ const settings: CloudSettings = {
   ...{ timeoutMs: 1_000, refreshMs: 1_000, unknownAfterMs: 1_000, sweepMs: 1_000, concurrency: 1 },
 };
 
-test('without its key file, the operator logs the problem and starts; other commands fail', async () => {
+test('without the file of the API key, the operator logs the problem and starts; other commands fail', async () => {
   const { logger, lines } = collectingLogger();
   await using client = await connectCloud(nodeWorld, settings, new Registry(), { log: logger });
   expect(lines).toMatchObject([

@@ -15,8 +15,8 @@ import { SettingsError } from './settings/values.ts';
 
 /**
  * Returns a client of the private cloud that records metrics and, with a tracer, spans.
- * @param options.log logs a key that cannot be read, instead of throwing: the Secret may be created later, and other controllers
- * need no cloud
+ * @param options.log receives the error about a key that cannot be read; without it, the error is thrown. The operator
+ * passes it, because the Secret may be created later and other controllers need no cloud
  * @throws SettingsError
  */
 export async function connectCloud(
@@ -56,7 +56,7 @@ export async function connectCloud(
         tracer?.call({
           name: `cloud ${method} ${route}`,
           durationMs,
-          isError: !(Number(code) < 400), // also without a response
+          isError: !(Number(code) < 400), // also if there was no response: the code `<error>` is not a number
           attributes: { 'http.request.method': method, 'url.template': route, 'cloud.code': code },
         });
       },

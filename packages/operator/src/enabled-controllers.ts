@@ -43,7 +43,7 @@ function withoutCrds(name: ControllerName, resources: readonly string[]): Disabl
   return {
     name,
     why: `the ${noun} ${resources.join(', ')} ${verb} not installed`,
-    remedy: 'install them and restart the operator (`vmwright manifests` prints those of vmwright)',
+    remedy: 'install the CRDs and restart the operator (`vmwright manifests` prints those of vmwright)',
   };
 }
 

@@ -8,7 +8,7 @@ export type GarbageOptions = Pick<CollectorOptions<unknown>, 'world' | 'everyMs'
 /** Options of garbage collection that are the same for every kind. */
 export const GARBAGE = { deletesExternal: deletesMachines, hint: 'List them with: vmwright orphans' };
 
-/** External resources of a kind. The audit log records those that garbage collection deletes. */
+/** External resources of a kind. The audit log records the resources that garbage collection deletes. */
 export interface AuditedResources<T> extends ExternalResources<T> {
   /** Returns type, id and name of a resource for the audit log. */
   auditOf(item: T): Pick<AuditedAct, 'resource' | 'machine' | 'machineName'>;
@@ -16,7 +16,7 @@ export interface AuditedResources<T> extends ExternalResources<T> {
 
 /**
  * Returns an observer that audits each change of a resource without an owner.
- * @param deletion act and reason of the deletion
+ * @param deletion fields `act` and `reason` of the audit line of a deletion
  */
 export function auditOrphan<T>(
   { kind }: Kind,
@@ -25,13 +25,13 @@ export function auditOrphan<T>(
 ): (item: T, change: ExternalChange, log: Logger) => void {
   return (item, { type, task }, log) => {
     const { uid = '', namespace = '', name } = external.ownerOf(item) ?? {};
-    const metadata = { namespace, name: name || '-', uid }; // some backends do not store the name
+    const metadata = { namespace, name: name || '-', uid }; // some backends do not store the owner's name
     const act = type === 'stop' ? 'powerOff' : deletion.act;
     audit(log, { kind, metadata }, { ...external.auditOf(item), act, reason: deletion.reason, task });
   };
 }
 
-/** Returns the option of garbage collection that audits its changes. */
+/** Returns the option `onChange` of the garbage collector, which writes an audit line for each change. */
 export function auditCollected<T>(
   kind: Kind,
   external: AuditedResources<T>,

@@ -18,7 +18,7 @@ try {
     process.exit(1);
   }
   if (error.exitCode !== 0) process.exitCode = 2;
-  // The library has already printed the help text, because a command group was called without a command.
+  // `commander.help`: a command group was called without a command, and the library has already printed the help text.
   if (error.exitCode !== 0 && error.code !== 'commander.help') {
     const called = program.commands.find((each) => each.name() === command);
     const flags = (called?.options ?? []).flatMap(({ long }) => long?.slice(2) ?? []);

@@ -24,7 +24,7 @@ export function networkPolicy(namespace: string, apiServers: readonly string[]):
       policyTypes: ['Ingress'],
       ingress: [
         {
-          // A rule with an empty list of sources admits all sources, like a rule without the list.
+          // Without `from`, the rule admits all sources.
           ...(apiServers.length > 0 && { from: apiServers.map((cidr) => ({ ipBlock: { cidr } })) }),
           ports: tcp(WEBHOOK_PORT),
         },

@@ -36,7 +36,10 @@ export interface OrphanRow {
 
 /** An orphan that can be deleted while the connections to the backends are open. */
 export interface Orphan extends OrphanRow {
-  /** Reads the resource again and deletes it, unless it has got an owner or a user took it over. @returns whether it was deleted */
+  /**
+   * Reads the resource again and deletes it, unless its owner exists or a user took it over.
+   * @returns whether it was deleted
+   */
   remove(): Promise<boolean>;
 }
 

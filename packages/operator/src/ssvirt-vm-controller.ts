@@ -32,7 +32,7 @@ program
   .command('verify')
   .description('compares cluster and table; exit code 1 if they differ, 2 if the comparison fails')
   .option('--config <file>', `config file (default: ${DEFAULT_CONFIG}, which may be missing)`)
-  .option('--wait <time>', 'repeats the comparison until they agree, at most for this time', '0s')
+  .option('--wait <time>', 'repeats until cluster and table agree, at most for this time', '0s')
   .action(async ({ config, wait }: { readonly config?: string; readonly wait: string }) => {
     const settings = mirrorSettings(config, process.env, 'verify');
     const waitMs = parseTime('--wait', wait, 0);
@@ -50,7 +50,7 @@ function settingsText(): string {
 }
 
 try {
-  // Go programs accept flags with one dash too.
+  // Flags with one dash are accepted too, as in Go programs.
   const args = process.argv.slice(2).map((arg) => arg.replace(/^-(?=config\b|wait\b|help\b)/, '--'));
   await program.parseAsync(args, { from: 'user' });
 } catch (error) {

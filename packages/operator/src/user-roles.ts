@@ -5,7 +5,7 @@ import { VirtualMachine } from './virtualmachine/resource.ts';
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'patch', 'update'];
 
-/** Roles for users, with the built-in role of Kubernetes that aggregates each of them. */
+/** Roles for users. `aggregate` is the built-in role of Kubernetes that includes the permissions of the role. */
 const ROLES = [
   { role: 'admin', aggregate: 'admin', verbs: [...READ, ...WRITE, 'deletecollection'], writes: true },
   { role: 'editor', aggregate: 'edit', verbs: [...READ, ...WRITE], writes: true },

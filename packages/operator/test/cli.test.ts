@@ -353,7 +353,7 @@ test('vmwright orphans deletes machines only with --delete --yes, and only those
   const dry = await call(['orphans', '--delete', ...SETTINGS], operator);
   expect(dry.stdout).toMatch(row);
   expect(dry.stderr).toContain(
-    'nothing was deleted; repeat with --delete --yes to delete those without KEPT-BECAUSE (1)',
+    'nothing was deleted; repeat with --delete --yes to delete the orphans without KEPT-BECAUSE (1)',
   );
   expect(await names()).toEqual(['foreign', 'old', 'web']);
   const deleted = await call(['orphans', '--delete', '--yes', '-o', 'json', ...SETTINGS], operator);

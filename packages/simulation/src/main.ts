@@ -1,4 +1,4 @@
-/** `make simulate`: runs many seeds of the real code, or replays one and prints its trace. */
+/** `make simulate`: runs many seeds of the real code, or replays one seed and prints its trace. */
 import { type Arguments, parse } from './runner/arguments.ts';
 import { scenarioNamed } from './runner/named.ts';
 import { ProgressLine } from './runner/progress.ts';

@@ -2,7 +2,7 @@ import type { ModelRequest, ModelServer, Scenario, SimulatedWorld, Violation } f
 
 const BELL = 'https://bell.simulated';
 
-/** The model of a server. It acts immediately; the network adds delays and faults. */
+/** The model of a server. It executes each request immediately; the network adds delays and faults. */
 class Bell implements ModelServer {
   rung = 0;
   readonly #keys = new Set<string>();

@@ -34,7 +34,7 @@ describe('regression seeds', () => {
     );
   });
 
-  test('an unknown scenario and a malformed file are rejected', async () => {
+  test('a regression seed of an unknown scenario and a malformed seeds file are rejected', async () => {
     const file = join(await temporaryFolder('kept'), 'seeds.json');
     const keep = (kept: unknown) => writeFileSync(file, JSON.stringify(kept));
     keep([{ scenario: 'gone', seed: 3, why: 'x' }]);

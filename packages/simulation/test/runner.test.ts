@@ -32,7 +32,7 @@ describe('runSeed', () => {
     ['throws', 'uncaught TypeError: it is broken'],
     ['rejects', 'uncaught Error: not handled'],
     ['rejects-last', 'uncaught Error: in the last moment'],
-  ] as const)('reports a violation of "no uncaught errors" for scenario %s', async ([name, detail]) => {
+  ] as const)('runSeed reports "no uncaught errors" as violated for scenario %s', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1);
     expect(violations).toEqual([{ invariant: NOTHING_THROWN, atMs: expect.any(Number), detail }]);
   });
@@ -40,7 +40,7 @@ describe('runSeed', () => {
   test.for([
     ['endless', 'the run did not end within 604800 s of virtual time'],
     ['stands-still', 'the run did not end within 2000 events'],
-  ] as const)('reports a violation of "every run ends" for scenario %s', async ([name, detail]) => {
+  ] as const)('runSeed reports "every run ends" as violated for scenario %s', async ([name, detail]) => {
     const { violations } = await runSeed(named(name), 1, { bounds: { steps: 2_000 } });
     expect(violations).toEqual([{ invariant: ENDS, atMs: expect.any(Number), detail }]);
   });
@@ -99,7 +99,7 @@ describe('runSeeds', () => {
     ['loops', 'no event within 1 s of CPU time'],
     ['waits', 'waited 1 s for something outside the simulated world'],
     ['exits', 'the run ended its thread with exit code 7'],
-  ] as const)('continues after a run that %s, and reports it as a violation', async ([name, detail]) => {
+  ] as const)('runSeeds counts a run that %s as a violation and continues', async ([name, detail]) => {
     const tenths: number[] = [];
     for (let seed = 1; tenths.length < 2; seed++)
       if ((await runSeed(named('tenth'), seed)).violations.length > 0) tenths.push(seed);

@@ -22,7 +22,7 @@ test('docs/vsphere.md contains the example program, which has at most 40 lines',
   expect(source.trimEnd().split('\n').length).toBeLessThanOrEqual(40);
 });
 
-test('the program clones, cleans up, and prints the message of an error', async () => {
+test('the example program clones a template, destroys the clone, and prints the message of an error', async () => {
   await using vcsim = await startVcsim();
   const env = {
     VC_HOST: vcsim.host,

@@ -59,7 +59,7 @@ describe('a fault has a message and a code', () => {
       'x: vCenter rejected the value of spec.location.pool',
     ],
     ['NotFound', {}, '', 'NOT_FOUND', 'x: vCenter returned the fault NotFound'],
-    // A type without known fields, whose base type is known.
+    // A type without known fields that derives from a known type.
     [
       'InsufficientMemoryResourcesFault',
       {},
@@ -69,7 +69,7 @@ describe('a fault has a message and a code', () => {
     ],
     // A type that the schema does not have.
     ['FluxCapacitorEmpty', {}, '', 'FAULT', 'x: vCenter returned the fault FluxCapacitorEmpty'],
-  ])('%s', (type, detail, message, code, text) => {
+  ])('the fault %s has a message and a code', (type, detail, message, code, text) => {
     const error = new FaultError('x', type, { _type: type, ...detail }, message);
     expect([error.code, error.message, error.effectUnknown]).toEqual([code, text, false]);
   });

@@ -97,7 +97,7 @@ export class VcenterClient implements AsyncDisposable {
       origin,
       ...(origin.startsWith('https:') && { tls: tlsOptions(options) }),
     });
-    // The user agent is unique to this client: it identifies the session of a login whose response was lost.
+    // The user agent is unique to this client: after a lost login response, it identifies the session in vCenter.
     const userAgent = `${options.userAgent ?? 'vmwright'} (${world.uuid()})`;
     const soap = new SoapClient({
       world,

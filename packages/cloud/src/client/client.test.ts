@@ -96,7 +96,7 @@ describe('requests', () => {
     expect(world.timers).toBe(0);
   });
 
-  test('requests are sent to the origin of the URL, with its path as prefix', async () => {
+  test('requests are sent to the origin of the configured URL, with the path of that URL as prefix', async () => {
     const world = new VirtualWorld({ status: 200, body: server });
     const tls = async () => ({ ca: 'PEM' });
     await using client = new CloudClient({ world, url: 'https://cloud.example/private/', apiKey, tls });
@@ -207,7 +207,7 @@ describe('responses', () => {
     for (const response of [
       problem(422, 'INVALID_REQUEST', { detail: `Bearer ${apiKey} is odd` }),
       { status: 500, body: apiKey },
-      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` }, // the quote in the error would end inside the key
+      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` }, // a quote of 300 characters would cut the key in half
       { status: 502, body: JSON.stringify({ sent: apiKey }) },
       { status: 200, body: `"${apiKey}` },
       new Error(`bad header: Bearer ${apiKey}`, { cause: apiKey }),
@@ -338,7 +338,7 @@ describe('API keys', () => {
   }
   const unauthorized = problem(401, 'UNAUTHORIZED');
 
-  test('for one second after a rejection, the API key is not sent, and all calls with it throw UnauthorizedError', async () => {
+  test('for one second after the cloud rejects an API key, calls with that key throw UnauthorizedError without a request', async () => {
     const { world, client } = start(unauthorized, unauthorized);
     for (const id of ['a', 'b', 'c']) {
       const error = await errorOf(world, client.get(id));
@@ -361,7 +361,7 @@ describe('API keys', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('a call throws the error of reading the API key; a key that cannot be read again is redacted', async () => {
+  test('a call throws the error of reading the API key; redacting the key from an error needs no second read', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;
@@ -392,7 +392,7 @@ describe('timeouts and cancellation', () => {
     );
   });
 
-  test('an aborted signal rejects the call immediately with its reason and leaves no timer', async () => {
+  test('an aborted signal rejects the call immediately with the abort reason and leaves no timer', async () => {
     const { world, client } = start('never');
     const stop = new AbortController();
     const reason = new Error('the reconcile was stopped');
@@ -450,7 +450,7 @@ describe('scoped clients', () => {
     expect(world.sent).toHaveLength(1);
   });
 
-  test('a scoped client applies its signal, and closing it keeps the connections open', async () => {
+  test('a scoped client aborts its calls with the signal of the scope, and closing that client keeps the connections open', async () => {
     const { world, client } = start();
     const stop = new AbortController();
     const scoped = client.scoped({ assertLeader: () => undefined, signal: stop.signal });

@@ -128,8 +128,8 @@ const BY_STATUS: Readonly<Record<number, typeof CloudError>> = {
 };
 
 /**
- * Problem codes that a response with one of these statuses must have. Without its code, the response is an UnexpectedAnswerError:
- * a proxy may send a 403 or 404 of its own.
+ * Status that belongs to each of these problem codes. A 403, 404, 409 or 410 without the matching problem code becomes
+ * an UnexpectedAnswerError, because a proxy may have sent it.
  */
 const STATUS_BY_PROBLEM: ReadonlyMap<string, number> = new Map([
   ['PROHIBITED_NAME', 403],

@@ -63,7 +63,7 @@ export async function startCloud(settings: Settings): Promise<Cloud> {
   machines.resume();
   const url = await listen(app, settings);
   if (faults !== undefined) log.warn({}, 'Fault injection through /faults is enabled');
-  // Logged at every level: with port 0, this line is the only place that has the chosen port.
+  // Logged whatever the log level is: with port 0, this line is the only place that has the chosen port.
   jsonLogger({ clock, level: 'info' }).info({ url, driver: driver.name, data: file }, 'Listening');
   const resources = stack.move();
   return {

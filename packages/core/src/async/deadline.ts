@@ -30,7 +30,7 @@ export class Deadline {
     this.#timer?.cancel();
   }
 
-  /** Cancels the timeout and stops following the outer signal, which may outlive thousands of deadlines. */
+  /** Cancels the timeout and removes the listener from the outer signal, which may outlive thousands of deadlines. */
   end(): void {
     this.#timer?.cancel();
     this.#outer?.removeEventListener('abort', this.#follow);

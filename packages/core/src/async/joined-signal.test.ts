@@ -2,7 +2,7 @@ import { getEventListeners } from 'node:events';
 import { expect, test } from 'vitest';
 import { JoinedSignal } from './joined-signal.ts';
 
-test('a joined signal aborts with the first source that aborts and takes its reason', () => {
+test('a joined signal aborts with the reason of the first source that aborts', () => {
   const [a, b] = [new AbortController(), new AbortController()];
   using joined = new JoinedSignal(a.signal, b.signal);
   expect(joined.signal.aborted).toBe(false);

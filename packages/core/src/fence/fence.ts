@@ -1,4 +1,4 @@
-/** Thrown by a closed fence that was given no more specific error. */
+/** Thrown by a closed fence that has no more specific error. */
 export class FenceClosedError extends Error {
   readonly code = 'FENCE_CLOSED';
 
@@ -9,9 +9,12 @@ export class FenceClosedError extends Error {
 }
 
 export interface FenceOptions {
-  /** Outer fence; closing it closes this one. @default none */
+  /** Outer fence. Closing the outer fence closes this fence. @default none */
   readonly within?: Fence | undefined;
-  /** Returns whether the period still holds at this moment. @default true until `close` is called */
+  /**
+   * Returns whether the period of the fence, such as a leader's term, still lasts.
+   * @default the period lasts until `close` is called
+   */
   readonly holds?: () => boolean;
   /** Creates the error that `assertOpen` throws. @default the error of a closed `within`, else the reason passed to `close` */
   readonly error?: () => Error;
@@ -45,7 +48,7 @@ export class Fence implements Disposable {
     return this.#closed.signal;
   }
 
-  /** Whether the period still holds. Reading it has no side effect. */
+  /** Whether the fence is open. Reading this property has no side effect. */
   get isOpen(): boolean {
     const { within, holds } = this.#options;
     return !this.signal.aborted && (within?.isOpen ?? true) && (holds?.() ?? true);

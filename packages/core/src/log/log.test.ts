@@ -101,7 +101,7 @@ describe('secrets', () => {
     expect(lines[0]?.object).toMatchObject({ metadata: { name: 'x' } });
   });
 
-  test('fields whose names only resemble those of secrets are not redacted', () => {
+  test('a field is not redacted if its name only resembles the name of a secret', () => {
     const { logger, lines } = collectingLogger();
     logger.info({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true }, 'x');
     expect(lines[0]).toMatchObject({ keys: 3, monkey: 'ape', tokens: ['a'], hasToken: true });
@@ -160,8 +160,8 @@ describe('values of any type can be logged', () => {
 describe('no line is lost when the process exits right after logging to a slow reader', () => {
   test.for([
     ['through a blocking pipe', ''],
-    ['through a non-blocking pipe, as after any use of console', "console.error('{}');"],
-  ] as const)('%s', async ([, first]) => {
+    ['through a pipe that a use of console has made non-blocking', "console.error('{}');"],
+  ] as const)('no line is lost %s', async ([, first]) => {
     const module = join(import.meta.dirname, 'json-logger.ts');
     const program = `
       import { jsonLogger } from ${JSON.stringify(module)};

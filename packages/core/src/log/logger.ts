@@ -16,7 +16,9 @@ export interface Logger {
   info(fields: LogFields, message: string): void;
   warn(fields: LogFields, message: string): void;
   error(fields: LogFields, message: string): void;
-  /** Writes a line of the level `info` at every minimum level. Audit lines must not depend on how much a user wants to read. */
+  /**
+   * Writes a line with the level `info`, whatever the minimum level is: verbosity settings must not hide audit lines.
+   */
   audit(fields: LogFields, message: string): void;
   /** Returns a logger that adds these fields to every line. */
   child(fields: LogFields): Logger;

@@ -8,8 +8,8 @@ export const STANDARD_ERROR = 2;
 const PAUSE_MS = 2;
 
 /**
- * Writes the whole text before it returns. `process.stderr` does not: Node buffers what a full pipe does not accept, and
- * a process that exits before the pipe drains loses it (measured: 90 % of 5,000 lines with a slow reader).
+ * Writes the whole text before it returns. `process.stderr` does not: Node buffers the text that a full pipe does not
+ * accept, and loses it if the process exits before the pipe drains (measured: 90 % of 5,000 lines with a slow reader).
  * A pipe without a reader (EPIPE) is not an error.
  * @throws the system's error when the text cannot be written, for example because the disk is full
  */

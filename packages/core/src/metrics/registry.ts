@@ -11,7 +11,7 @@ const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25,
 
 /** Returns `count` bounds, each `factor` times the previous one. */
 export function exponentialBuckets(start: number, factor: number, count: number): number[] {
-  // 1e-8 × 10 × 10 is 0.0000010000000000000002, which would be a different `le` label than Go's: round it.
+  // Rounded, because 1e-8 × 10 × 10 is 0.0000010000000000000002, which differs from the `le` label of a Go program.
   return Array.from({ length: count }, (_, index) => Number((start * factor ** index).toPrecision(12)));
 }
 

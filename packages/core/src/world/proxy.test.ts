@@ -30,7 +30,7 @@ describe('proxyFrom', () => {
   );
 });
 
-test('the scheme of the server selects the proxy variable, whose name may be in lower case', () => {
+test('the scheme of the server URL selects the proxy variable; the name of the variable may be in lower case', () => {
   const env = { HTTPS_PROXY: 'http://secure:1', http_proxy: 'plain:2' };
   expect(proxyFor('https://cloud.example', env)?.host).toBe('secure');
   expect(proxyFor('http://cloud.example', env)?.host).toBe('plain');

@@ -63,8 +63,8 @@ function decoded(text: string): string {
 
 /**
  * Returns the proxy that the environment selects for a server, by the same rules as Go programs
- * (golang.org/x/net/http/httpproxy): `HTTPS_PROXY` or `HTTP_PROXY` by the server's scheme, unless `NO_PROXY` excludes it.
- * Loopback servers are never proxied.
+ * (golang.org/x/net/http/httpproxy): `HTTPS_PROXY` or `HTTP_PROXY` by the server's scheme. Servers that
+ * `NO_PROXY` excludes, and loopback servers, are never proxied.
  * @throws ProxyError
  */
 export function proxyFor(origin: string, env: ProxyEnv): HttpProxy | undefined {

@@ -1,7 +1,7 @@
 /**
  * Everything the code takes from its environment: time, randomness and the network. Production injects the real ones
  * (`nodeWorld`); the simulation injects a virtual clock, a seeded random source and simulated servers. The linter forbids
- * the globals that would bypass it.
+ * the globals that would bypass the world.
  */
 export interface World {
   /**
@@ -62,8 +62,9 @@ export interface TransportRequest {
   /** Whether the response is long-lived, such as a watch. It then does not occupy a connection for short requests. @default false */
   readonly lasting?: boolean;
   /**
-   * Maximum size of the response text, or of one line of it, in bytes. Larger ones fail with `ResponseTooLargeError`.
-   * Responses with status 400 and above are limited to 1 MiB in any case. @default 64 MiB
+   * Maximum size in bytes of the response text or, if the response is read by lines, of one line. A larger text or line
+   * fails with `ResponseTooLargeError`. Responses with status 400 and above are limited to 1 MiB in any case.
+   * @default 64 MiB
    */
   readonly maxBytes?: number | undefined;
 }

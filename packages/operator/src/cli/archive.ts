@@ -20,7 +20,7 @@ export function tarGz(files: readonly ArchiveFile[], mtimeMs: number): Promise<B
   return promisify(gzip)(Buffer.concat([...blocks, Buffer.alloc(2 * BLOCK)]));
 }
 
-/** Fields of a ustar header: offset, then text. */
+/** Returns the ustar header of a file. */
 function header(path: string, size: number, mtimeMs: number): Buffer {
   if (Buffer.byteLength(path) > 100) throw new Error(`the path ${path} is too long for a tar archive`);
   const octal = (value: number, digits: number) => `${Math.floor(value).toString(8).padStart(digits, '0')}\0`;

@@ -28,7 +28,7 @@ const RELATED: readonly Kind[] = [KubevirtMachine, KubevirtInstance, DataVolume,
 /** Variables of `ssvirt-vm-controller` that contain a password. */
 const MIRROR_SECRETS = ['DATABASE_URL', 'SSVIRT_DATABASE_PASSWORD'];
 
-/** Lines of each pod's log. */
+/** Number of log lines per pod, from the end of the log. */
 const LOG_LINES = 5_000;
 
 /** `vmwright bundle`: writes a support archive. */
@@ -38,7 +38,7 @@ export async function bundle(command: Command): Promise<void> {
   const path = textOption(command, 'file') ?? 'vmwright-bundle.tar.gz';
   const files = await collect(cluster.client, namespace, location, secrets());
   await writeFile(path, await tarGz(files, nodeWorld.now()), { mode: 0o600 });
-  console.log(`${path}: ${files.length} files. Passwords are removed; read it before you send it to others.`);
+  console.log(`${path}: ${files.length} files. Passwords are removed; check the file before you share it.`);
 }
 
 /** Returns the secrets in the environment. The redactor removes them from all texts, such as logs that quote them. */

@@ -11,7 +11,7 @@ import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { listAll } from './cluster.ts';
 
-/** An object and the objects below it. */
+/** An object and its descendants. */
 export interface Family {
   readonly kind: string;
   readonly object: KubeObject;
@@ -56,7 +56,7 @@ export function childrenOf(
     .map(({ kind, object }) => ({ kind, object, children: childrenOf(object, candidates) }));
 }
 
-/** Reads the image that a VirtualMachine refers to; none if it does not exist. */
+/** Reads the image that a VirtualMachine refers to. Returns an empty list if the image does not exist. */
 export async function readImages(
   client: Client,
   { metadata }: KubeObject,

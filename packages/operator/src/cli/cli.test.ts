@@ -21,7 +21,7 @@ test.each([
   ['vg/web', 'VmGroup'],
   ['virtualmachines.pelotech.ot/web', 'VirtualMachine'],
   ['vmdi/web', 'VMDiskImage'],
-])('%s is an object of the kind %s', (text, kind) => {
+])('the target %s names an object of the kind %s', (text, kind) => {
   expect(parseTarget(text)).toMatchObject({ kind: { kind }, name: 'web' });
 });
 
@@ -30,7 +30,7 @@ test.each([
   ['vm/', '"vm/" is not an object'],
   ['vm/a/b', '"vm/a/b" is not an object'],
   ['vmgruop/web', '"vmgruop" is not a kind of vmwright (did you mean "vmgroup"?); known are vm, vmgroup'],
-])('%s is rejected', (text, message) => {
+])('the target %s is rejected', (text, message) => {
   expect(() => parseTarget(text)).toThrow(message);
 });
 
@@ -153,7 +153,7 @@ describe('the checked controllers', () => {
     );
   });
 
-  test('without its CRDs, a controller is checked if --controllers names it, its backend is set, or no CRD exists', async () => {
+  test('a controller without CRDs is checked if --controllers names it, its backend is set, or no CRD exists', async () => {
     expect(await checkedControllers(served('gpuinfoes'), settings)).toEqual(new Set(['vmgroup', 'gpuinfo']));
     const named = new Set(['kubevirt'] as const);
     expect(await checkedControllers(served('vmgroups'), { ...settings, named })).toEqual(
@@ -163,7 +163,7 @@ describe('the checked controllers', () => {
   });
 });
 
-test('a CRD is of this version if it has all fields, even if the API server has added others', () => {
+test('a CRD matches this version if it has all expected fields, even if the API server has added others', () => {
   const wanted = { versions: [{ name: 'v1', schema: { type: 'object' } }] };
   expect(contains({ versions: [{ name: 'v1', served: true, schema: { type: 'object' } }] }, wanted)).toBe(
     true,
@@ -179,7 +179,7 @@ test('the check of a CA bundle without a certificate fails and names the missing
   });
 });
 
-test('the operator loads no code of other commands', () => {
+test('the command run loads no code of other commands', () => {
   const source = join(import.meta.dirname, '..');
   const loaded = new Set<string>();
   const load = (file: string) => {

@@ -21,7 +21,7 @@ export async function describe(target: string, command: Command): Promise<void> 
   );
 }
 
-/** @throws Error with the remedy if the object does not exist */
+/** Reads an object. @throws Error with the remedy if the object does not exist */
 export async function readTarget(
   { client, access }: Cluster,
   kind: DeclaredKind,

@@ -101,7 +101,7 @@ test('the explanation contains a dependency that is not ready, and the newest wa
   ]);
 });
 
-test('the explanation contains the verdict per node if the status has one, for any kind', () => {
+test('the explanation of an object of any kind contains a verdict per node if the status lists candidates', () => {
   const candidates = [{ node: 'n', host: 'h', suitable: false, reason: 'TooShort', message: 'only 3 h' }, {}];
   expect(
     why({ object: object({ candidates, fitsFrom: '2026-01-01T02:00:00Z' }, { generation: 2 }) }),

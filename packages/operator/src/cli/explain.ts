@@ -40,7 +40,7 @@ export interface Explanation {
   readonly blockers: readonly Blocker[];
   /** When and why the operator tries again. */
   readonly retry: string;
-  /** Verdict per node, if the status has one. */
+  /** Verdict per node; empty if the status lists no candidates. */
   readonly nodes: readonly Verdict[];
   readonly events: readonly { readonly reason: string; readonly note: string; readonly age: string }[];
 }
@@ -78,7 +78,7 @@ function timeOf({ series, eventTime, metadata }: Event): number {
   return Date.parse(series?.lastObservedTime ?? eventTime ?? metadata.creationTimestamp ?? '');
 }
 
-/** Returns why the operator does not act on the object: no replica leads, or the newest spec was not processed; else empty. */
+/** Returns why the operator does not process the object: no replica leads, or the newest generation is not observed. */
 function operatorBlockers(object: KubeObject, leader: Leader, now: number): readonly Blocker[] {
   const { generation = 1 } = object.metadata;
   const isSeen = numberAt(object, 'status', 'observedGeneration') === generation;

@@ -1,6 +1,6 @@
 import type { Condition, KubeObject } from '@vmwright/runtime';
 
-/* Fields of objects of any kind. The API server has validated them; what has another type counts as missing. */
+/* Functions that read fields of objects of any kind. A value of another type than requested counts as missing. */
 
 /** Returns the value at a path, such as `at(vm, 'status', 'vmId')`; undefined if it does not exist. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
@@ -34,7 +34,7 @@ export function timeAt(value: unknown, ...path: readonly string[]): number | und
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** A condition of any project. */
+/** A condition of an object of any kind, even a kind of another project. */
 export type AnyCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'lastTransitionTime'>;
 
 export function conditionsOf(object: KubeObject): readonly AnyCondition[] {

@@ -6,7 +6,7 @@ import { printVerification, verify } from '../mirror/verify.ts';
 import { parseTime } from '../settings/values.ts';
 import { clusterOptions, textOption } from './options.ts';
 
-/** `vmwright mirror verify`: compares the cluster with the table of the status mirror. Reads only. */
+/** `vmwright mirror verify`: compares the cluster with the table of the status mirror. Changes nothing. */
 export async function mirrorVerify(command: Command): Promise<void> {
   try {
     const settings = mirrorSettings(textOption(command, 'config'), process.env, 'verify');

@@ -32,18 +32,18 @@ export async function orphans(flags: Flags, command: Command): Promise<void> {
     printResult(isJson(command), rows, () => orphanTable(found, nodeWorld.now()));
     if (isDeleting && !isConfirmed && deletable.length > 0)
       console.error(
-        `vmwright: nothing was deleted; repeat with --delete --yes to delete those without KEPT-BECAUSE (${deletable.length})`,
+        `vmwright: nothing was deleted; repeat with --delete --yes to delete the orphans without KEPT-BECAUSE (${deletable.length})`,
       );
   });
 }
 
-/** Deletes orphans one after the other. A failure does not stop the others. @returns the ids of the deleted ones */
+/** Deletes orphans one after the other, even if a deletion fails. @returns the ids of the deleted orphans */
 async function removeAll(deletable: readonly Orphan[]): Promise<readonly string[]> {
   const removed: string[] = [];
   for (const { id, what, remove } of deletable)
     try {
       if (await remove())
-        removed.push(id); // which logs an audit line
+        removed.push(id); // prints nothing, because `remove` has logged an audit line
       else
         console.error(
           `did not delete ${what} (${id}): it is already gone, has an owner again, or a user took it over`,

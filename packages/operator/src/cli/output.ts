@@ -8,7 +8,7 @@ export type Paint = (style: Style, text: string) => string;
 /** Leaves texts as they are. */
 export const plain: Paint = (_, text) => text;
 
-/** Returns the styles of standard output: none without a terminal or with NO_COLOR. */
+/** Returns a function that styles texts for a stream. Without a terminal or with NO_COLOR, it leaves them unstyled. */
 function paintFor(stream: NodeJS.WriteStream = process.stdout): Paint {
   return (style, text) => styleText(style, text, { stream });
 }

@@ -86,7 +86,7 @@ function addAdministration(program: Command): void {
       .command('verify')
       .description('compares cluster and table; exit code 1 if they differ, 2 if the comparison fails')
       .option('--config <file>', 'config file of ssvirt-vm-controller')
-      .option('--wait <time>', 'repeats the comparison until they agree, at most for this time', '0s')
+      .option('--wait <time>', 'repeats until cluster and table agree, at most for this time', '0s')
       .action(async (_, command: Command) => (await import('./mirror-verify.ts')).mirrorVerify(command)),
   );
 }

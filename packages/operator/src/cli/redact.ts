@@ -2,7 +2,7 @@ import { isSecretName, type KubeObject } from '@vmwright/runtime';
 
 const REDACTED = '[redacted]';
 
-/** Shortest text that is searched for in other texts. Shorter ones, such as `true`, would match by chance. */
+/** Minimum length of a secret that is searched for in texts. Shorter secrets, such as `true`, would match by chance. */
 const SHORTEST = 5;
 
 /** Fields with data for the guest or with request headers, which often contain a password. */

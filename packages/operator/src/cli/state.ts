@@ -35,7 +35,10 @@ function isProblem({ type, status }: AnyCondition): boolean {
   return status === 'Unknown' || (status === 'True') === ABNORMAL.has(type);
 }
 
-/** Returns the conditions that report a problem, without those that repeat reason and message of an earlier one. */
+/**
+ * Returns the conditions that report a problem, without conditions that repeat reason and message of an earlier
+ * condition.
+ */
 export function problemsOf(object: KubeObject): readonly AnyCondition[] {
   const problems = conditionsOf(object).filter(isProblem);
   return problems.filter(

@@ -2,7 +2,7 @@ import type { KubeObject } from '@vmwright/runtime';
 import type { Family } from './children.ts';
 import { at, conditionAt, listAt, textAt } from './fields.ts';
 
-/** A line of the tree: an object, an outside machine, or several equal ones. */
+/** A line of the tree: an object, a machine outside the cluster, or a group of equal objects or machines. */
 export interface TreeNode {
   /** `VM/web`, `server 5f0f…`, `3 machines: a, b, c`. */
   readonly label: string;
@@ -13,7 +13,7 @@ export interface TreeNode {
   readonly ready: 'True' | 'False' | 'Unknown' | '';
   readonly reason: string;
   readonly message: string;
-  /** RFC 3339; empty if it is not known. */
+  /** Time since when `ready` has its value, in RFC 3339; empty if it is unknown. */
   readonly since: string;
   readonly children: readonly TreeNode[];
 }
@@ -83,8 +83,8 @@ function machine(kind: string, name: string, isRunning: boolean, state: string):
 const MOST_NAMED = 3;
 
 /**
- * Shortens a tree as `clusterctl describe` does: equal children are grouped, and a child that only repeats the problem of its parent
- * loses its message. Children with a problem of their own stay.
+ * Shortens a tree as `clusterctl describe` does: groups equal children, and removes the message of a child if it only
+ * repeats the message of the parent.
  */
 export function shorten(node: TreeNode): TreeNode {
   const groups = Map.groupBy(node.children.map(shorten), (child) =>

@@ -22,7 +22,10 @@ export async function version(command: Command): Promise<void> {
   );
 }
 
-/** Returns the version of the API server, or why it is not known: the version of the program is printed in any case. */
+/**
+ * Returns the version of the API server, or why it is unknown. Does not throw, so that the program's version is
+ * printed.
+ */
 async function clusterVersion(command: Command): Promise<string> {
   try {
     await using cluster = await openCluster(clusterOptions(command));

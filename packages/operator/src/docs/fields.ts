@@ -6,7 +6,7 @@ export interface FieldDoc {
   readonly path: string;
   /** Type with its limits, as Markdown: `integer, 1 to 768`. */
   readonly type: string;
-  /** Default as JSON, or `required`; empty without either. */
+  /** Default as JSON, or `required`; empty if the field is optional and has no default. */
   readonly byDefault: string;
   readonly description: string;
 }

@@ -33,7 +33,7 @@ test('rules of the root, of objects, of fields and of items are listed with the 
 const REASONS =
   /\b(?:reason:|(?:normal|warning|fail|wait|problem|failed|retryable|terminal|ready)\()\s*'([A-Z]\w+)'/g;
 
-/** Reasons of other objects, which the kind only reads or compares. */
+/** Reasons in the sources that are no reasons of conditions or events: why a reservation of a GPUInfo has ended. */
 const FOREIGN: ReadonlySet<string> = new Set(['TimePassed', 'JobEnded']);
 
 describe('the page of a kind explains every reason in the sources of the kind', () => {

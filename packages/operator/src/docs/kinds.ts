@@ -16,7 +16,7 @@ import { type FieldDoc, fieldsOf, type RuleDoc, rulesOf } from './fields.ts';
 export interface KindDoc {
   readonly kind: string;
   readonly group: string;
-  /** Served versions; the first one is stored. */
+  /** Served versions; the first one is the storage version. */
   readonly versions: readonly string[];
   /** Fields of the stored version. */
   readonly spec: readonly FieldDoc[];

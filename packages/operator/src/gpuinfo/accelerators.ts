@@ -1,7 +1,7 @@
 /**
- * Extended resources that are accelerators, in order of precedence: whole devices first, then parts of devices, then shared
- * devices. If a node announces several of them, the first one with allocatable devices counts, because the others are often the
- * same devices again.
+ * Extended resources that are accelerators, in order of precedence: whole devices first, then parts of devices, then
+ * shared devices. If a node announces several of them, the first one with allocatable devices counts, because the other
+ * resources often announce the same devices.
  */
 const RESOURCES: readonly (string | RegExp)[] = [
   'nvidia.com/gpu',
@@ -58,7 +58,7 @@ const MODEL_LABELS: readonly { readonly resource: RegExp; readonly labels: reado
 
 /** Returns the models of a node's accelerators according to its labels; empty if no label names a model. */
 export function modelsOf(resource: string, labels: Readonly<Record<string, string>>): readonly string[] {
-  // GPU feature discovery has one label for each MIG profile: nvidia.com/mig-1g.5gb.product.
+  // GPU feature discovery sets one model label per MIG profile, such as nvidia.com/mig-1g.5gb.product.
   const own = labels[`${resource}.product`];
   if (own !== undefined && own !== '') return [own];
   const known = MODEL_LABELS.find((each) => each.resource.test(resource))?.labels ?? [];

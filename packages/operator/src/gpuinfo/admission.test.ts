@@ -70,7 +70,7 @@ const affinity = (...nodeSelectorTerms: readonly object[]) => ({
   affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
 });
 
-test('the node is added to each term of the affinity that a pod has, and an empty term still matches nothing', () => {
+test('the reserved node is added to each term of the node affinity of a pod, except to empty terms, which match no node', () => {
   expect(termsOf(placed(pod(affinity(zone, term('other'), {}))))).toEqual([
     { ...zone, ...term('node-1') },
     { matchFields: [...term('other').matchFields, ...term('node-1').matchFields] },
@@ -93,7 +93,7 @@ test('binding a pod twice changes nothing the second time', () => {
   }
 });
 
-test('binding a pod keeps its own limits and tolerations', () => {
+test('binding a pod keeps the deadline and the tolerations that the pod has', () => {
   const tolerations = [{ key: 'nvidia.com/gpu', operator: 'Equal', value: 'present', effect: 'NoSchedule' }];
   const { spec } = placed(pod({ activeDeadlineSeconds: 60, tolerations }));
   expect([spec?.activeDeadlineSeconds, spec?.tolerations]).toEqual([60, tolerations]);
@@ -101,11 +101,31 @@ test('binding a pod keeps its own limits and tolerations', () => {
 
 test.each([
   ['the end of the reservation', {}, {}, 3_600],
-  ['maintenance before it', { availableUntil: '2026-11-17T12:10:00Z' }, {}, 600],
-  ['maintenance after it', { availableUntil: '2026-11-17T15:00:00Z' }, {}, 3_600],
-  ['maintenance, without an end', { availableUntil: '2026-11-17T12:10:00Z' }, { until: undefined }, 600],
-  ['nothing: no maintenance is known', { availableAcceleratorTime: 8_760 }, { until: undefined }, undefined],
-] as const)('a pod is limited by %s', (_, status, reservation, seconds) => {
+  [
+    'maintenance that begins before the end of the reservation',
+    { availableUntil: '2026-11-17T12:10:00Z' },
+    {},
+    600,
+  ],
+  [
+    'the end of the reservation if maintenance begins later',
+    { availableUntil: '2026-11-17T15:00:00Z' },
+    {},
+    3_600,
+  ],
+  [
+    'maintenance if the reservation has no end',
+    { availableUntil: '2026-11-17T12:10:00Z' },
+    { until: undefined },
+    600,
+  ],
+  [
+    'nothing if neither an end nor maintenance is known',
+    { availableAcceleratorTime: 8_760 },
+    { until: undefined },
+    undefined,
+  ],
+] as const)('the run time of a pod is limited by %s', (_, status, reservation, seconds) => {
   expect(placed(pod(), info(status), held(reservation)).spec?.activeDeadlineSeconds).toBe(seconds);
 });
 
@@ -119,14 +139,14 @@ test('a pod that requests as many GPUs as are reserved is accepted', () => {
 
 test.each<[string, Reservation | undefined, Partial<GPUInfoStatus>, PodSpec, RegExp]>([
   [
-    'it requests more GPUs',
+    'it requests more GPUs than are reserved',
     held(),
     {},
     requesting(2),
     /requests 2 GPUs, but .* has reserved 1 GPU. Raise gpuCount .* to 2/,
   ],
   [
-    'it requests a GPU without one',
+    'it requests a GPU and the reserved node has none',
     held({ gpus: 0 }),
     {},
     requesting(1),
@@ -135,7 +155,7 @@ test.each<[string, Reservation | undefined, Partial<GPUInfoStatus>, PodSpec, Reg
   ['the reservation has moved', held({ node: 'node-2' }), {}, {}, /is changing from node node-1 to node-2/],
   ['the reservation is gone', undefined, {}, {}, /is changing from node node-1 to none/],
   ['the stored reservation has ended', held({ ended: { at: NOW, reason: 'JobEnded' } }), {}, {}, /has ended/],
-  ['its time has passed', held({ until: NOW }), {}, {}, /has ended/],
+  ['the time of the reservation has passed', held({ until: NOW }), {}, {}, /has ended/],
   [
     'maintenance has begun',
     held(),

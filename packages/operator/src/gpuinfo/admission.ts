@@ -29,9 +29,10 @@ export interface PodAdmissionOptions {
 }
 
 /**
- * Returns the admission rules that bind Pods with the GPUInfo label to the reserved node of their GPUInfo. Other pods never reach
- * the webhook, so that a stopped operator does not hold up the cluster. A pod of a GPUInfo is rejected while the webhook does not
- * respond or no node is reserved; the controller of the pod, such as a Job, creates it again later.
+ * Returns the admission rules that bind Pods with the GPUInfo label to the reserved node of their GPUInfo. Other pods
+ * never reach the webhook, so that a stopped operator does not block their creation. A pod of a GPUInfo is rejected
+ * while the webhook does not respond or no node is reserved; the controller of the pod, such as a Job, creates the pod
+ * again later.
  * @param options undefined for manifests, which only declare the rules
  */
 export function admitPods(options: PodAdmissionOptions | undefined): AdmissionRules<Pod> {
@@ -43,7 +44,7 @@ export function admitPods(options: PodAdmissionOptions | undefined): AdmissionRu
     mutate: async (pod, { namespace }) => {
       const name = pod.metadata.labels?.[GPUINFO_LABEL];
       if (options === undefined || name === undefined) return pod;
-      // The namespace of the admission request, because a pod cannot refer to a GPUInfo in another namespace.
+      // Looks only in the namespace of the request: a pod cannot refer to a GPUInfo in another namespace.
       const info = await read({ namespace, name }, options);
       if (info === undefined)
         return deny(
@@ -54,14 +55,20 @@ export function admitPods(options: PodAdmissionOptions | undefined): AdmissionRu
   };
 }
 
-/** Returns a GPUInfo from the cache, or from the API server if the cached status shows no reservation for the cached spec. */
+/**
+ * Returns a GPUInfo from the cache. If its cached status shows no reservation for the cached spec, the cache may be
+ * stale, so the GPUInfo is read from the API server.
+ */
 async function read(ref: ObjectRef, { caches, client }: PodAdmissionOptions): Promise<GPUInfo | undefined> {
   const cached = caches.get(GPUInfo).get(ref);
   if (cached !== undefined && isReserved(cached)) return cached;
   return ignoreNotFound(client.get(GPUInfo, ref));
 }
 
-/** Reads the stored reservation of a GPUInfo. The status is written later and may still show an earlier reservation. */
+/**
+ * Reads the reservation of a GPUInfo from the ConfigMap, because the status is written later and may still show an
+ * earlier reservation.
+ */
 async function reservationOf(
   { metadata: { uid = '' } }: GPUInfo,
   { client, namespace }: PodAdmissionOptions,
@@ -134,8 +141,8 @@ export function place(
 }
 
 /**
- * Adds the node to each term of the pod's own node affinity, because a node has to match only one of the terms; adds a term if
- * there is none. An empty term matches no node and is kept.
+ * Adds the node to each term of the pod's node affinity: a node has to match only one term, so a term without the node
+ * would admit other nodes. Adds a term if there is none. Keeps an empty term, because it matches no node.
  */
 function boundTo(node: string, { affinity }: PodSpec = {}): Pick<PodSpec, 'affinity'> {
   const own = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
@@ -173,8 +180,8 @@ function count(gpus: number): string {
 }
 
 /**
- * Limits the run time of a pod without a limit of its own to the end of its reservation or the start of maintenance, whichever
- * comes first. A retry of a Job gets only the remaining time.
+ * Sets `activeDeadlineSeconds` of a pod that has none, so that the pod stops at the end of its reservation or at the
+ * start of maintenance, whichever comes first. A pod that a Job creates as a retry gets only the remaining time.
  */
 function limitedTo(
   end: number | undefined,

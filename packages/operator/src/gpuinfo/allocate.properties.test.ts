@@ -297,7 +297,7 @@ test('the allocation does not depend on the order of requests, nodes, pools and 
   );
 });
 
-test('an allocation of unchanged facts and requests changes nothing', () => {
+test('a second allocation with the same facts and requests changes nothing', () => {
   fc.assert(
     fc.property(history, (steps) => {
       for (const { input, now, result } of replay(steps)) {
@@ -367,7 +367,8 @@ test('of two equal requests without a node, the older request gets a GPU first',
         NOW,
       );
       const [older, younger] = pair.map(({ uid }) => result.reservations.get(uid));
-      // Not checked if pods use GPUs: these GPUs are free only for the request of the pods, which may be the younger one.
+      // Not checked if pods use GPUs: these GPUs are free only for the request of the pods, which may be the younger
+      // request.
       const hasUses = [...last.facts.pools.values()].some(({ uses }) =>
         uses.some(({ holder }) => holder !== undefined),
       );

@@ -50,7 +50,7 @@ describe('suitability', () => {
     ['it has no GPU if none is required', gpuNode('n'), { gpus: 0 }, undefined],
     ['it has enough GPUs', gpuNode('n'), { gpus: 3 }, undefined],
     ['it has the labels of the selector', gpuNode('n'), { nodeSelector: { zone: 'a' } }, undefined],
-    ['its GPUs are of the model', gpuNode('n'), { model: 'NVIDIA-H100*' }, undefined],
+    ['its GPUs have the requested model', gpuNode('n'), { model: 'NVIDIA-H100*' }, undefined],
     ['it is ready', gpuNode('n', blocked('NotReady')), {}, undefined],
     ['it is schedulable', gpuNode('n', blocked('Unschedulable')), {}, undefined],
     ['it has no taint', gpuNode('n', blocked('Tainted')), {}, undefined],
@@ -58,16 +58,21 @@ describe('suitability', () => {
     ['its host is connected', gpuNode('n', blocked('HostUnavailable')), {}, undefined],
     ['its host is not in maintenance', gpuNode('n', blocked('HostInMaintenance')), {}, undefined],
     ['its facts are known', gpuNode('n', blocked('FactsUnknown')), {}, undefined],
-    ['no maintenance begins in the time', gpuNode('n', { maintenance: maintenance(99) }), {}, undefined],
+    [
+      'no maintenance begins during the requested time',
+      gpuNode('n', { maintenance: maintenance(99) }),
+      {},
+      undefined,
+    ],
     [
       'no maintenance is in progress',
       gpuNode('n', { maintenance: maintenance(-1, 1) }),
       { hours: 0 },
       undefined,
     ],
-    ['the time is within the horizon', gpuNode('n'), { hours: 8_761 }, undefined],
+    ['the requested time is within the horizon', gpuNode('n'), { hours: 8_761 }, undefined],
     ['its GPUs are free', gpuNode('n'), {}, new Map([['n', pool('n', 2, { '': 2 })]])],
-    ['its pool is known', gpuNode('n'), {}, new Map()],
+    ['its GPU pool is known', gpuNode('n'), {}, new Map()],
   ];
   test.each(cases)(
     'a node is suitable only if %s',
@@ -78,13 +83,21 @@ describe('suitability', () => {
   );
 
   test.each([
-    ['maintenance begins right after the time', { maintenance: maintenance(100) }, {}],
+    ['maintenance begins at the end of the requested time', { maintenance: maintenance(100) }, {}],
     ['maintenance is over', { maintenance: maintenance(-2, 0) }, {}],
-    ['maintenance is known beyond the horizon', { maintenance: maintenance(9_000) }, { hours: 8_800 }],
-    ['the model matches a pattern in other letters', {}, { model: '*a100*40gb' }],
-    ['the model is the same', {}, { model: 'nvidia-A100-SXM4-40GB' }],
+    [
+      'the time exceeds the horizon, but the next maintenance is known and begins later',
+      { maintenance: maintenance(9_000) },
+      { hours: 8_800 },
+    ],
+    ['the model matches a pattern, apart from upper and lower case', {}, { model: '*a100*40gb' }],
+    [
+      'the model is the requested one, apart from upper and lower case',
+      {},
+      { model: 'nvidia-A100-SXM4-40GB' },
+    ],
     ['the labels match', { labels: { zone: 'a', rack: '1' } }, { nodeSelector: { zone: 'a' } }],
-    ['all GPUs are wanted', {}, { gpus: 2 }],
+    ['the request needs all GPUs of the node', {}, { gpus: 2 }],
   ] as const)('a node is suitable if %s', (_, candidate, fields) => {
     const given = {
       requests: [request('a', fields)],
@@ -125,7 +138,7 @@ describe('policies', () => {
     expect(nodes({ requests: [request('r', { policy })], facts: four })).toEqual({ r: chosen });
   });
 
-  test('the policies Pack and Spread compare nodes without GPUs by the number of requests on them', () => {
+  test('the policies Pack and Spread compare nodes without GPUs by the number of their reservations', () => {
     const two = facts([node('a', { cpuUsage: 10 }), node('b', { cpuUsage: 20 })]);
     const both = (policy: 'Pack' | 'Spread') => {
       const requests = [
@@ -161,7 +174,9 @@ describe('several requests for one GPU', () => {
   test('a GPU in use by pods without a reservation is not allocated', () => {
     const used = facts([gpuNode('n')], [pool('n', 1, { someone: 1 })]);
     expect(nodes({ requests: [request('a')], facts: used })).toEqual({ a: undefined });
-    expect(nodes({ requests: [request('someone')], facts: used }), 'its own pods').toEqual({ someone: 'n' });
+    expect(nodes({ requests: [request('someone')], facts: used }), 'its own pods use the GPU').toEqual({
+      someone: 'n',
+    });
   });
 
   test('a GPU in use by pods of a request goes to that request, although an older request waits', () => {
@@ -223,17 +238,17 @@ describe('reservations', () => {
 
   test.each([
     ['its node is cordoned', { blocker }, undefined],
-    ['maintenance is planned in its time', { maintenance: maintenance(50) }, undefined],
+    ['maintenance is planned before it ends', { maintenance: maintenance(50) }, undefined],
     ['its node has lost its GPUs', { gpus: undefined }, undefined],
-    ['a pod took its GPU', {}, [pool('a', 1, { '': 1 }), pool('b', 1)]],
-  ] as const)('a reservation is made again if %s', (_, fields, pools) => {
+    ['a pod of another workload uses its GPU', {}, [pool('a', 1, { '': 1 }), pool('b', 1)]],
+  ] as const)('a reservation is made again on another node if %s', (_, fields, pools) => {
     const now = NOW + HOUR_MS;
     expect(
       only({ facts: withA(fields, pools && [...pools]), reservations: { r: held('a') } }, now).reservation,
     ).toEqual(held('b', { key: 'ml/r', from: now, until: now + 100 * HOUR_MS }));
   });
 
-  test('a reservation is dropped if no other node is suitable', () => {
+  test('a reservation of a cordoned node is dropped if no other node is suitable', () => {
     const given = {
       facts: facts([gpuNode('a', { blocker })], [pool('a', 1)]),
       reservations: { r: held('a') },
@@ -258,7 +273,7 @@ describe('reservations', () => {
     });
   });
 
-  test('a reservation is made again if the node of its running job is gone', () => {
+  test('a reservation is made again on another node if the node of its running job is gone', () => {
     const gone = facts([gpuNode('b')], [pool('b', 1)], activeOn());
     expect(only({ facts: gone, reservations: { r: held('a', { inUse: true }) } })).toMatchObject({
       ...{ reservation: { node: 'b', isRepeated: true }, degradedBy: undefined },
@@ -298,7 +313,7 @@ describe('reservations', () => {
         [...run(given).reservations].map(([uid, { node: on, pool: id }]) => [uid, [on, id]]),
       );
 
-    test('a reservation whose machine moves to a host without a free GPU takes no GPU from a reservation that stays there', () => {
+    test('a reservation whose machine moves to a host without a free GPU takes no GPU from the reservation on that host', () => {
       const paused = requests.map((each) => ({ ...each, mayReserve: false }));
       const given = { requests: paused, facts: onHosts({ n1: 'y', n2: 'y' }), reservations };
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'] });
@@ -311,7 +326,7 @@ describe('reservations', () => {
       expect(pools({ requests, facts: known, reservations })).toEqual({ a: ['n3', 'z'], b: ['n2', 'y'] });
     });
 
-    test('a reservation whose machine moves does not take the GPU of a reservation that cannot move with its own machine', () => {
+    test('a reservation that cannot follow its machine to a full host keeps its GPU, even if another machine moves to the old host', () => {
       const three = [...requests, request('c')].map((each) => ({ ...each, mayReserve: false }));
       const known = onHosts({ n1: 'y', n2: 'z', n3: 'z' });
       const given = {
@@ -322,7 +337,7 @@ describe('reservations', () => {
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'], c: ['n3', 'z'] });
     });
 
-    test('a reservation follows its machine to another host once another machine has left that host', () => {
+    test('a reservation follows its machine to another host once the machine that used the GPU has left that host', () => {
       expect(pools({ requests, facts: onHosts({ n1: 'y', n2: 'z' }), reservations })).toEqual({
         ...{ a: ['n1', 'y'], b: ['n2', 'z'] },
       });
@@ -381,7 +396,7 @@ describe('reservations', () => {
     expect(only({ requests, facts: two, reservations: { r: held('a') } }).reservation).toEqual(held('a'));
   });
 
-  test('a reservation of a paused object whose spec changed moves only to a new pool of its node with enough GPUs', () => {
+  test('a reservation of a paused object with a changed spec moves to the new GPU pool of its node only if the pool has enough GPUs', () => {
     const paused = request('a', { generation: 2, gpus: 1, mayReserve: false });
     const moved = (total: number) =>
       run({
@@ -405,7 +420,7 @@ describe('reservations', () => {
     });
   });
 
-  test('if a pool loses GPUs, running jobs keep their reservations, and then the oldest requests', () => {
+  test('if a pool loses GPUs, running jobs keep their reservations first, and the oldest requests come next', () => {
     const fewer = facts([gpuNode('n')], [pool('n', 1)]);
     const requests = [request('young'), request('old', { age: 9 })];
     const reservations = { young: held('n'), old: held('n') };
@@ -432,19 +447,19 @@ describe('reservations', () => {
   test.each([
     ['its job has ended', 'Ended', { inUse: true }, true],
     ['its job is gone', undefined, { inUse: true }, true],
-    ['its job ended before it was observed', 'Ended', {}, true],
+    ['its job ended before the operator observed it in use', 'Ended', {}, true],
     ['no job has begun', undefined, {}, false],
     ['only an earlier job has ended', 'Ended', { isRepeated: true }, false],
     ['its job is active', 'Active', { inUse: true }, false],
-    ['its Job, which was observed in use, waits', 'Waiting', { inUse: true }, false],
-    ['a Job waits to start', 'Waiting', {}, false],
+    ['it was in use and its Job has no pods now', 'Waiting', { inUse: true }, false],
+    ['its Job has not started pods yet', 'Waiting', {}, false],
   ] as const)('whether a reservation ends if %s', (_, state, fields, isEnded) => {
     const jobs: Facts['jobs'] = new Map(state === undefined ? [] : [['r', job(state)]]);
     const { reservation } = only({ facts: { ...two, jobs }, reservations: { r: held('a', fields) } });
     expect(reservation?.ended?.reason).toBe(isEnded ? 'JobEnded' : undefined);
   });
 
-  test('a reservation of a job that its controller may start again ends some time after the last pod of the job', () => {
+  test('a reservation of a job that its controller may start again ends IDLE_MS after the job was first observed without pods', () => {
     const running = { ...two, jobs: new Map([['r', job('Active', ['a'], { mayRestart: true })]]) };
     const at = (known: Facts, before: Reservation, ms: number) => {
       const result = run({ requests: [request('r')], facts: known, reservations: { r: before } }, NOW + ms);
@@ -546,7 +561,7 @@ describe('space in the ledger', () => {
   });
 });
 
-test('nodes are compared once for equal requests that no node meets', () => {
+test('equal requests that no node meets are evaluated once', () => {
   let reads = 0;
   const watched: Candidate = Object.defineProperty(gpuNode('n'), 'labels', {
     get: () => {
@@ -564,12 +579,17 @@ test('nodes are compared once for equal requests that no node meets', () => {
 
 describe('the next change without an event', () => {
   test.each([
-    ['nothing is planned', [], {}, undefined],
+    ['none if nothing is planned', [], {}, undefined],
     ['the end of a reservation', [], { r: held('n') }, 100],
-    ['the start of maintenance', maintenance(5, 7), { r: held('n', { until: NOW + 3 * HOUR_MS }) }, 3],
+    [
+      'the end of a reservation before the start of maintenance',
+      maintenance(5, 7),
+      { r: held('n', { until: NOW + 3 * HOUR_MS }) },
+      3,
+    ],
     ['the end of maintenance', maintenance(-1, 7), {}, 7],
     [
-      'the end of a reservation that is over',
+      'none after the reservation has ended',
       [],
       { r: held('n', { ended: { at: NOW, reason: 'JobEnded' } }) },
       undefined,
@@ -635,11 +655,14 @@ describe('reservations that only the status shows', () => {
     ['with an end that cannot be parsed', { until: Number.NaN }],
     ['that has passed', { until: NOW }],
     ['that would have begun before the object was created', { until: NOW - HOUR_MS }],
-    ['that is longer than the spec', { until: NOW + 101 * HOUR_MS }],
-  ])('a reservation in the status %s is not restored: a node is chosen', (_, fields) => {
-    const { reservations } = run({ facts: two, requests: [a], reported: shown(fields) });
-    expect(reservations.get('a')).toEqual(held('m'));
-  });
+    ['that is longer than desAccTime', { until: NOW + 101 * HOUR_MS }],
+  ])(
+    'a reservation in the status %s is not restored, and a node is chosen as for a new request',
+    (_, fields) => {
+      const { reservations } = run({ facts: two, requests: [a], reported: shown(fields) });
+      expect(reservations.get('a')).toEqual(held('m'));
+    },
+  );
 
   test('a restored reservation does not end with a job that may have used an earlier reservation', () => {
     const known = { ...two, jobs: new Map([['a', job('Ended')]]) };

@@ -70,7 +70,8 @@ class Allocator {
     const left = this.#ordered(held).filter((each) => !this.#keep(each));
     for (const { request } of left) this.#occupancy.remove(request.uid);
     for (const each of this.#changed) this.#extend(each);
-    // An edited request that needs no additional GPUs is served before waiting requests.
+    // A request with a changed spec that needs no more GPUs than it has reserved is served before waiting requests, so
+    // that they do not take its GPUs.
     const goesFirst = (each: Held) => isEdited(each) && each.request.gpus <= each.reservation.gpus;
     for (const { request } of left.filter(goesFirst)) this.#choose(request);
     const unrestored = waiting.filter((request) => !this.#restore(request));
@@ -86,22 +87,24 @@ class Allocator {
   }
 
   /**
-   * Returns the reservations in the order in which `#keep` judges them, with the pools that `followPools` moved them to. Those
-   * whose node now draws from another pool without room for them come last, so that they take no GPU from the others. Within both
-   * groups, reservations that cannot move come first, because they keep their GPUs.
+   * Returns the reservations in the order in which `#keep` judges them, in the pools that `followPools` moved them to.
+   * A reservation comes last if its node now draws from another pool that has no room for it, so that it takes no GPU
+   * from the other reservations. Within both groups, reservations that cannot move come first, because they keep their
+   * GPUs in any case.
    */
   #ordered(held: readonly Held[]): readonly Held[] {
     const fixed = held.filter((each) => this.#isFixed(each));
     const movable = held.filter((each) => !this.#isFixed(each));
     const moved = followPools([...fixed, ...movable], this.#occupancy, (each) => this.#newPool(each));
-    for (const { request } of movable) this.#occupancy.remove(request.uid); // `#keep` counts the reservations that it keeps again
+    for (const { request } of movable) this.#occupancy.remove(request.uid); // `#keep` adds the reservations that stay
     const isInPlace = (each: Held) => this.#newPool(each) === undefined;
     return [...moved.filter(isInPlace), ...moved.filter((each) => !isInPlace(each))];
   }
 
   /**
-   * Returns the pool that the node of a reservation draws from, if it differs from the pool of the reservation. Undefined, too,
-   * if the reservation cannot be judged, or if a node is chosen again for a changed spec.
+   * Returns the pool that the node of a reservation draws from, if it differs from the pool of the reservation.
+   * Otherwise undefined. Also undefined if the reservation cannot be judged, or if a node is chosen again because the
+   * spec has changed.
    */
   #newPool(held: Held): string | undefined {
     const { request, reservation } = held;
@@ -124,7 +127,7 @@ class Allocator {
     return this.#jobOf(request.uid)?.boundTo.includes(reservation.node) ?? false;
   }
 
-  /** Whether pods of the job are bound to, or wait for, a node that is not reserved. */
+  /** Whether pods of the job are bound to, or wait for, a node other than the reserved one. */
   #isElsewhere(uid: string, { node, ended }: Reservation): boolean {
     const { state, boundTo = [], pinnedTo = [] } = this.#jobOf(uid) ?? {};
     return (
@@ -133,7 +136,8 @@ class Allocator {
   }
 
   /**
-   * Whether a reservation stays even if its node is not suitable: its job runs, its object is paused, or it cannot be judged now.
+   * Whether a reservation stays even if its node is not suitable: its job runs, its object is paused, or the
+   * reservation cannot be judged now.
    */
   #isFixed({ request, reservation }: Held): boolean {
     const held = { request, reservation };
@@ -141,15 +145,18 @@ class Allocator {
   }
 
   /**
-   * Whether a reservation cannot be judged: the facts about its node are unknown, or it was made for a newer spec than the cache
-   * has.
+   * Whether a reservation cannot be judged: the facts about its node are unknown, or the reservation was made for a
+   * newer spec than the cached one.
    */
   #isUndecided({ request, reservation }: Held): boolean {
     const { blocker } = this.#nodes.get(reservation.node) ?? {};
     return blocker?.reason === 'FactsUnknown' || reservation.generation > request.generation;
   }
 
-  /** Keeps a reservation if its node is suitable, or if it must not be moved. @returns whether it is kept */
+  /**
+   * Keeps a reservation if its node is suitable for an unchanged spec, or if the reservation must not be moved.
+   * @returns whether the reservation is kept
+   */
   #keep(held: Held): boolean {
     const { request, reservation } = held;
     if (this.#isUndecided(held)) {
@@ -167,12 +174,13 @@ class Allocator {
     if (isChanged && !isFixed) return false; // a node is chosen again for the changed spec
     if (isChanged && request.mayReserve) {
       this.#changed.push(held);
-      this.#decide(request, reservation); // kept unchanged for now, and extended after all reservations that stay are counted
+      this.#decide(request, reservation); // `#extend` adapts it after all reservations that stay are counted
       return true;
     }
     const rejection = this.#rejectionOf(request, candidate, reservation);
-    // Only an object that may not reserve, such as a paused one, gets here with a changed spec. Its reservation is not moved to
-    // the pool of the node, because the check is for the new spec, which may need fewer GPUs than are reserved.
+    // With a changed spec, only an object that may not reserve gets here, such as a paused one. Its reservation is not
+    // moved to the current pool of the node: `rejection` was computed for the new spec, which may need fewer GPUs than
+    // are reserved.
     if (rejection === undefined)
       this.#decide(request, isChanged ? reservation : inPoolOf(candidate, reservation));
     else if (isFixed) this.#decide(request, reservation, rejection);
@@ -205,10 +213,11 @@ class Allocator {
   }
 
   /**
-   * Restores the reservation that the status shows, for example after a person has deleted its entry. The job may rely on it, so
-   * it precedes requests that wait, but it takes no GPU from a stored reservation.
-   * @returns whether it was restored: no entry exists, the status is plausible, the node is suitable, and GPUs and ledger space
-   *   are free
+   * Restores the reservation that the status shows, for example after a person has deleted its entry from the ledger.
+   * The job may rely on the reservation, so it is restored before waiting requests get nodes, but it takes no GPU from
+   * a stored reservation.
+   * @returns true if the reservation was restored, which requires that no entry exists, the status is plausible, the
+   *   node is suitable, and GPUs and ledger space are free
    */
   #restore(request: Request): boolean {
     const { uid, key } = request;
@@ -260,7 +269,7 @@ class Allocator {
 
   /** Returns the best suitable node. If there is none, equal requests are not evaluated again, unless their own pods use GPUs. */
   #found(request: Request): Candidate | undefined {
-    // The result does not apply to equal requests: GPUs that its own pods use are free only for this request.
+    // Not shared with equal requests: the GPUs that the pods of this request use are free only for this request.
     if (this.#occupancy.isInUseBy(request.uid)) return this.#best(request);
     const shape = shapeOf(request);
     if (this.#hopeless.has(shape)) return undefined;
@@ -274,15 +283,18 @@ class Allocator {
     const window = windowOf(request, this.#now);
     const isSuitable = (node: Candidate) =>
       suitability.rejection(node, this.#occupancy, window) === undefined;
-    // Prefers a node on which pods of the job already run, because they cannot move. They may have no reservation, for
-    // example after a person has edited the ledger.
+    // Prefers a node on which pods of the job already run, because running pods cannot move. The job of these pods may
+    // have no reservation, for example after a person has edited the ledger.
     const own = this.#jobOf(request.uid)?.boundTo.map((name) => this.#nodes.get(name)) ?? [];
     const current = own.find((node) => node !== undefined && isSuitable(node));
     if (current !== undefined) return current;
     return this.#order.best(request, this.#occupancy, isSuitable);
   }
 
-  /** Returns why a reserved node is no longer suitable. The horizon does not apply to a time that is already promised. */
+  /**
+   * Returns why a reserved node is no longer suitable; undefined if it is suitable. Ignores the horizon, because the
+   * time of the reservation is already promised.
+   */
   #rejectionOf(request: Request, candidate: Candidate, { until }: Reservation): Rejection | undefined {
     const window: Window = { start: this.#now, end: Math.max(this.#now, until ?? this.#now) };
     const suitability = new Suitability(request, this.#input.horizonMs);

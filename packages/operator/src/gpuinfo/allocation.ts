@@ -11,10 +11,11 @@ export type Reservations = ReadonlyMap<string, Reservation>;
 export interface AllocationInput {
   readonly requests: readonly Request[];
   readonly facts: Facts;
-  /** Reservations before the allocation. Those of GPUInfos that `requests` lacks are kept. */
+  /** Reservations before the allocation. Reservations of GPUInfos that `requests` lacks are kept. */
   readonly reservations: Reservations;
   /**
-   * Reservations that the statuses of the requests show, by UID of the GPUInfo. Lost entries are restored from them.
+   * Reservations that the statuses of the requests show, by UID of the GPUInfo. Reservations that are missing in
+   * `reservations` are restored from them.
    * @default none
    */
   readonly reported?: ReadonlyMap<string, Reported>;
@@ -25,12 +26,12 @@ export interface AllocationInput {
 /** Result of the allocation for a request. */
 export interface Verdict {
   readonly request: Request;
-  /** Undefined if there is none: no node is suitable, `refusedBy` is set, or the object was paused before it had a node. */
+  /** Undefined if no node is suitable, `refusedBy` is set, or the object was paused before it had a node. */
   readonly reservation: Reservation | undefined;
   /**
-   * Why the reserved node is no longer suitable. It stays reserved because a pod of the job is bound to it, or because the object
-   * is paused. `NodeGone` if the node does not exist. `PodsOnOtherNode` if the node is suitable, but pods of the job run on, or
-   * wait for, another node.
+   * Why the reserved node is no longer suitable. The node stays reserved because a pod of the job is bound to it, or
+   * because the object is paused. `NodeGone` if the node does not exist. `PodsOnOtherNode` if the node is suitable, but
+   * pods of the job run on, or wait for, another node.
    */
   readonly degradedBy: Rejection | 'NodeGone' | 'PodsOnOtherNode' | undefined;
   /** Why no reservation was made although a node may be suitable. */
@@ -39,10 +40,10 @@ export interface Verdict {
 
 export interface Allocation {
   readonly reservations: Reservations;
-  /** By UID of the GPUInfo, for each request. */
+  /** Result for each request, by UID of the GPUInfo. */
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly occupancy: Occupancy;
-  /** By name. */
+  /** All nodes, by name. */
   readonly nodes: ReadonlyMap<string, Candidate>;
   /** Earliest time at which the result may change without any event, in milliseconds since 1970. */
   readonly nextAt: number | undefined;

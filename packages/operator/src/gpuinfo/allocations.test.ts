@@ -73,7 +73,7 @@ const nodeOf = ({ allocation }: StoredAllocation, uid: string) =>
   allocation.verdicts.get(uid)?.reservation?.node;
 
 describe('allocations', () => {
-  test('an allocation is stored before it is returned, and computed once for all reconciles of a change', async () => {
+  test('an allocation is stored before it is returned, and is computed once for concurrent reconciles', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a', 'bb');
@@ -83,7 +83,10 @@ describe('allocations', () => {
     expect(new Set(results).size).toBe(1);
     expect(server).toMatchObject({ reads: 1, writes: 1 });
     expect([...reservationsIn(server.entries)]).toMatchObject([['a', { node: 'n', gpus: 1 }]]);
-    expect(replica.enqueued, 'the holder, and those that wait').toEqual(['ml/a', 'ml/bb']);
+    expect(replica.enqueued, 'the object with the reservation, and the object that waits').toEqual([
+      'ml/a',
+      'ml/bb',
+    ]);
     await replica.allocations.current(server.reservations, now);
     expect(server, 'nothing has changed').toMatchObject({ reads: 1, writes: 1 });
   });
@@ -136,7 +139,7 @@ describe('allocations', () => {
     replica.facts = { ...one, version: 3, jobs: new Map([['a', job('Ended')]]) }; // the watch of pods is late
     expect(await ended()).toBeUndefined();
     server.jobs.clear();
-    expect(await ended(NOW + 30_000), 'it is asked again after some time').toBe('JobEnded');
+    expect(await ended(NOW + 30_000), 'the API server is asked again after 30 s').toBe('JobEnded');
   });
 
   test('an allocation looks up missing objects and jobs concurrently, and does not lock the ledger during the lookups', async () => {
@@ -290,7 +293,7 @@ describe('allocations', () => {
     ]);
   });
 
-  test('an allocation never stores more reservations than GPUs, with any number of replicas in any order', async () => {
+  test('three replicas never store more reservations than GPUs, in any order of their operations', async () => {
     const names = ['a', 'b', 'c', 'd'];
     const action = fc.record({
       replica: fc.nat(2),

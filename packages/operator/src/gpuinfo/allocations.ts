@@ -34,11 +34,11 @@ interface Latest extends StoredAllocation {
 /**
  * The current allocation of nodes and GPUs to all requests.
  *
- * Guarantees: an allocation is returned only after its reservations are stored with the resourceVersion of the reservations that
- * it was computed from. So two replicas, or a crash before a status is written, never promise a GPU twice. It is computed once
- * per change of facts, requests or reservations, or when `nextAt` is reached, and shared by the reconciles of all objects. A
- * reservation is dropped because its object is gone, or ended because its job is gone, only if the API server confirms that the
- * object or job does not exist.
+ * Guarantees: an allocation is returned only after its reservations are stored with the resourceVersion of the
+ * reservations that it was computed from. So a GPU is never promised twice, even if two replicas run or one crashes
+ * before it writes a status. The allocation is computed once per change of facts, requests or reservations, or when
+ * `nextAt` is reached, and the reconciles of all objects share it. A reservation is dropped because its object is gone,
+ * or ended because its job is gone, only if the API server confirms that the object or job does not exist.
  */
 export class Allocations {
   readonly #options: AllocationsOptions;
@@ -92,8 +92,8 @@ export class Allocations {
   }
 
   /**
-   * Looks up objects and jobs that the caches lack. Runs before the ledger operation, so that other operations do not wait for
-   * the lookups.
+   * Looks up objects and jobs that the caches lack. Runs before the ledger operation, so that other ledger operations
+   * do not wait for the lookups.
    */
   async #lookUp(store: ReservationStore, now: () => number): Promise<void> {
     const entries = await this.#ledger.read(store);

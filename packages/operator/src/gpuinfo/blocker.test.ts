@@ -25,7 +25,12 @@ test.each<[string, Node, string | undefined, string | undefined]>([
     undefined,
     'NotReady: condition Ready is Unknown (NodeStatusUnknown)',
   ],
-  ['without the condition', { metadata: { name: 'n' } }, undefined, 'NotReady: condition Ready is missing'],
+  [
+    'without the condition Ready',
+    { metadata: { name: 'n' } },
+    undefined,
+    'NotReady: condition Ready is missing',
+  ],
   [
     'cordoned, which also taints it',
     node({ unschedulable: true, taints: [taint('node.kubernetes.io/unschedulable', 'NoSchedule')] }),
@@ -80,7 +85,7 @@ test.each<[string, Node, string | undefined, string | undefined]>([
     undefined,
     'Unschedulable: the node is being deleted',
   ],
-])('a node that is %s', (_title, given, resource, expected) => {
+])('the blocker of a node that is %s', (_title, given, resource, expected) => {
   const blocker = nodeBlocker(given, resource);
   expect(blocker && `${blocker.reason}: ${blocker.message}`).toBe(expected);
 });
@@ -115,7 +120,7 @@ test.each<[string, Partial<MachineFacts>, Partial<HostFacts> | undefined, string
     undefined,
     "FactsUnknown: vCenter does not report the host of the VM 'worker-1'",
   ],
-])('a VM that is %s', (_title, ofMachine, ofHost, expected) => {
+])('the blocker of a VM that is %s', (_title, ofMachine, ofHost, expected) => {
   const blocker = machineBlocker({ ...machine, ...ofMachine }, ofHost && { ...host, ...ofHost });
   expect(blocker && `${blocker.reason}: ${blocker.message}`).toBe(expected);
 });

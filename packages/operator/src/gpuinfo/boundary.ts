@@ -3,7 +3,7 @@ import type { Clock, Timer } from '@vmwright/runtime';
 /** Longest single timer; longer times take several timers, because a timer of more than 24.8 days overflows in Node.js. */
 const LONGEST_TIMER_MS = 24 * 60 * 60 * 1_000;
 
-/** The next time at which facts change although nothing is reported, such as the start of maintenance. */
+/** The next time at which facts change without an event, such as the start of maintenance. */
 export class Boundary implements Disposable {
   readonly #clock: Clock;
   readonly #onReached: () => void;

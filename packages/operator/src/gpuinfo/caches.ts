@@ -12,7 +12,10 @@ import { isMaintenanceCondition } from './time-sources/conditions.ts';
 
 /* Reduces objects to the fields that are read, before they are cached. */
 
-/** Configures the caches of the kinds that the facts come from. Must precede the first reader of these kinds. */
+/**
+ * Configures the caches of the kinds that the facts come from. Must be called before any other code gets these caches,
+ * because options are accepted only at the first `get`.
+ */
 export function configureCaches(caches: Caches): void {
   caches.get(Node, { transform: leanNode });
   caches.get(Pod, { transform: leanPod, initialList: 'pages' }); // pods are many and large
@@ -61,8 +64,8 @@ export function leanNode({ metadata, spec, status }: Node): Node {
 }
 
 /**
- * Keeps the node and the sum of the requests, as if the pod had one container, so that `podRequests` returns the same for the
- * cached pod. A finished pod requests nothing.
+ * Keeps the node and the sum of the requests, as if the pod had one container, so that `podRequests` returns the same
+ * for the cached pod. A finished pod is cached without requests.
  */
 export function leanPod(pod: Pod): Pod {
   const { metadata, spec, status } = pod;

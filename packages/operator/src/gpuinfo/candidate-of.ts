@@ -17,12 +17,14 @@ import { merged, NOTHING_PLANNED, type Planned } from './time-sources/planned.ts
 export interface NodeSources {
   readonly node: Node;
   readonly compute: ComputeFacts;
-  /** Name of the last known VM of the node; undefined if it had none. */
+  /** Name of the last known VM of the node; undefined if the node had none. */
   readonly machineBefore?: string | undefined;
   readonly devices: DeviceGpus | undefined;
-  /** Karpenter's NodeClaims of the node. Two exist for a short time if one is being replaced. */
+  /** Karpenter's NodeClaims of the node. Two exist for a short time while Karpenter replaces one. */
   readonly nodeClaims: readonly NodeClaim[];
-  /** Undefined if no calendar is configured. `unread`: it is configured, and its file has not been valid yet. */
+  /**
+   * Undefined if no calendar is configured. `unread` if a calendar is configured, but its file has not been valid yet.
+   */
   readonly calendar: Calendar | 'unread' | undefined;
   /** Whether maintenance is simulated, so that all other sources of maintenance are ignored. @default false */
   readonly isSimulated?: boolean;
@@ -40,7 +42,7 @@ export interface NodeResult {
   readonly machineId: string | undefined;
   readonly machineName: string | undefined;
   readonly hostId: string | undefined;
-  /** Whether another VM that appears in vCenter can change the result. */
+  /** Whether a VM that appears later in vCenter can change the result. */
   readonly isProvisional: boolean;
 }
 
@@ -114,7 +116,7 @@ function plannedFor(
   );
 }
 
-/** Returns the maintenance of a host. Each of its warnings means that maintenance may be unknown. */
+/** Returns the maintenance of a host. Each warning about the host means that some of its maintenance may be unknown. */
 function plannedOn({ maintenance, warnings: unknown }: HostFacts): Planned {
   return { maintenance, unknown, warnings: [] };
 }

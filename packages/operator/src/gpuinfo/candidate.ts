@@ -9,7 +9,7 @@ export interface Blocker {
     | 'HostInMaintenance'
     /** The facts are missing or too old for a decision. An existing reservation is kept, and no new one is made. */
     | 'FactsUnknown';
-  /** Sentence for the user, the same on every evaluation: `taint dedicated=ml:NoSchedule`. */
+  /** Text for the user, the same on every evaluation, such as `taint dedicated=ml:NoSchedule`. */
   readonly message: string;
 }
 
@@ -31,7 +31,7 @@ export interface NodeGpus {
   readonly models: readonly string[];
 }
 
-/** A Kubernetes node and everything that the choice depends on. */
+/** A Kubernetes node, with all facts that the choice of a node depends on. */
 export interface Candidate {
   readonly name: string;
   /** ESXi host of the node's VM; the node's own name if it is not on vSphere. */
@@ -43,7 +43,7 @@ export interface Candidate {
   readonly gpus: NodeGpus | undefined;
   /** CPU demand of the VM in MHz; for a node that is not on vSphere, CPU requests of its pods in millicores. */
   readonly cpuUsage: number;
-  /** Memory in use of the VM in MB; for a node that is not on vSphere, memory requests of its pods in MB. */
+  /** Memory that the VM uses, in MB; for a node that is not on vSphere, memory requests of its pods in MB. */
   readonly memoryUsage: number;
   /** Current and future maintenance, in order of `startsAt`. */
   readonly maintenance: readonly Maintenance[];
@@ -61,8 +61,8 @@ export interface GpuUse {
 }
 
 /**
- * GPUs that reservations draw from: those of one node, or those of an ESXi host whose GPUs are not attached to a VM, which
- * all nodes on this host share.
+ * GPUs that reservations draw from: the GPUs of one node or its VM, or, if both have none, the GPUs of the ESXi host.
+ * All nodes without GPUs of their own share the pool of their host.
  */
 export interface GpuPool {
   readonly id: string;
@@ -76,7 +76,8 @@ export interface JobFacts {
   /**
    * - `Active`: it has pods that have not ended, or a Job that has had pods and has not ended.
    * - `Ended`: all its pods and Jobs have ended.
-   * - `Waiting`: a Job that has not ended names the GPUInfo in its pod template, and no pod of it has been observed.
+   * - `Waiting`: a Job that has not ended names the GPUInfo in its pod template, and no pod of the Job has been
+   *   observed.
    */
   readonly state: 'Active' | 'Ended' | 'Waiting';
   /** Nodes to which pods that have not ended are bound, sorted. */
@@ -85,7 +86,9 @@ export interface JobFacts {
   readonly pinnedTo: readonly string[];
   /** Whether a controller of pods or Jobs, such as a StatefulSet or a JobSet, may start pods again after all have ended. */
   readonly mayRestart: boolean;
-  /** Whether the JobSet of its Jobs has ended or is gone, so that it starts no pods again. @default false */
+  /**
+   * Whether the JobSet that controls the Jobs has ended or is gone, so that it starts no further pods. @default false
+   */
   readonly isOver?: boolean;
 }
 
@@ -99,7 +102,10 @@ export interface Warning {
 
 /** What the allocation of nodes to requests is based on. */
 export interface Facts {
-  /** Increases with every change that can affect a decision. Changes of the usage alone do not count. */
+  /**
+   * Increases with every change that can affect a decision. A change of only the CPU or memory usage does not increase
+   * it.
+   */
   readonly version: number;
   /** Sorted by name. */
   readonly candidates: readonly Candidate[];

@@ -5,7 +5,9 @@ import type { ReservationStore } from './ledger.ts';
 import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
 
-/** Time for which an answer of the API server is used. Afterwards, an object or job that the caches lack is looked up again. */
+/**
+ * Time for which the result of a lookup is used. Afterwards, an object or job that the caches lack is looked up again.
+ */
 export const RECHECK_MS = 30_000;
 
 /** Maximum number of concurrent lookups. */
@@ -14,7 +16,9 @@ const CONCURRENCY = 8;
 interface Answer<T> {
   readonly at: number;
   readonly value: T;
-  /** State of the job in the caches when the API server was asked. If the cached state changes, the API server is asked again. */
+  /**
+   * State of the job in the caches at the time of the lookup. If the cached state changes, the job is looked up again.
+   */
   readonly cached?: JobFacts | undefined;
 }
 
@@ -26,8 +30,8 @@ export interface Unconfirmed {
 }
 
 /**
- * Answers of the API server about objects and jobs that the caches lack. The watches of a new leader may be late, so the caches
- * alone do not prove that an object or a job is gone, or that no pod of a job runs on the reserved node.
+ * Results of lookups in the API server, for objects and jobs that the caches lack. The watches of a new leader may lag,
+ * so the caches alone do not prove that an object or a job is gone, or that no pod of a job runs on the reserved node.
  */
 export class Confirmations {
   /** State of the GPUInfo of a reservation, by UID of the GPUInfo. */
@@ -35,15 +39,15 @@ export class Confirmations {
   /** Job that uses the reservation of a GPUInfo, by UID of the GPUInfo. The value is undefined if there is no job. */
   readonly #jobs = new Map<string, Answer<JobFacts | undefined>>();
 
-  /** Forgets all answers. */
+  /** Forgets the results of all lookups. */
   reset(): void {
     this.#objects.clear();
     this.#jobs.clear();
   }
 
   /**
-   * Asks the API server about GPUInfos that the cache lacks, and about jobs whose end or absence in the caches would end or move
-   * a reservation, unless it was asked recently.
+   * Looks up in the API server the GPUInfos that the cache lacks, and the jobs that seem to have ended or to be absent
+   * according to the caches, so that a reservation would end or move. Skips a lookup that has a recent result.
    * @param now milliseconds since 1970
    * @returns whether a lookup was sent; requests and facts may have changed during the lookup
    */
@@ -83,7 +87,7 @@ export class Confirmations {
     return new Map([...reservations].filter(([uid]) => !isGone(uid)));
   }
 
-  /** Returns the state of an object that the cache lacks; undefined if the API server was not asked. */
+  /** Returns the state of an object that the cache lacks; undefined if the object was not looked up. */
   stateOf(uid: string): ObjectState | undefined {
     return this.#objects.get(uid)?.value;
   }
@@ -104,8 +108,8 @@ export class Confirmations {
   }
 
   /**
-   * Forgets the answers about reservations that no longer exist, and the answers that a job has ended or does not exist. Other
-   * answers are kept until they expire.
+   * Forgets the lookups for reservations that no longer exist, and the lookups that found that a job has ended or does
+   * not exist. The results of other lookups are kept until they expire.
    */
   settle(reservations: Reservations): void {
     for (const uid of this.#objects.keys()) if (!reservations.has(uid)) this.#objects.delete(uid);

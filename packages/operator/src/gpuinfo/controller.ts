@@ -19,7 +19,7 @@ import { Requests } from './requests.ts';
 import { GPUInfo } from './resource.ts';
 import { UnwatchedLog } from './unwatched.ts';
 
-/** Number of concurrent reconciles. They share one allocation; the writes of their statuses overlap. */
+/** Number of concurrent reconciles. They share one allocation and write their statuses concurrently. */
 const WORKERS = 8;
 /** Maximum delay of a retry, so that objects are reconciled soon after an outage of the API server. */
 const MAX_BACKOFF_MS = 60_000;
@@ -44,8 +44,8 @@ export function gpuInfoPermissions(reads: readonly Kind[]): ControllerPermission
 }
 
 /**
- * Permissions of the controller in the operator's namespace. RBAC cannot restrict `create` by name, so it applies to all
- * ConfigMaps.
+ * Permissions of the controller in the operator's namespace. RBAC cannot restrict `create` by name, so this verb
+ * applies to all ConfigMaps.
  */
 export const GPUINFO_OWN_PERMISSIONS: readonly Permission[] = [
   { kind: ConfigMap, verbs: ['create'] },
@@ -55,11 +55,12 @@ export const GPUINFO_OWN_PERMISSIONS: readonly Permission[] = [
 /**
  * Adds the controller of GPUInfos to the manager.
  *
- * Guarantees: no GPU is reserved for two objects, whichever replicas act and wherever they crash: reservations are stored with a
- * resourceVersion precondition before any status mentions them. A reservation stays while its node is suitable. It ends when
- * `desAccTime` has passed, its job has ended or its object is deleted. An object is reconciled again when the facts, other
- * reservations or its spec change, or when a time that its status depends on is reached. vCenter is not polled; of the objects in
- * the API server, only the ConfigMap with the reservations is.
+ * Guarantees: no GPU is reserved for two objects, even if several replicas run or a replica crashes at any point:
+ * reservations are stored with a resourceVersion precondition before any status mentions them. A reservation stays
+ * while its node is suitable. It ends when `desAccTime` has passed, its job has ended or its object is deleted. An
+ * object is reconciled again when the facts, other reservations or its spec change, or when a time that its status
+ * depends on is reached. The controller polls neither vCenter nor the API server, except for the ConfigMap with the
+ * reservations.
  */
 export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOptions): void {
   const { namespace, namespaces, facts, reads, horizonMs } = options;
@@ -71,7 +72,7 @@ export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOpti
   };
   infos.subscribe((event) => {
     requests.update(event);
-    if (event.type === 'removed') enqueueAll(); // its GPUs become free
+    if (event.type === 'removed') enqueueAll(); // the GPUs of the removed GPUInfo become free
   });
   facts.subscribe(enqueueAll);
   const allocations = new Allocations({

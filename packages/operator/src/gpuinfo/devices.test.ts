@@ -78,12 +78,12 @@ test('partitions count if the driver publishes no whole GPUs', () => {
   expect(deviceGpusOf([slice([device('mig-0', mig), device('mig-1', mig)])])?.total).toBe(2);
 });
 
-test('a device with a taint cannot be used, and still means that the node has a GPU', () => {
+test('a node with only tainted devices has GPUs, but none of them is usable', () => {
   const tainted = { ...device('gpu-0'), taints: [{ key: 'broken', effect: 'NoExecute' }] };
   expect(deviceGpusOf([slice([tainted])])).toMatchObject({ total: 0 });
 });
 
-test('the newest complete generation of a pool counts, or the newest one if none is complete', () => {
+test('the newest complete generation of a pool counts, or the newest generation if none is complete', () => {
   const old = slice([device('a'), device('b')], { generation: 1 });
   const half = slice([device('c')], { generation: 2, resourceSliceCount: 2 });
   const rest = slice([device('d'), device('e')], { generation: 2, resourceSliceCount: 2 });

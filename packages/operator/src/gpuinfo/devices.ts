@@ -2,7 +2,7 @@ import type { AllocatedDevice, Device, ResourceSlice } from './kinds.ts';
 
 /* GPUs that a DRA driver manages (resource.k8s.io/v1). */
 
-/** Attributes of devices that are read, without the name of the driver before them. */
+/** Names of the device attributes that are read, without the prefix that names the driver. */
 export const MODEL_ATTRIBUTES: ReadonlySet<string> = new Set([
   'productName',
   'model',
@@ -21,7 +21,7 @@ export function isGpuDriver(driver: string): boolean {
 
 /** GPUs of one node that a DRA driver manages. */
 export interface DeviceGpus {
-  /** Device class for claims: drivers install one with their own name. */
+  /** Device class for claims. Each driver installs a device class with its own name. */
   readonly deviceClass: string;
   readonly models: readonly string[];
   /** Number of usable GPUs. */
@@ -76,8 +76,8 @@ export function deviceGpusOf(slices: readonly ResourceSlice[]): DeviceGpus | und
 }
 
 /**
- * Returns the devices of a pool: those of the newest generation whose slices are all present, or of the newest generation if none is
- * complete. While a driver replaces its slices, those of both generations exist.
+ * Returns the devices of a pool: those of the newest generation whose slices are all present, or of the newest
+ * generation if none is complete. While a driver replaces its slices, slices of both generations exist.
  */
 function currentDevices(slices: readonly NonNullable<ResourceSlice['spec']>[]): readonly Device[] {
   const generations = [...Map.groupBy(slices, ({ pool }) => pool.generation)].toSorted(([a], [b]) => b - a);

@@ -21,7 +21,7 @@ export interface EvaluationInput {
   readonly horizonMs: number;
 }
 
-/** A result in the summary, such as `2 without GPU`. */
+/** Text of each rejection in the summary, such as `without GPU` in `2 without GPU`. */
 const RESULTS: Readonly<Record<Rejection, string>> = {
   OtherLabels: 'with other labels',
   NoGpu: 'without GPU',
@@ -44,7 +44,7 @@ const RESULTS: Readonly<Record<Rejection, string>> = {
 /** Rejections from farthest to closest to a suitable node. FactsUnknown ranks after the mismatches, because the node may match. */
 const ORDER = Object.keys(RESULTS).filter((reason): reason is Rejection => reason in RESULTS);
 
-/** All nodes, judged for one request, or for several with equal specs. */
+/** All nodes, judged for one request, or for several requests with equal specs. */
 export class Evaluation {
   readonly #request: Request;
   readonly #input: EvaluationInput;
@@ -133,8 +133,8 @@ export class Evaluation {
   }
 
   /**
-   * Returns the largest number of whole hours for which a node is available now, among those that are rejected only because of
-   * the time; undefined if it is 0.
+   * Returns the largest number of whole hours for which a node is available now. Considers only nodes that are rejected
+   * because they are not available for long enough. Undefined if the number is 0.
    */
   fitsIfShortenedTo(): number | undefined {
     return this.#fitsIfShortenedTo();
@@ -184,8 +184,8 @@ export class Evaluation {
     let at = this.#now;
     if (gpus !== undefined && occupancy.freeFor(uid, gpus.pool) < wanted)
       at = occupancy.steps(gpus.pool).find(({ free }) => free >= wanted)?.at ?? Number.POSITIVE_INFINITY;
-    // The number of free GPUs does not decrease from here on, because only ends of reservations are expected. So only maintenance
-    // can delay the start.
+    // The number of free GPUs does not decrease after `at`, because only ends of reservations are expected. So only
+    // maintenance can delay the start.
     for (const each of maintenance) {
       if (at >= before || isFreeOfMaintenance(maintenance, at, at + hours * HOUR_MS)) break;
       at = Math.max(at, endOf(each));

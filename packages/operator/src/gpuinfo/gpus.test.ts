@@ -31,38 +31,38 @@ const withGpus = host([gpu('A100'), gpu('A100')]);
 
 test.each<[string, Parameters<typeof gpusOf>, object | undefined]>([
   [
-    'an extended resource, whatever else reports the same GPUs',
+    'those of an extended resource, whatever else reports GPUs',
     [node({ 'nvidia.com/gpu': '8' }), devices, attached, withGpus],
     { origin: 'resource', pool: 'node/n', total: 8, resource: 'nvidia.com/gpu' },
   ],
   [
-    'devices of a DRA driver before those of the VM and the host',
+    'those of a DRA driver rather than those of the VM and the host',
     [node({}), devices, attached, withGpus],
     { origin: 'devices', pool: 'node/n', total: 3, deviceClass: 'gpu.nvidia.com', models: ['dra'] },
   ],
   [
-    'devices of the VM before those of the host',
+    'those of the VM rather than those of the host',
     [node({}), undefined, attached, withGpus],
     { origin: 'machine', pool: 'machine/v/vm-1', total: 1, models: ['grid'] },
   ],
   [
-    'the pool of the host',
+    'those of the host if nothing else reports GPUs',
     [node({}), undefined, none, withGpus],
     { origin: 'host', pool: 'host/v/host-1', total: 2, models: ['A100'] },
   ],
-  ['none', [node({}), undefined, none, host([])], undefined],
+  ['none if no source reports any', [node({}), undefined, none, host([])], undefined],
   [
-    'none, if the device plugin was removed',
+    'none if the device plugin was removed',
     [node({ 'nvidia.com/gpu': '0' }), undefined, undefined, undefined],
     undefined,
   ],
   [
-    'unhealthy ones, which cannot be used',
+    'not usable if all devices are unhealthy',
     [node({ 'nvidia.com/gpu': '0' }, { 'nvidia.com/gpu': '4' }), undefined, undefined, withGpus],
     { origin: 'resource', total: 0, resource: 'nvidia.com/gpu' },
   ],
   [
-    'healthy partitions rather than unhealthy GPUs',
+    'healthy partitions rather than unhealthy whole GPUs',
     [
       node({ 'nvidia.com/gpu': '0', 'nvidia.com/mig-1g.5gb': '7' }, { 'nvidia.com/gpu': '1' }),
       undefined,
@@ -77,7 +77,7 @@ test.each<[string, Parameters<typeof gpusOf>, object | undefined]>([
     { total: 1, resource: 'nvidia.com/gpu' },
   ],
   [
-    'the model of the labels',
+    'of the model that the labels of the node name',
     [
       node({ 'nvidia.com/gpu': '1' }, {}, { 'nvidia.com/gpu.product': 'Tesla-T4' }),
       undefined,
@@ -86,7 +86,7 @@ test.each<[string, Parameters<typeof gpusOf>, object | undefined]>([
     ],
     { models: ['Tesla-T4'] },
   ],
-])('a node has %s', (_title, sources, expected) => {
+])('the GPUs of a node are %s', (_title, sources, expected) => {
   const found = gpusOf(...sources);
   if (expected === undefined) expect(found).toBeUndefined();
   else expect(found).toMatchObject(expected);

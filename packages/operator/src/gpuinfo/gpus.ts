@@ -56,8 +56,9 @@ export function gpusOf(
 }
 
 /**
- * Returns the extended resource that announces the node's accelerators, with the number of healthy ones. If all devices are
- * unhealthy, the device plugin still announces the capacity: the node has GPUs, but none of them can be used.
+ * Returns the extended resource that announces the node's accelerators, with the number of healthy devices. If all
+ * devices are unhealthy, the device plugin still announces the capacity: the node has GPUs, but none of them can be
+ * used.
  */
 function announcedBy({ status }: Node): { resource: string; total: number } | undefined {
   const { capacity = {}, allocatable = {} } = status ?? {};
@@ -81,8 +82,8 @@ function modelsIn(gpus: readonly { readonly model: string }[]): readonly string[
 }
 
 /**
- * Returns how many GPUs of a host are in use by powered-on VMs. vCenter does not tell which GPUInfo they belong to, so `holder` is
- * undefined.
+ * Returns how many GPUs of a host are in use by powered-on VMs. vCenter does not know which GPUInfo the VMs belong to,
+ * so `holder` is undefined.
  */
 export function hostUses(host: HostFacts | undefined): readonly GpuUse[] {
   const gpus = host?.gpus.filter(({ isInUse }) => isInUse).length ?? 0;

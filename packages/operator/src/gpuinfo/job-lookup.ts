@@ -19,8 +19,8 @@ import { PodUses } from './pod-uses.ts';
 const UNREADABLE: JobFacts = { state: 'Active', boundTo: [], pinnedTo: [], mayRestart: false };
 
 /**
- * Returns the job that uses the reservation of a GPUInfo according to the API server, by the same rules as the facts from the caches;
- * undefined if there is none. A Job that was deleted has ended, although its pods may still exist.
+ * Returns the job that uses the reservation of a GPUInfo according to the API server, by the same rules as the facts
+ * from the caches; undefined if there is none. A deleted Job counts as ended, although its pods may still exist.
  */
 export async function lookUpJob(
   client: Pick<Client, 'pages'>,
@@ -54,7 +54,7 @@ export async function lookUpJob(
     }
     return uses.jobs().get(uid);
   } catch (error) {
-    if (error instanceof ForbiddenError) return UNREADABLE; // its namespace is no longer watched
+    if (error instanceof ForbiddenError) return UNREADABLE; // the namespace is no longer watched
     throw error;
   }
 }

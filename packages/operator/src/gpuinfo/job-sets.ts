@@ -4,7 +4,7 @@ import { type Job, JobSet } from './kinds.ts';
 import { GPUINFO_LABEL } from './labels.ts';
 import { Multimap } from './multimap.ts';
 
-/** State of a JobSet. `Unknown`: it has not been observed, for example because its watch is late. */
+/** State of a JobSet. `Unknown`: the JobSet has not been observed, for example because the watch lags. */
 export type JobSetState = 'Active' | 'Ended' | 'Unknown';
 
 /** JobSets, and the Jobs that they control. A JobSet may create its Jobs again until it has ended. */
@@ -46,7 +46,9 @@ export class JobSets {
     if (this.#jobs.get(owner).size === 0) this.#gone.delete(owner);
   }
 
-  /** Returns the state of the JobSet that controls a Job; undefined if none does. @param job UID of the Job */
+  /**
+   * Returns the state of the JobSet that controls a Job; undefined if no JobSet controls it. @param job UID of the Job
+   */
   stateFor(job: string): JobSetState | undefined {
     const uid = this.#ofJob.get(job);
     if (uid === undefined) return undefined;

@@ -169,7 +169,7 @@ export interface ResourceClaim extends KubeObject {
 
 export const ResourceClaim = dra.namespaced<ResourceClaim>('ResourceClaim');
 
-/** Karpenter's NodeClaim: a machine that it has requested for a node. */
+/** Karpenter's NodeClaim: a machine that Karpenter has requested for a node. */
 export interface NodeClaim extends KubeObject {
   /** `expireAfter` is a duration such as `720h`, or `Never`. */
   readonly spec?: { readonly expireAfter?: string };

@@ -5,7 +5,7 @@ import type { Reservation } from './reservation.ts';
 const MAX_BYTES = 900_000;
 /** Maximum size of the reservations of one namespace, so that one tenant cannot use all space. */
 const MAX_BYTES_PER_NAMESPACE = MAX_BYTES / 4;
-/** Maximum size of a stored reservation without its names: UID, times, flags and the end. */
+/** Maximum size of a stored reservation without the names of its object, node and pool. */
 const BASE_BYTES = 420;
 /** Maximum length of the name of a node and of a pool. */
 const MAX_NAME_BYTES = 253;
@@ -16,7 +16,7 @@ export class LedgerSpace {
   readonly #byNamespace = new Map<string, number>();
   #total = 0;
 
-  /** Counts a reservation, which replaces an earlier one of the same object. */
+  /** Counts a reservation. It replaces an earlier reservation of the same object. */
   add(uid: string, { key, node, pool = '' }: Reservation): void {
     const { namespace = '' } = refOf(key);
     const bytes = BASE_BYTES + key.length + node.length + pool.length;

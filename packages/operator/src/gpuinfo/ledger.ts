@@ -34,7 +34,7 @@ export function reservationsIn({ values }: Entries): Reservations {
   return reservations;
 }
 
-/** Returns the changes after which the entries are exactly these reservations; undefined if they are already. */
+/** Returns the changes that make the entries equal to these reservations; undefined if they are equal already. */
 export function changesTo({ values }: Entries, reservations: Reservations): EntryChanges | undefined {
   const changes: Record<string, string | null> = {};
   for (const uid of values.keys()) if (!reservations.has(uid)) changes[uid] = null;

@@ -31,45 +31,57 @@ test.each<[string, Node, readonly string[], string | undefined, string | undefin
   ['by name', node('by-name', undefined, 'unknown'), [], 'by-name', undefined],
   ['by system UUID with the provider id of K3s', node('x', 'k3s://x', 'b'), [], 'by-system-uuid', undefined],
   ['by name with the provider id of RKE2', node('by-name', 'rke2://by-name'), [], 'by-name', undefined],
-  ['never, if it is K3s on bare metal', node('metal', 'k3s://metal', 'unknown'), [], undefined, undefined],
-  ['never, if it belongs to another cloud', node('by-name', 'aws:///eu/i-1', 'b'), [], undefined, undefined],
-  ['never, if it is bare metal', node('metal', undefined, 'unknown'), [], undefined, undefined],
   [
-    'never, although it is on vSphere',
+    'never, if the node is K3s on bare metal',
+    node('metal', 'k3s://metal', 'unknown'),
+    [],
+    undefined,
+    undefined,
+  ],
+  [
+    'never, if the node belongs to another cloud',
+    node('by-name', 'aws:///eu/i-1', 'b'),
+    [],
+    undefined,
+    undefined,
+  ],
+  ['never, if the node is bare metal', node('metal', undefined, 'unknown'), [], undefined, undefined],
+  [
+    'never, if no vCenter has the VM of a node on vSphere',
     node('lost', 'vsphere://unknown'),
     [],
     undefined,
     'no vCenter has the VM of spec.providerID vsphere://unknown',
   ],
   [
-    'in a vCenter that is not current',
+    'in a vCenter with stale facts',
     node('by-name', 'vsphere://a'),
     ['default'],
     'by-provider-id',
     "the facts of vCenter 'default' are not current",
   ],
   [
-    'in a vCenter that is current, beside one that is not',
+    'in a vCenter with current facts, although another vCenter is stale',
     node('far', 'vsphere://d'),
     ['default'],
     'far',
     undefined,
   ],
   [
-    'perhaps in a vCenter that is not current',
+    'perhaps later, because a vCenter is stale',
     node('metal'),
     ['default'],
     undefined,
     "the VM of the node is not known, and the facts of vCenter 'default' are not current",
   ],
   [
-    'never, whatever vCenter knows',
+    'never, if the node belongs to a kind cluster, even while a vCenter is stale',
     node('kind', 'kind://docker/kind/kind'),
     ['default'],
     undefined,
     undefined,
   ],
-])('finds the VM of a node %s', (_title, given, stale, machine, blocker) => {
+])('the VM of a node is found %s', (_title, given, stale, machine, blocker) => {
   const found = machineOf(given, compute(stale));
   expect([found.machine?.name, found.blocker?.message]).toEqual([machine, blocker]);
   expect(found.blocker?.reason).toBe(blocker && 'FactsUnknown');

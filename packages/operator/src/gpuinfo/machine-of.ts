@@ -6,9 +6,9 @@ import type { Node } from './kinds.ts';
 export interface NodeMachine {
   /** Undefined if the node is not on vSphere, or if its VM is not known. */
   readonly machine: MachineFacts | undefined;
-  /** Set if the facts about the VM are missing or old. */
+  /** Set if the facts about the VM are missing or stale. */
   readonly blocker: Blocker | undefined;
-  /** Whether another VM that appears in vCenter can change the result. */
+  /** Whether a VM that appears later in vCenter can change the result. */
   readonly isProvisional: boolean;
 }
 
@@ -23,12 +23,12 @@ const OTHER_CLOUDS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Finds the VM of a node: by the UUID in `spec.providerID`, then by the UUID that the guest reports, then by name. A node with
- * the provider id of another cloud is not on vSphere. A node with any other provider id may be: distributions such as K3s and
- * RKE2 set provider ids of their own on every infrastructure. If the facts of its vCenter are not current, the node gets a
- * blocker.
- * @param before name of the last known VM of the node; undefined if it had none. A node that loses its VM gets a blocker, because
- *   GPUs and maintenance of its host are unknown
+ * Finds the VM of a node: by the UUID in `spec.providerID`, then by the UUID that the guest reports, then by name. A
+ * node with the provider id of another cloud is not on vSphere. A node with any other provider id may be on vSphere,
+ * because distributions such as K3s and RKE2 set provider ids of their own on every infrastructure. If the facts of its
+ * vCenter are not current, the node gets a blocker.
+ * @param before name of the last known VM of the node; undefined if the node had none. A node that loses its VM gets a
+ *   blocker, because the GPUs and the maintenance of its host are unknown
  */
 export function machineOf(
   { metadata, spec, status }: Node,

@@ -152,7 +152,7 @@ function start(compute: TestCompute) {
   return { caches, facts };
 }
 
-/** Sets a part of vCenter. */
+/** Applies a change to the hosts or machines of the test vCenter. */
 function apply(compute: TestCompute, change: VcenterStep): void {
   if ('hostId' in change) {
     const { set: _, name: machine, ...fields } = change;
@@ -166,7 +166,10 @@ function apply(compute: TestCompute, change: VcenterStep): void {
   else compute.setStale(...(change.isStale ? ['v'] : []));
 }
 
-/** The facts that decisions depend on, without the jobs: these depend on the history, because a Job outlives its pods. */
+/**
+ * Returns the facts that decisions depend on, without the jobs. The jobs depend on the history of changes, because a
+ * Job outlives its pods.
+ */
 function comparable({ candidates, pools, warnings }: Facts) {
   return { candidates, pools: [...pools].toSorted(([a], [b]) => (a < b ? -1 : 1)), warnings };
 }

@@ -360,7 +360,7 @@ test('the version increases when maintenance begins and ends, without any event'
   expect(notified()).toBe(0);
 });
 
-test('maintenance from all sources is merged, and a value that cannot be parsed is a warning', () => {
+test('maintenance from all sources is merged, and a value that cannot be parsed causes a warning', () => {
   const { facts, put, candidate } = setUp();
   const annotations = { 'vmwright.dev/maintenance-start': 'soon' };
   put(Node, node('a', { annotations }));
@@ -435,13 +435,13 @@ test('maintenance with an invalid end does not block the node', () => {
   expect(facts.facts.warnings).toHaveLength(1);
 });
 
-test('simulated maintenance does not depend on values that cannot be parsed', () => {
+test('with simulated maintenance, an annotation that cannot be parsed causes neither a blocker nor a warning', () => {
   const { facts, put, candidate } = setUp({ simulationSeed: 's' });
   put(Node, node('a', { annotations: { 'vmwright.dev/maintenance-start': 'soon' } }));
   expect([candidate('a')?.blocker, facts.facts.warnings]).toEqual([undefined, []]);
 });
 
-test('a condition MaintenancePlanned counts unless the Node announces its time, whatever other maintenance is known', () => {
+test('a condition MaintenancePlanned counts unless an annotation of the Node announces the time, whatever other maintenance is known', () => {
   const { put, candidate } = setUp();
   const planned = (annotations: Record<string, string>): Node => {
     const { status, ...rest } = node('a', { annotations });

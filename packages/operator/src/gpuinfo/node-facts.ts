@@ -26,13 +26,13 @@ export interface NodeFactsOptions {
   readonly compute?: ComputeFacts | undefined;
   /** @default no calendar */
   readonly calendar?: Pick<CalendarFile, 'calendar' | 'problem' | 'subscribe'> | undefined;
-  /** Draws GPUs and maintenance at random, from this seed. @default the real ones */
+  /** Seed for simulated GPUs and maintenance. @default GPUs and maintenance are not simulated */
   readonly simulationSeed?: string | undefined;
   /** Namespaces that the caches are limited to. @default all */
   readonly namespaces?: readonly string[] | undefined;
 }
 
-/** Time from the first of several changes to the notification of the subscribers. */
+/** Delay from a change to the notification of the subscribers, which covers all changes during the delay. */
 const COALESCE_MS = 50;
 
 interface NodeState {
@@ -45,14 +45,15 @@ interface NodeState {
 }
 
 /**
- * Facts about all nodes, kept current by caches and change notifications. A change recomputes only the nodes that it concerns:
- * one node, the nodes on an ESXi host, the nodes without a VM of their UUID when a VM changes, or all nodes if the calendar
- * changes or a vCenter stops or starts to answer.
+ * Facts about all nodes, kept current by caches and change notifications. A change recomputes only the nodes that it
+ * can affect. A change of an ESXi host affects the nodes on the host. A change of a VM affects its node and all nodes
+ * that were not matched with a VM by UUID. All nodes are affected if the calendar changes, or if the facts of a vCenter
+ * become stale or current. Any other change affects one node.
  *
  * Guarantees:
  * - `facts` reflects every change that the caches have delivered, at every call.
- * - `version` increases with every change that can affect a decision: also when maintenance begins or ends as time passes, and
- *   never because of the usage of CPU and memory alone.
+ * - `version` increases with every change that can affect a decision, including the start and the end of maintenance as
+ *   time passes. A change of only the CPU or memory usage does not increase it.
  * - Subscribers are called within 50 ms after such a change, once for all changes of that time.
  *
  * Assumptions: the caches of `FACT_KINDS` have synced before the first decision.
@@ -64,7 +65,7 @@ export class NodeFacts implements Disposable {
   readonly #devices: ClaimedDevices;
   readonly #nodes = new Map<string, NodeState>();
   readonly #links = new NodeLinks();
-  /** Keeps the simulated maintenance of reserved nodes. */
+  /** Starts of simulated maintenance in statuses, so that they do not change while a node is reserved. */
   readonly #reportedStarts = new ReportedStarts();
   readonly #nodeClaims = new NodeClaims((node) => this.#invalidate(node));
   /** Nodes to recompute before the next read. */
@@ -74,7 +75,7 @@ export class NodeFacts implements Disposable {
   readonly #subscribers = new Set<() => void>();
   readonly #subscriptions = new DisposableStack();
   #version = 0;
-  /** Version that the subscribers know. */
+  /** Version at the last notification of the subscribers. */
   #notified = 0;
   #snapshot: Facts | undefined;
   #jobs: Facts['jobs'] = new Map();
@@ -149,7 +150,7 @@ export class NodeFacts implements Disposable {
   #follow<T extends KubeObject>(kind: Kind<T>, apply: (object: T, isGone: boolean) => void): void {
     this.#subscriptions.defer(
       this.#options.caches.get(kind).subscribe((event) => {
-        // An earlier object of the same name was deleted without a notification, so its removal is applied first.
+        // The watch missed the deletion of an earlier object with the same name, so the deletion is applied first.
         if (event.replaces && event.before !== undefined) apply(event.before, true);
         apply(event.object, event.type === 'removed');
       }),
@@ -234,7 +235,7 @@ export class NodeFacts implements Disposable {
     if (isDirty || isCrossed) this.#armBoundary();
   }
 
-  /** @returns whether the usage of the node differs */
+  /** @returns whether the usage of the node has changed */
   #refreshUsage(name: string): boolean {
     const state = this.#nodes.get(name);
     if (state?.result === undefined || this.#dirty.has(name)) return false;
@@ -255,7 +256,7 @@ export class NodeFacts implements Disposable {
     this.#snapshot = { ...this.#snapshot, candidates };
   }
 
-  /** @returns whether a decision can differ */
+  /** Recomputes the facts of a node. @returns whether a decision can change */
   #recompute(name: string, state: NodeState): boolean {
     const { clock, simulationSeed: seed } = this.#options;
     const now = clock.now();

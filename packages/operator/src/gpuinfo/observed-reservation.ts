@@ -5,7 +5,8 @@ import type { EndReason, Reservation } from './reservation.ts';
 export const IDLE_MS = 5 * 60_000;
 
 /**
- * Returns a reservation with the observed state of its job: in use, idle or ended. It has ended, too, if its time has passed.
+ * Returns a reservation with the observed state of its job: in use, idle or ended. The reservation also ends when its
+ * time has passed.
  * @param now milliseconds since 1970
  */
 export function observedReservation(
@@ -27,7 +28,10 @@ export function observedReservation(
   return { ...reservation, inUse: true, mayRestart, idleSince };
 }
 
-/** Whether a controller may start the job again. The reservation stores this, because the pods that show it may be gone. */
+/**
+ * Whether a controller may start the job again. The reservation stores the value, because the pods from which it is
+ * derived may be gone later.
+ */
 function mayStartAgain({ mayRestart: before = false }: Reservation, job: JobFacts | undefined): boolean {
   if (job === undefined) return before;
   return job.mayRestart || (before && job.isOver !== true);

@@ -1,7 +1,7 @@
 import type { Facts, GpuPool } from './candidate.ts';
 import type { Reservation } from './reservation.ts';
 
-/** Expected number of free GPUs of a pool from a time on, as its reservations end. */
+/** Number of GPUs of a pool that are expected to be free from the time `at` on. */
 interface Step {
   readonly at: number;
   readonly free: number;
@@ -13,7 +13,7 @@ interface PoolState {
   readonly total: number;
   /** GPUs in use by pods, by the UID of the GPUInfo that the pods refer to; those of other pods and of VMs under `NO_HOLDER`. */
   readonly used: ReadonlyMap<string, number>;
-  /** GPUs that are reserved or in use: the larger of both for each holder. */
+  /** GPUs that are reserved or in use. For each holder, the larger of both numbers counts. */
   occupied: number;
   readonly reserved: Map<string, Reserved>;
   steps: readonly Step[] | undefined;
@@ -39,7 +39,7 @@ export class Occupancy {
     }
   }
 
-  /** Counts a reservation that has not ended, instead of an earlier one of the same holder. */
+  /** Counts a reservation that has not ended. It replaces an earlier reservation of the same holder. */
   add(uid: string, { node, pool, gpus, until }: Reservation): void {
     this.remove(uid);
     this.#counted.set(uid, { node, pool });
@@ -117,7 +117,7 @@ export class Occupancy {
   }
 }
 
-/** Holder of pods that refer to no GPUInfo, and of VMs. It differs from every UID. */
+/** Holder of GPUs that VMs, or pods without a GPUInfo, use. It differs from every UID. */
 const NO_HOLDER = '';
 
 function stateOf({ total, uses }: GpuPool): PoolState {

@@ -73,7 +73,7 @@ interface Problem {
 const notReady: Problem = { reason: 'NodesNotReady', problem: 'no matching node can start a job now' };
 const tooShort: Problem = { reason: 'TooShort', problem: 'no matching node is available long enough' };
 
-/** Reason and sentence by the rejection that comes closest to a suitable node. */
+/** Reason and message for the rejection that comes closest to a suitable node. */
 const PROBLEMS: Readonly<Record<Rejection, Problem>> = {
   OtherLabels: { reason: 'NoMatchingNode', problem: 'no node has the labels of spec.nodeSelector' },
   NoGpu: { reason: 'NoGpu', problem: 'no node has a GPU' },

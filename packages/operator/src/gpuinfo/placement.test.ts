@@ -49,7 +49,7 @@ test('GPUs that a DRA driver manages are requested with a ResourceClaimTemplate'
 test.each([
   ['a job without GPUs', { ...reservation, gpus: 0 }, { name: 'node-1' }],
   ['GPUs that Kubernetes does not know', reservation, { name: 'node-1' }],
-])('%s gets no resources', (_title, given, candidate) => {
+])('the placement has no resources for %s', (_title, given, candidate) => {
   const { resources, tolerations, resourceClaimTemplate } = placementOf(given, candidate);
   expect([resources, tolerations, resourceClaimTemplate]).toEqual([undefined, undefined, undefined]);
 });

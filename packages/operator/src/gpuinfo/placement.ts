@@ -101,7 +101,7 @@ export const placement = object(
       }),
     ),
   },
-  { description: 'What a Job needs in order to run on the reserved node, to copy into its manifest.' },
+  { description: 'Fields to copy into the manifest of a Job, so that the Job runs on the reserved node.' },
 );
 export type Placement = schema.ValueOf<typeof placement>;
 
@@ -119,8 +119,8 @@ export interface PlacedReservation {
 }
 
 /**
- * Returns what a job needs in order to run on its reserved node. The affinity uses the field `metadata.name`, which the scheduler
- * compares with the name of the Node; the label `kubernetes.io/hostname` may differ from it.
+ * Returns what a job needs in order to run on its reserved node. The affinity uses the field `metadata.name`, which the
+ * scheduler compares with the name of the Node; the label `kubernetes.io/hostname` may differ from that name.
  */
 export function placementOf(
   { namespace, name, gpus, seconds }: PlacedReservation,

@@ -316,7 +316,7 @@ describe('requests that fit later, or for a shorter time', () => {
   });
 });
 
-describe('changed answers', () => {
+describe('changed results', () => {
   const two = (fields: Parameters<typeof gpuNode>[1] = {}) =>
     facts([gpuNode('a', { cpuUsage: 1, ...fields }), gpuNode('b')], [pool('a', 1), pool('b', 1)]);
   const cordoned = { blocker: { reason: 'Unschedulable', message: 'the node is cordoned' } } as const;
@@ -372,7 +372,7 @@ describe('changed answers', () => {
     expect(events).toMatchObject([{ reason: 'Moved' }, { reason: 'Degraded', note: message }]);
   });
 
-  test('events report a new host of the reserved node, and maintenance that begins earlier than before', () => {
+  test('events report a new host of the reserved node, and newly planned maintenance', () => {
     const first = planned(info(), two());
     const moved = two({ host: 'esx-2', maintenance: maintenance(200) });
     expect(next(first, moved).events).toEqual([
@@ -423,7 +423,7 @@ test('a paused object is observed and gets no reservation', () => {
   expect(status.candidates).toMatchObject([{ node: 'gpu-1', suitable: true }]);
 });
 
-test('the first warnings are reported, and the number of further warnings', () => {
+test('the condition FactsComplete names the first 5 warnings and the number of further warnings', () => {
   const warnings = Array.from({ length: 7 }, (_, index) => ({ message: `node n${index} is odd` }));
   const { status } = planned(info(), { ...one, warnings });
   expect(conditionOf(status.conditions, 'FactsComplete')?.message).toBe(

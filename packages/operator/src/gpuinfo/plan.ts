@@ -42,8 +42,8 @@ function statusOf(info: GPUInfo, observed: Observed, now: number): GPUInfoStatus
 }
 
 /**
- * Returns the events about changes since the previous status: of the reservation, the suitability of its node, or its
- * availability.
+ * Returns the events about changes since the previous status: changes of the reservation, of the suitability of its
+ * node, or of the availability of the node.
  */
 function eventsOf(
   info: GPUInfo,
@@ -82,7 +82,7 @@ function degradation(before: GPUInfoStatus, after: GPUInfoStatus): readonly Even
   return degraded !== undefined && isNew ? [warning('Degraded', degraded.message)] : [];
 }
 
-/** Returns the events about a node that stays reserved. */
+/** Returns the events about a new host or a shorter availability of a node that stays reserved. */
 function changes(before: GPUInfoStatus, after: GPUInfoStatus): readonly EventInput[] {
   const { suitableNodeName: node, suitableHostName: host, availableUntil, decidedBy } = after;
   const events: EventInput[] = [];

@@ -17,12 +17,12 @@ test.each([
     { cpuMillicores: 1_250, memoryBytes: 1.5 * 2 ** 30, accelerators: {} },
   ],
   [
-    'limits where requests are missing',
+    'its limits where requests are missing',
     { containers: [{ resources: { limits: { 'nvidia.com/gpu': 2, cpu: '2' } } }] },
     { cpuMillicores: 2_000, memoryBytes: 0, accelerators: { 'nvidia.com/gpu': 2 } },
   ],
   [
-    'the largest init container if it needs more',
+    'as much as the largest init container if that exceeds the sum of the containers',
     {
       initContainers: [container({ cpu: '3', 'nvidia.com/gpu': '4' }), container({ cpu: '1' })],
       containers: [container({ cpu: '2', 'nvidia.com/gpu': '1' })],

@@ -11,8 +11,9 @@ export interface PodRequests {
 }
 
 /**
- * Returns the resources that the scheduler reserves for a pod: the sum of its containers, or the largest need while its init
- * containers run, if that is more. An init container with `restartPolicy: Always` (a sidecar) runs beside all later containers.
+ * Returns the resources that the scheduler reserves for a pod: the sum of its containers, or the largest sum while its
+ * init containers run, if that is larger. An init container with `restartPolicy: Always` (a sidecar) runs beside all
+ * later containers.
  */
 export function podRequests(spec: PodSpec): PodRequests {
   const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];

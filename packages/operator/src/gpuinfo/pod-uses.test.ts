@@ -134,7 +134,7 @@ test('the node of a pod is reported as changed when the GPUInfo of the pod appea
   expect(notified()).toEqual(['n1', 'jobs']);
 });
 
-test('a pod without a Job is itself the job: it has ended when its phase says so, and is gone when it is deleted', () => {
+test('a pod without a Job counts as the job, which has ended when the pod has finished, and is gone when the pod is deleted', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { info: 'training', phase: 'Pending' }));
@@ -274,7 +274,7 @@ test('a complete Job of a JobSet counts as ended only when the JobSet has ended'
   uses.onJobSet(set({ terminalState: 'Completed' }), false);
   expect([facts(), notified()]).toEqual([job('Ended', [], { isOver: true }), ['jobs']]);
 
-  uses.onJobSet(set(), false); // as before the end
+  uses.onJobSet(set(), false); // back to the state before the JobSet ended
   uses.onJob({ metadata: IN_JOB_SET, status: complete }, true);
   show('ml/a', undefined);
   expect(facts(), 'it starts its Jobs again').toEqual(job('Waiting', [], { mayRestart: true }));

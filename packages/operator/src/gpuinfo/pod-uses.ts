@@ -44,11 +44,11 @@ export interface UseListener {
 }
 
 /**
- * Tracks what pods use: CPU, memory and accelerators by node, and the jobs of GPUInfos. Keeps no record of a pod that uses no
- * accelerator and refers to no GPUInfo.
+ * Tracks what pods use: CPU, memory and accelerators by node, and the jobs of GPUInfos. Keeps no record of a pod that
+ * uses no accelerator and refers to no GPUInfo.
  *
- * A pod uses a GPUInfo if its label names one in its own namespace and its annotation has the UID of that GPUInfo. So a pod that
- * was changed by hand cannot use a reservation of another namespace.
+ * A pod uses a GPUInfo if the label of the pod names a GPUInfo in the same namespace, and the annotation of the pod has
+ * the UID of that GPUInfo. So a pod that a person has edited cannot use a reservation of another namespace.
  */
 export class PodUses {
   readonly #listener: UseListener;
@@ -68,7 +68,10 @@ export class PodUses {
   /** UIDs of Jobs with a controller, such as a JobSet, which may start them again. */
   readonly #controlled = new Set<string>();
   readonly #jobSets = new JobSets();
-  /** GPUInfos by UID of the Job that uses them, also while the Job has no pods because it waits before a retry. */
+  /**
+   * GPUInfos by UID of the Job that uses them. The entry stays while the Job has no pods because it waits before a
+   * retry.
+   */
   readonly #infoOfJob = new Map<string, { readonly key: string; readonly uid: string }>();
 
   constructor(listener: UseListener) {
@@ -169,8 +172,8 @@ export class PodUses {
     for (const [job, info] of this.#infoOfJob)
       if (this.#stateOfJob(job) === 'Active' && this.#infos.get(info.key) === info.uid)
         add(info.uid, { state: 'Active', ...this.#restartOf(job) });
-    // A Job without a known pod is linked with the GPUInfo by its pod template: it has had no pods yet, or they were gone before the
-    // operator started.
+    // A Job without a known pod is linked with the GPUInfo by its pod template: the Job has had no pods yet, or its
+    // pods were gone before the operator started.
     for (const [job, { key, hasHadPods }] of this.#templates)
       if (!this.#infoOfJob.has(job)) {
         const state = hasHadPods ? 'Active' : 'Waiting';
@@ -193,8 +196,8 @@ export class PodUses {
   }
 
   /**
-   * Returns the state of the Job of a pod, or of the pod itself if no Job controls it. A Job that was never observed counts as
-   * active, because the watch of Jobs may be behind that of Pods.
+   * Returns the state of the Job of a pod, or of the pod itself if no Job controls it. A Job that was never observed
+   * counts as active, because the watch of Jobs may lag behind the watch of Pods.
    */
   #stateOf({ job, isFinished: isOver }: User): 'Active' | 'Ended' {
     if (job !== undefined) return this.#stateOfJob(job) ?? 'Active';

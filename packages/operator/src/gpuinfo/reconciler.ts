@@ -4,7 +4,10 @@ import { reservationStore } from './ledger.ts';
 import { plan } from './plan.ts';
 import type { GPUInfo } from './resource.ts';
 
-/** Requeue interval if the allocation lacks the object, because it was deleted or re-created during its reconcile. */
+/**
+ * Requeue interval if the allocation lacks the object, because the object was deleted or re-created during the
+ * reconcile.
+ */
 const RETRY_MS = 1_000;
 
 export interface GpuInfoReconcilerOptions {

@@ -53,7 +53,7 @@ const spec = object(
     policy: optional(
       literals(['LeastCpu', 'LeastMemory', 'Pack', 'Spread'], {
         description:
-          'How to choose among suitable nodes. LeastCpu (default): the one with the lowest CPU demand. LeastMemory: the one with the least memory in use. Pack: the one with the fewest free GPUs (without GPUs: with the most requests). Spread: the one with the most free GPUs (without GPUs: with the fewest requests). Ties are broken by CPU demand, then name.',
+          'How to choose among suitable nodes. LeastCpu (default): the node with the lowest CPU demand. LeastMemory: the node with the least memory in use. Pack: the node with the fewest free GPUs; for a job without GPUs, the node with the most reservations. Spread: the node with the most free GPUs; for a job without GPUs, the node with the fewest reservations. Ties are broken by CPU demand, then name.',
       }),
     ),
   },
@@ -167,7 +167,7 @@ const status = object(
       ),
     ),
   },
-  { description: 'Answer to the request, written by the operator.', default: NEW_STATUS },
+  { description: 'Result of the request, written by the operator.', default: NEW_STATUS },
 );
 
 /** A request for a node that is available to a long-running job for long enough. */
@@ -180,7 +180,7 @@ export const GPUInfo = defineKind({
   shortNames: ['gpu'],
   categories: [CATEGORY],
   description:
-    'GPUInfo asks for the most suitable node for a long-running job. The operator answers in the status and reserves the node and its GPUs.',
+    'GPUInfo asks for the most suitable node for a long-running job. The operator reserves the node and its GPUs, and reports them in the status.',
   spec,
   status,
   columns: [

@@ -58,7 +58,7 @@ export class ReportedStarts {
   readonly #reported = new Map<string, { readonly node: string; readonly startsAt: number }>();
   readonly #byNode = new Multimap<string, string>();
 
-  /** Records a change of a GPUInfo. @returns the nodes whose maintenance may differ */
+  /** Records a change of a GPUInfo. @returns the nodes whose maintenance may have changed */
   onInfo({ metadata, status = {} }: GPUInfo, isGone: boolean): readonly string[] {
     const key = keyOf(metadata);
     const before = this.#reported.get(key);

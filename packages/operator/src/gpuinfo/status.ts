@@ -99,8 +99,8 @@ function isReported({ metadata, status }: GPUInfo, { node }: Reservation): boole
 }
 
 /**
- * Returns the facts about the reserved node. The usage is that at the time of the decision, because a change of usage alone
- * must not cause a write. Facts that are unknown now keep their last value.
+ * Returns the facts about the reserved node. The usage is the usage at the time of the decision, because a change of
+ * only the usage must not cause a status write. Facts that are unknown now keep their last value.
  */
 function nodeFacts(
   info: GPUInfo,
@@ -137,7 +137,7 @@ function nodeFacts(
   };
 }
 
-/** Returns what a job needs to run on the node. While the facts are unknown, keeps the last value. */
+/** Returns what a job needs to run on the node. While the facts about the node are unknown, keeps the last value. */
 function placed(
   info: GPUInfo,
   reservation: Reservation,
@@ -158,8 +158,8 @@ function placed(
 }
 
 /**
- * Returns why the node was chosen. It is not updated after the decision, because later changes of other nodes must not cause
- * writes.
+ * Returns why the node was chosen. The explanation is not updated after the decision, because later changes of other
+ * nodes must not cause status writes.
  */
 function explanation(
   info: GPUInfo,

@@ -53,7 +53,7 @@ export function job(
   return { ...{ state, boundTo, pinnedTo: [], mayRestart: false }, ...fields };
 }
 
-/** A request for one GPU for 100 hours. Its UID is its name; `age` orders requests, the oldest has the highest age. */
+/** A request for one GPU for 100 hours. Its name equals its UID; `age` is its age in seconds at `NOW`. */
 export function request(uid: string, fields: Partial<Request> & { readonly age?: number } = {}): Request {
   const { age = 0, ...rest } = fields;
   return {

@@ -1,7 +1,7 @@
 import { type Kind, type KubeObject, keyOf, type Logger } from '@vmwright/runtime';
 import { type Act, audit } from '../audit.ts';
 
-/** An act on an object of KubeVirt or CDI. */
+/** An operation on an object of KubeVirt or CDI, as the audit log reports it. */
 export interface ChildAct {
   readonly act: Act;
   readonly kind: Kind;
@@ -9,7 +9,10 @@ export interface ChildAct {
   readonly reason: string;
 }
 
-/** Logs an act on an object of KubeVirt or CDI. The audit line has the UID of that object as the id of the machine. */
+/**
+ * Writes the audit line of an operation on an object of KubeVirt or CDI. The line has the UID of the object as machine
+ * id.
+ */
 export function auditChild(
   log: Logger,
   owner: Kind,

@@ -3,7 +3,7 @@ import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { DataSource, DataVolume } from './kinds.ts';
 import { controllerOf } from './ownership.ts';
 
-/* Clones: DataVolumes whose data comes from a snapshot or claim, named in the DataVolume or in a DataSource. */
+/* Clones: DataVolumes with data from a snapshot or claim, which the DataVolume itself or a DataSource names. */
 
 /** Index of DataVolumes by the key of the DataSource that they refer to. */
 const BY_DATA_SOURCE = 'data-source';

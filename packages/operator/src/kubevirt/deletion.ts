@@ -1,21 +1,24 @@
 import { type Client, ignoreNotFound, type KubeObject, Namespace } from '@vmwright/runtime';
 import { type DeletionPolicy, deletionPolicyOf } from '../annotations.ts';
 
-/** Finalizer with which the garbage collector removes the owner references of children, for `kubectl delete --cascade=orphan`. */
+/**
+ * Finalizer of a deletion with `--cascade=orphan`: the garbage collector removes the owner references of the children.
+ */
 const ORPHAN = 'orphan';
 
 /**
- * Returns the deletion policy of an object whose children are Kubernetes objects. `kubectl delete --cascade=orphan` has the same
- * effect as the annotation with the value Orphan. The garbage collector removes the finalizer `orphan` after the owner
- * references, so a reconcile that no longer sees the finalizer finds no children to delete.
+ * Returns the deletion policy of an object with children that are Kubernetes objects. `kubectl delete --cascade=orphan`
+ * has the same effect as the annotation `vmwright.dev/deletion-policy: Orphan`. The garbage collector removes the
+ * finalizer `orphan` after the owner references, so a reconcile that no longer sees the finalizer finds no children to
+ * delete.
  */
 export function cascadingPolicyOf(object: KubeObject): DeletionPolicy | { readonly problem: string } {
   return object.metadata.finalizers?.includes(ORPHAN) ? 'Orphan' : deletionPolicyOf(object);
 }
 
 /**
- * Returns why a foreground deletion is rejected; undefined if it is accepted. The garbage collector would delete the children
- * that the policy Orphan keeps, before the operator can remove their owner references.
+ * Returns why a foreground deletion is rejected; undefined if it is accepted. It is rejected with the policy Orphan,
+ * because the garbage collector would delete the children before the operator can remove their owner references.
  */
 export function foregroundProblem(object: KubeObject, propagation: string | undefined): string | undefined {
   if (propagation !== 'Foreground' || deletionPolicyOf(object) !== 'Orphan') return undefined;

@@ -3,8 +3,8 @@ import type { CdiConfig, PersistentVolumeClaim } from './kinds.ts';
 const MIB = 2 ** 20;
 
 /**
- * Returns the fraction of a claim that CDI reserves for the file system: 0 for block volumes, and if CDI reports none or an
- * illegal one. A disk on a file system is a file, so the claim has to be larger than the disk.
+ * Returns the fraction of a claim that CDI reserves for the file system: 0 for block volumes, and if CDI reports no
+ * valid fraction. A disk on a file system is a file, so the claim has to be larger than the disk.
  */
 export function filesystemOverhead({ spec }: PersistentVolumeClaim, config: CdiConfig | undefined): number {
   if (spec?.volumeMode === 'Block') return 0;

@@ -8,7 +8,7 @@ export function indexOwners<T extends KubeObject>(cache: Pick<ObjectCache<T>, 'a
   cache.addIndex(OWNER_INDEX, ownerKeys);
 }
 
-/** Returns the cached objects whose controller is this owner. */
+/** Returns the cached objects that have this object as their controller. */
 export function ownedIn<T extends KubeObject>(
   cache: Pick<ObjectCache<T>, 'byIndex'>,
   { metadata: { namespace, uid = '' } }: KubeObject,
@@ -17,16 +17,16 @@ export function ownedIn<T extends KubeObject>(
 }
 
 /**
- * Returns the key of a child in the index. It contains the namespace of the child, so that `ownedIn` finds no child in another
- * namespace than that of the owner: Kubernetes does not allow such an owner, and the author of the owner reference may have no
- * rights in the namespace of the owner.
+ * Returns the key of a child in the index. The key contains the namespace of the child, so that `ownedIn` ignores
+ * children in other namespaces: Kubernetes does not allow an owner in another namespace, and a user without rights in
+ * the namespace of the owner could write such an owner reference.
  */
 export function ownerKeys(child: KubeObject): readonly string[] {
   const uid = controllerOf(child)?.uid;
   return uid === undefined ? [] : [ownerKey(child.metadata.namespace, uid)];
 }
 
-/** Returns the index key of the objects in a namespace whose owner has this UID. */
+/** Returns the index key of the objects in a namespace that the object with this UID controls. */
 export function ownerKey(namespace: string | undefined, uid: string): string {
   return `${namespace ?? ''}/${uid}`;
 }

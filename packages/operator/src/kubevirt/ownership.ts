@@ -6,7 +6,7 @@ import {
   type OwnerReference,
 } from '@vmwright/runtime';
 
-/** Returns the owner reference for children whose controller is this object. */
+/** Returns the owner reference for children that this object controls. */
 export function ownerReference(kind: Kind, { metadata: { name, uid = '' } }: KubeObject): OwnerReference {
   return {
     ...{ apiVersion: `${kind.group}/${kind.version}`, kind: kind.kind, name, uid },
@@ -25,7 +25,8 @@ export function isOwnedBy(child: KubeObject, { metadata: { uid } }: KubeObject):
 }
 
 /**
- * Removes the owner references to `owner` from a child, so that the garbage collector does not delete the child with it.
+ * Removes the owner references to `owner` from a child, so that the garbage collector does not delete the child with
+ * the owner.
  * @param more further changes of the metadata of the child
  * @returns whether the child exists
  */

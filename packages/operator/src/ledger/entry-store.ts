@@ -8,7 +8,10 @@ import {
   refOf,
 } from '@vmwright/runtime';
 
-/** Annotation with the resourceVersion that was read last. A change of it creates a new version of the ConfigMap. */
+/**
+ * Annotation with the resourceVersion that `read` found. Each change of the annotation creates a new version of the
+ * ConfigMap.
+ */
 const FENCE = 'vmwright.dev/read-version';
 
 /** Entries of a ledger in one version of its ConfigMap. */
@@ -31,8 +34,8 @@ export type EntryChanges = Readonly<Record<string, string | null>>;
 /** Access to the ConfigMap of a ledger. */
 export interface EntryStore {
   /**
-   * Reads the entries. If there are any, stores a new version of the ConfigMap, so that an earlier write that is still in transit
-   * conflicts. Otherwise that write could remove an entry that is in use again.
+   * Reads the entries. If there are any, stores a new version of the ConfigMap, so that an earlier write that is still
+   * in transit conflicts. Without the new version, that write could succeed and remove an entry that is in use again.
    */
   read(): Promise<Entries>;
   /**

@@ -16,18 +16,18 @@ export interface LedgerOperation {
 /**
  * Decisions about objects, stored in a ConfigMap before the operator acts on them.
  *
- * Guarantees: every write carries the resourceVersion of the entries that it is based on, so no stored decision is based on
- * entries that another replica has changed since. Operations of this replica run one after the other: concurrent ones would only
- * conflict.
+ * Guarantees: every write carries the resourceVersion of the entries that it is based on, so no stored decision is
+ * based on entries that another replica has changed since. Operations of this replica run one after the other, because
+ * concurrent operations would conflict with each other.
  *
- * The last known version is kept in memory, so that most operations are a single write or none. If another replica has written
- * since, the write conflicts, and the operation reads the ConfigMap and decides again.
+ * The last known version is kept in memory, so that most operations are a single write or none. If another replica has
+ * written since, the write conflicts, and the operation reads the ConfigMap and decides again.
  */
 export class Ledger {
   #known: Entries | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  /** Forgets the known version, at the start of a leadership term. */
+  /** Forgets the known entries, at the start of a leadership term. */
   reset(): void {
     this.#known = undefined;
   }
@@ -37,7 +37,9 @@ export class Ledger {
     return this.#known;
   }
 
-  /** Forgets the known version if the ConfigMap has changed since, for example because a person has deleted an entry. */
+  /**
+   * Forgets the known entries if the ConfigMap has changed since, for example because a person has deleted an entry.
+   */
   refresh(store: Pick<EntryStore, 'version'>): Promise<void> {
     return this.#exclusively(async () => {
       const known = this.#known;
@@ -50,7 +52,7 @@ export class Ledger {
     return this.#known ?? (await this.#exclusively(async () => this.#known ?? (await this.#read(store))));
   }
 
-  /** Calls `decide` with the known entries, and again with the current ones while its writes conflict. */
+  /** Calls `decide` with the known entries, and again with newly read entries while its writes conflict. */
   decide<R>(store: EntryStore, decide: (operation: LedgerOperation) => Promise<R>): Promise<R> {
     return this.#exclusively(async () => {
       for (let conflicts = 0; ; conflicts++) {

@@ -51,7 +51,7 @@ describe('rejected rows', () => {
     [2_500, ['r1234']],
     [2_500, ['r0', 'r1', 'r1250', 'r2499']],
     [8, ['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7']],
-  ])('a batch of %i rows finds the rejected rows %j and writes all others', async (count, bad) => {
+  ])('of a batch of %i rows, all are written except the rejected rows %j', async (count, bad) => {
     const table = tableWith({ bad });
     const results = await writeBatch(table, writesTo(count), [3]);
     expect(typesOf(results)).toEqual(

@@ -2,7 +2,8 @@
  * How old the cache of VMs may be, and when a comparison lists the VMs again:
  * - `stale`: the cache may be older than the last writes of an earlier leader. The VMs are always listed again.
  * - `late`: the watch may be behind. The VMs are listed again if anything differs.
- * - `listed`: the cache was filled by a list right before. The VMs are listed again only if a row has no VM.
+ * - `listed`: the cache was filled by a list right before the comparison. The VMs are listed again only if a row has no
+ *   VM.
  */
 export type CacheAge = 'stale' | 'late' | 'listed';
 
@@ -35,7 +36,7 @@ export class CacheAges {
   begin(): { readonly age: CacheAge; readonly succeeded: () => void } {
     const takeOvers = this.#takeOvers;
     const age = this.#takesOver && this.#compared < takeOvers ? 'stale' : this.#isListed ? 'listed' : 'late';
-    this.#isListed = false; // at the next comparison
+    this.#isListed = false; // the next comparison no longer follows right after the list
     return { age, succeeded: () => (this.#compared = Math.max(this.#compared, takeOvers)) };
   }
 }

@@ -8,7 +8,7 @@ import type { VmRows } from './vm-rows.ts';
 export interface ComparisonOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly session: Pick<Session, 'rows'>;
-  /** Lists the cluster again. */
+  /** Lists the VMs of the cluster again. */
   readonly refresh: () => Promise<unknown>;
   readonly cacheAge: CacheAge;
   readonly vmRows: VmRows;
@@ -16,7 +16,7 @@ export interface ComparisonOptions {
   readonly keys: () => Iterable<string>;
   /** Whether this replica is responsible for a VM. */
   readonly owns: (key: string) => boolean;
-  /** Called for each VM that needs no write, whether or not it has a row. */
+  /** Called for each VM that needs no write, whether or not the VM has a row. */
   readonly onSettled: (key: string, plan: Plan) => void;
 }
 
@@ -26,8 +26,8 @@ const SLICE = 2_000;
 /**
  * Reads the whole table and compares it with the whole cluster. If anything differs, the cluster is listed after the table was
  * read, and then the table is read again (see `CacheAge` for exceptions):
- * - The VM of a row may be missing from a late cache, and a late cache may have an older state than the row. So a row has no VM
- *   only if the cluster was listed after the row was read.
+ * - The VM of a row may be missing from a late cache, and a late cache may have an older state than the row. So a VM
+ *   is known to be missing only if the cluster was listed after the row was read.
  * - The row of a new VM may have been inserted after the first read. So the newest row of a VM is known only if the table was
  *   read after the VM was listed.
  * @returns the keys of the VMs whose row has another status, and of the rows whose VM does not exist
@@ -46,7 +46,7 @@ export async function compare(options: ComparisonOptions, signal: AbortSignal): 
     await refresh();
     await read();
   }
-  return [...vms, ...orphans]; // each key is planned again before it is written
+  return [...vms, ...orphans]; // the caller plans each key again, with the rows of the last read, before it writes
 }
 
 /** @param known ids of the rows that were read before the cluster was listed */

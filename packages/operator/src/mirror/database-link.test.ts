@@ -10,7 +10,7 @@ const CHECK_MS = 5_000;
 const REFUSED = new DatabaseError('connect ECONNREFUSED', 'ECONNREFUSED', 'session');
 const TERMINATED = new DatabaseError('terminating connection', '57P01', 'session');
 
-/** Runs the reactions of all promises that are already settled. */
+/** Lets the callbacks of all settled promises run. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await Promise.resolve();
 }
@@ -24,7 +24,7 @@ interface Fake {
 
 const isDown = () => Promise.reject(REFUSED);
 
-/** Starts a link with a database whose sessions do nothing. `fake` can be changed at any time. */
+/** Starts a link to a fake database with sessions that do nothing. A test can change `fake` at any time. */
 function start(overrides: Partial<Fake> = {}) {
   const clock = new VirtualClock();
   const world: World = {
@@ -154,7 +154,7 @@ describe('outages', () => {
     expect(messages()).toEqual([DOWN, UP]);
   });
 
-  test('the failure of a session that has passed a check starts a new back-off and is logged again', async () => {
+  test('the failure of a session that has passed a check restarts the back-off and is logged again', async () => {
     const { link, fake, openedAt, messages, advance, never } = start({ open: isDown });
     await advance(60_000);
     fake.open = async () => undefined;
@@ -168,7 +168,7 @@ describe('outages', () => {
   });
 
   test('failures of sessions that never passed a check count as one outage', async () => {
-    // A database that is read-only, or a role that may not write: the table can be read, and each batch fails.
+    // If the database is read-only or the role may not write, the table can be read, but each batch fails.
     const { link, sessions, messages, failures, advance } = start();
     const readOnly = new DatabaseError('cannot execute UPDATE', '25006', 'session');
     const writable = new AbortController();

@@ -15,7 +15,8 @@ export interface DatabaseLinkOptions {
   readonly database: Database;
   readonly backoff: BackoffOptions;
   /**
-   * Prepares a new session before callers get it. If it rejects, the session is closed and another one is opened after a delay.
+   * Prepares a new session before callers get it. If `prepare` rejects, the session is closed and a new one is opened
+   * after a delay.
    */
   readonly prepare: (session: Session, signal: AbortSignal) => Promise<void>;
   /** Called when a session has failed or could not be opened. */
@@ -82,17 +83,18 @@ export class DatabaseLink {
     const ended = new AbortController();
     const end = () => ended.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
-    // Not `await using`: compilers translate it to code with another number of microtasks, so simulated histories would depend on
-    // the compiler.
+    // Not `await using`: compilers translate it to code with different numbers of microtasks, so the order of events in
+    // simulations would depend on the compiler.
     let session: Session | undefined;
     try {
       session = await database.open(signal);
-      // A statement that the server does not answer must not delay the stop.
+      // A statement without a response of the server must not delay the shutdown.
       await unlessAborted(prepare(session, signal), signal);
       this.#session = session;
       this.#fail = failed.resolve;
       this.#ready.resolve(session);
-      // Not awaited: a check that does not return must not delay the next session. It ends when the session is closed.
+      // Not awaited: a check that does not return must not delay the next session. The check ends when the session is
+      // closed.
       void this.#check(session, ended.signal).catch((error: unknown) =>
         failed.resolve(toSessionFailure(error)),
       );

@@ -36,14 +36,14 @@ export interface Session extends AsyncDisposable {
   /**
    * Claims shards. Resolves when no other session can write for them any more.
    * @param takeOver whether to take shards from another session that does not release them; if false, waits for the release for a
-   *   limited time. The fence `table` always takes them
+   *   limited time. The fence `table` always takes the shards
    */
   acquire(shards: readonly number[], takeOver: boolean, signal: AbortSignal): Promise<void>;
   /** Releases shards that this session holds. */
   release(shards: readonly number[]): Promise<void>;
-  /** Yields all live rows in pages. */
+  /** Yields all rows that are not soft-deleted, in pages. */
   rows(): AsyncIterable<readonly Row[]>;
-  /** Returns the live rows with these VM names, in one statement. */
+  /** Returns the rows with these VM names that are not soft-deleted, in one statement. */
   find(names: readonly string[]): Promise<readonly Row[]>;
   /** Checks that the database answers and that this session still holds its shards. */
   check(): Promise<void>;

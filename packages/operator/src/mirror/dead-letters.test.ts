@@ -4,7 +4,7 @@ import { DeadLetters } from './dead-letters.ts';
 
 const LETTER = { vm: 'tenant/web', rowId: 'r-1', status: 'POWERED_ON', error: 'check constraint "c"' };
 
-test('a row is listed after five failures, with the time of the first failure', () => {
+test('a row is listed as a dead letter after five failures, with the time of the first failure', () => {
   const clock = new VirtualClock(Date.parse('2026-11-16T10:00:00Z'));
   const letters = new DeadLetters(clock);
   const becameDead = [1, 2, 3, 4, 5, 6, 7].map(() => {
@@ -17,7 +17,7 @@ test('a row is listed after five failures, with the time of the first failure', 
   expect(letters.size).toBe(1);
 });
 
-test('the list shows the newest status and error of a row', () => {
+test('the list of dead letters shows the newest status and error of a row', () => {
   const letters = new DeadLetters(new VirtualClock());
   for (let failures = 0; failures < 5; failures++) letters.failed('tenant/web', LETTER);
   letters.failed('tenant/web', { ...LETTER, status: 'POWERED_OFF', error: 'another' });
@@ -36,7 +36,7 @@ test('a successful write of a row resets its failure count', () => {
   expect(letters.list()).toEqual([]);
 });
 
-test('failures are counted per row, and clear drops all of them', () => {
+test('failures are counted per row, and `clear` resets the counts of all rows', () => {
   const letters = new DeadLetters(new VirtualClock());
   for (let failures = 0; failures < 5; failures++) letters.failed('tenant/web', LETTER);
   letters.failed('tenant/db', { ...LETTER, vm: 'tenant/db' });
@@ -45,7 +45,7 @@ test('failures are counted per row, and clear drops all of them', () => {
   expect(letters.size).toBe(0);
 });
 
-test('the number of remembered rows is bounded', () => {
+test('at most 10000 failing rows are remembered', () => {
   const letters = new DeadLetters(new VirtualClock());
   for (let failures = 0; failures < 5; failures++)
     for (let at = 0; at < 10_005; at++) letters.failed(`tenant/vm-${at}`, LETTER);

@@ -23,7 +23,7 @@ test('after a burst, five events per second are allowed, and after a long pause 
   expect(acquire(1_000)).toBe(100);
 });
 
-test('a series is allowed one event per minute, and does not limit other series', () => {
+test('the series of one VM is limited to one event per minute and does not limit the series of other VMs', () => {
   const { clock, limiter } = start();
   expect(limiter.tryAcquire('tenant/web')).toBe(true);
   expect(limiter.tryAcquire('tenant/web')).toBe(false);
@@ -34,14 +34,14 @@ test('a series is allowed one event per minute, and does not limit other series'
   expect(limiter.tryAcquire('tenant/web')).toBe(true);
 });
 
-test('an event that the limit of its series suppresses does not count towards the limit for all VMs', () => {
+test('an event that exceeds the limit of its series does not count towards the limit for all VMs', () => {
   const { limiter, acquire } = start();
   limiter.tryAcquire('tenant/web');
   for (let at = 0; at < 1_000; at++) limiter.tryAcquire('tenant/web');
   expect(acquire(1_000)).toBe(99);
 });
 
-test('an event that the limit for all VMs suppresses does not count towards the limit of its series', () => {
+test('an event that exceeds the limit for all VMs does not count towards the limit of its series', () => {
   const { clock, limiter, acquire } = start();
   acquire(100);
   expect(limiter.tryAcquire('tenant/web')).toBe(false);

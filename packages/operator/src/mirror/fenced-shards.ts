@@ -23,8 +23,9 @@ export class FencedShards {
   }
 
   /**
-   * Returns whether this replica is responsible for a VM. It is not responsible for VMs of a shard that it has gained but not
-   * acquired yet: the comparison that follows the acquisition includes them.
+   * Returns whether this replica is responsible for a VM. It is not yet responsible for the VMs of a shard that was
+   * assigned to it but that it has not acquired in the database: the comparison after the acquisition includes these
+   * VMs.
    */
   owns(key: string): boolean {
     const ownership = this.#ownership;
@@ -59,7 +60,7 @@ export class FencedShards {
     this.#compared = this.#acquired;
   }
 
-  /** Releases the shards that this replica has lost. @param onLost called before the session releases them */
+  /** Releases the shards that this replica has lost. @param onLost called before the session releases the shards */
   async releaseLost(session: Session, onLost: () => void): Promise<void> {
     const lost = this.#ownership === undefined ? [] : [...this.#acquired.difference(this.#ownership.held)];
     if (lost.length === 0) return;
@@ -69,7 +70,10 @@ export class FencedShards {
     await session.release(lost);
   }
 
-  /** Acquires the shards that this replica has gained. @param compare compares their rows; if it fails, they are acquired again */
+  /**
+   * Acquires the shards that were newly assigned to this replica.
+   * @param compare compares the rows of these shards; if it fails, the next call acquires the shards again
+   */
   async acquireGained(session: Session, compare: () => Promise<void>, signal: AbortSignal): Promise<void> {
     const gained = this.#ownership?.held.difference(this.#acquired) ?? new Set();
     if (gained.size === 0) return;

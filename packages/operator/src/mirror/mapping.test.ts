@@ -82,7 +82,7 @@ describe('statuses', () => {
   });
 });
 
-test('names of inherited properties are not states of the mapping', () => {
+test('names of inherited object properties, such as constructor, are not states of a VM', () => {
   expect(['Running', 'Deleted', 'constructor', 'hasOwnProperty', ''].map(isVmState)).toEqual([
     true,
     true,

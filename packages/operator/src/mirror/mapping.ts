@@ -34,7 +34,7 @@ const DEFAULTS = {
   Unrecognized: 'UNKNOWN',
 } as const;
 
-/** State of a VM that has a value in the mapping. */
+/** State of a VM, as a key of the status mapping. */
 export type VmState = keyof typeof DEFAULTS;
 
 /** Value of the column `vms.status` for each state. */

@@ -4,7 +4,7 @@ import type { WriteResult } from './batch.ts';
 /** Reason for a comparison of the whole table with the whole cluster. */
 export type Trigger = 'start' | 'resync';
 
-/** Maximum number of namespaces with series of their own; all further ones share the label `other`. */
+/** Maximum number of namespaces with series of their own; all further namespaces share the label value `other`. */
 const MAX_NAMESPACES = 1_000;
 
 /** Value of the label `result` by the result of a write. */

@@ -49,7 +49,7 @@ export class Mirror {
     this.#deadLetters = new DeadLetters(world);
     this.#vms = manager.caches.get(VirtualMachine, {
       transform: leanVirtualMachine,
-      initialList: 'pages', // VMs are large and many
+      initialList: 'pages', // one response with all VMs could be too large
       indexers: { [VAPP_INDEX]: indexByVapp },
     });
     const metrics = new MirrorMetrics(manager.registry, () => ({

@@ -81,13 +81,13 @@ describe('a VM with its row', () => {
     },
   );
 
-  test('a VM with a deletionTimestamp is DELETING', () => {
+  test('the row of a VM with a deletionTimestamp becomes DELETING', () => {
     expect(planned(vm({ isDeleting: true }), [row('POWERED_ON')], { binding: bound() }).writes).toEqual([
       'r-1 DELETING Deleting u-1',
     ]);
   });
 
-  test('an older row that shows a VM becomes DELETED, and counts as a duplicate before that', () => {
+  test('an older row with the status of an existing VM becomes DELETED, and counts as a duplicate until then', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({
       ...NOTHING,
@@ -99,12 +99,12 @@ describe('a VM with its row', () => {
     expect(planned(vm(), after)).toEqual({ ...NOTHING, row: 'r-2' });
   });
 
-  test('an older row that shows no VM counts as a duplicate and is not changed', () => {
+  test('an older row with a status that the mirror never writes counts as a duplicate and is not changed', () => {
     const rows = [row('INSTANTIATING', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
   });
 
-  test('a newer row does not replace the row of a VM at once, because it may be the row of the next VM of this name', () => {
+  test('a newer row does not replace the row of a VM at once: it may belong to the next VM with this name', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(vm(), rows, { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,
@@ -165,7 +165,7 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('a re-created VM whose own row already has its status: only the old row is written', () => {
+  test('if the own row of a re-created VM already has the right status, only the old row is written', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound(), waitedMs: 0 }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
@@ -191,7 +191,7 @@ describe('a VM that was re-created under the same name', () => {
   });
 
   test.each([10_000, 3_600_000])(
-    'without a row of its own: takes over the old row %i ms later',
+    'a re-created VM without its own row takes over the old row after it waited for %i ms',
     (waitedMs) => {
       const rows = [row('DELETED')];
       const writes = ['r-1 POWERED_ON Running u-2'];
@@ -201,7 +201,7 @@ describe('a VM that was re-created under the same name', () => {
     },
   );
 
-  test('with at most one write, a re-created VM takes over a row that was never marked as DELETED', () => {
+  test('a re-created VM takes over a row that was never marked as DELETED, with at most one write', () => {
     expect(planned(successor, [row('POWERED_OFF')], { binding: bound(), waitedMs: 10_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-2'],
@@ -214,7 +214,7 @@ describe('a VM that was re-created under the same name', () => {
   });
 
   test('a late deletion of the old VM does not change the row of the new VM', () => {
-    // The new VM is cached and its row is bound to it when the deletion of the old one arrives.
+    // The new VM is cached and its row is bound to it when the deletion of the old VM arrives.
     const rows = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound('r-2', 'u-2'), waitedMs: 0 })).toEqual({
       ...NOTHING,
@@ -240,7 +240,7 @@ describe('transient Stopped', () => {
   const stopped = (fields: VmFields = {}) => vm({ printable: 'Stopped', ...fields });
 
   test.each(['POWERED_ON', 'POWERING_OFF', 'ERROR'])(
-    'Stopped is not written while it may be transient, and %s stays',
+    'Stopped is not written while it may be transient, and the row keeps the status %s',
     (status) => {
       expect(planned(stopped(), [row(status)], { binding: bound(), transientForMs: 1_000 })).toEqual({
         ...NOTHING,
@@ -260,7 +260,7 @@ describe('transient Stopped', () => {
   });
 
   test.each(['', 'INSTANTIATING'])(
-    'Stopped of a new VM shows as STARTING in a row with the status "%s"',
+    'for a new VM in the state Stopped, STARTING is written to a row with the status "%s"',
     (status) => {
       expect(planned(stopped(), [row(status)])).toEqual({
         ...NOTHING,
@@ -271,11 +271,11 @@ describe('transient Stopped', () => {
     },
   );
 
-  test('Stopped of a VM whose row already has the status POWERED_OFF from an earlier term is not written', () => {
+  test('Stopped is not written again to a row that has the status POWERED_OFF from an earlier leader', () => {
     expect(planned(stopped(), [row('POWERED_OFF')])).toEqual({ ...NOTHING, row: 'r-1', againAfterMs: 3_000 });
   });
 
-  test('Stopped of a new VM whose row has the status STARTING is not written', () => {
+  test('while Stopped of a new VM may be transient, it is not written to a row with the status STARTING', () => {
     expect(planned(stopped(), [row('STARTING')])).toEqual({
       ...NOTHING,
       row: 'r-1',
@@ -283,7 +283,7 @@ describe('transient Stopped', () => {
     });
   });
 
-  test('Stopped of a re-created VM shows as STARTING in a row of its own, and the old row becomes DELETED', () => {
+  test('for a re-created VM in the state Stopped, its own row becomes STARTING and the old row DELETED', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
     expect(planned(stopped({ uid: 'u-2' }), rows, { binding: bound() }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
@@ -291,13 +291,13 @@ describe('transient Stopped', () => {
     ]);
   });
 
-  test('Stopped of a VM that takes over the row of its predecessor shows as STARTING', () => {
+  test('for a VM in the state Stopped that takes over the row of its predecessor, STARTING is written', () => {
     expect(planned(stopped({ uid: 'u-2' }), [row('DELETED')]).writes).toEqual([
       'r-1 STARTING NewRunning u-2',
     ]);
   });
 
-  test('Stopped is written at once if the VM should not run, and DELETING if it is being deleted', () => {
+  test('Stopped is written at once if the VM should not run, and DELETING if the VM is being deleted', () => {
     const binding = bound();
     expect(planned(stopped({ running: false }), [row('POWERED_ON')], { binding }).writes).toEqual([
       'r-1 POWERED_OFF Stopped u-1',
@@ -308,7 +308,7 @@ describe('transient Stopped', () => {
   });
 });
 
-test('a row shows a VM if it has a status that the mirror writes for an existing VM', () => {
+test('a row counts as mirrored if it has a status that the mirror writes for an existing VM', () => {
   const statuses = ['POWERED_ON', 'STOPPED', 'DELETING', 'UNKNOWN', 'DELETED', 'INSTANTIATING', ''];
   expect(statuses.filter((status) => isMirrored(row(status), DEFAULT_MAPPING))).toEqual([
     'POWERED_ON',

@@ -2,7 +2,7 @@ import { isTransient, type StatusMapping, stateOf, type VmState } from './mappin
 import type { Row, RowIndex } from './rows.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
-/** The row that was last written for a VM, or that already had its status, and the UID of the VM. */
+/** Links a VM to its row: the row that was last written for the VM, or that already had the right status. */
 export interface Binding {
   readonly uid: string;
   readonly rowId: string;
@@ -26,7 +26,7 @@ export interface PlanOptions {
   readonly settlingMs: number;
   /**
    * Time that a re-created VM waits for a row of its own before it takes over the row of its predecessor. SSVirt may insert the
-   * row after the VM.
+   * row some time after it creates the VM.
    */
   readonly claimMs: number;
 }
@@ -80,7 +80,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const row = keepsRow ? bound : match.row;
   const older = match.older.filter((each) => each !== row);
   const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
-  // Rows to mark as DELETED. Names of VMs are unique, so an older row that shows a VM shows an earlier VM.
+  // Rows to mark as DELETED. Names of VMs are unique, so an older row with the status of an existing VM belongs to an
+  // earlier VM.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
   // Whether the row belongs to a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
   const isPredecessors = isSuccessor
@@ -103,7 +104,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
     return { writes: toWrite(state), row, duplicates, ...waiting, ...takeOver };
   const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
   return {
-    // A row that does not show this VM yet gets the status for a starting VM until Stopped has settled.
+    // A row that was not yet written for this VM gets the status of a starting VM until Stopped can no longer be
+    // transient.
     writes: isShown || row.status === mapping[state] ? others : toWrite('NewRunning'),
     row,
     duplicates,
@@ -114,8 +116,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
 }
 
 /**
- * Returns whether a row shows a VM: its status is one that the mirror writes for an existing VM. A row with a status that the
- * mirror never writes, such as INSTANTIATING, has not had a VM yet.
+ * Returns whether a row has a status that the mirror writes for an existing VM. A row with a status that the mirror
+ * never writes, such as INSTANTIATING, has not had a VM yet.
  */
 export function isMirrored({ status }: Row, mapping: StatusMapping): boolean {
   return status !== mapping.Deleted && Object.values(mapping).includes(status);

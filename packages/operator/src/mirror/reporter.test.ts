@@ -64,7 +64,7 @@ describe('the metrics', () => {
     expect(text()).toContain('{namespace="n-7",status="POWERED_ON",result="success"} 2');
   });
 
-  test('metrics count writes by the result names success, unchanged and error', () => {
+  test('metrics count writes by the label result: success, unchanged or error', () => {
     const { metrics, text } = start();
     for (const type of ['written', 'unchanged', 'skipped'] as const) metrics.wrote('n', 'S', { type }, 1);
     metrics.wrote('n', 'S', { type: 'rejected', error: REJECTED }, 1);
@@ -91,7 +91,7 @@ describe('the metrics', () => {
 });
 
 describe('events', () => {
-  test('a changed row records one event, unless events are switched off', () => {
+  test('a changed row records an event unless `statusEvents` is off; failed writes record events in any case', () => {
     const { commit, events } = start();
     commit('web');
     expect(events).toEqual(['Normal StatusUpdated web: VM status updated to POWERED_ON']);

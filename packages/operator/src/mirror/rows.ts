@@ -29,8 +29,8 @@ export function vappOf({ metadata }: VirtualMachine): string | undefined {
 
 /**
  * Returns whether a row describes a VM. A VM with a vApp label matches rows of that vApp only: a row of another vApp with
- * the same namespace and name belongs to an earlier VM. The namespace must agree in any case, because a VM can be copied
- * to another namespace with its labels.
+ * the same namespace and name belongs to an earlier VM. A row with a namespace matches only VMs of this namespace,
+ * because a VM can be copied to another namespace with its labels.
  */
 export function describes(row: Row, vm: VirtualMachine): boolean {
   const { name, namespace = '' } = vm.metadata;
@@ -58,8 +58,9 @@ export interface Match {
 }
 
 /**
- * The live rows of the table as last read or written, by the VM that they describe. The table has no index on
- * (namespace, vm_name), so a lookup in the database reads the whole table.
+ * The rows of the table that are not soft-deleted, as last read or written, indexed by the VM that they describe. They
+ * are kept in memory because the table has no index on (namespace, vm_name): a lookup in the database would read the
+ * whole table.
  */
 export class RowIndex {
   readonly #byId = new Map<string, Row>();

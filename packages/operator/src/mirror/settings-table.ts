@@ -1,11 +1,11 @@
-/* Settings of the program `ssvirt-vm-controller`. Its help text and the tables in docs/mirror.md follow from them. */
+/* Settings of `ssvirt-vm-controller`. Its help text and the tables in docs/mirror.md are generated from them. */
 
 /** A setting: a key in a section of the config file. */
 export interface MirrorSetting {
   readonly variable: string;
   /** Default; empty: none. */
   readonly byDefault: string;
-  /** Describes the behaviour of a setting without a default. @default none */
+  /** Text that the documentation shows for a setting without a default. @default `none` */
   readonly unset?: string;
   /** One or two sentences, in Markdown. */
   readonly description: string;

@@ -9,7 +9,7 @@ import { mirrorSettings } from './settings.ts';
 
 const USER = { SSVIRT_DATABASE_USERNAME: 'ssvirt' };
 
-/** Creates a folder for the files of a test. */
+/** Creates a temporary folder. @returns a function that writes a file to the folder and returns the path */
 function folder() {
   const dir = mkdtempSync(join(tmpdir(), 'mirror-settings-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
@@ -89,11 +89,14 @@ describe('the environment takes precedence over the file, and the file over the 
     ['sharding', 'CONTROLLER_SHARDING', true, 'sharding', 'false', 'election', (s) => s.replicas],
     ['statusEvents', 'CONTROLLER_STATUS_EVENTS', 'off', false, 'on', true, (s) => s.statusEvents],
     ['logLevel', 'CONTROLLER_LOG_LEVEL', 'debug', 'debug', 'warn', 'warn', (s) => s.logLevel],
-  ])('controller.%s and %s', (key, variable, inFile, fromFile, inEnvironment, fromEnvironment, value) => {
-    expect(value(read({ [key]: inFile }))).toEqual(fromFile);
-    expect(value(read({ [key]: inFile }, {}, { [variable]: inEnvironment }))).toEqual(fromEnvironment);
-    expect(value(read({ [key]: inFile }, {}, { [variable]: '' }))).toEqual(fromFile);
-  });
+  ])(
+    'controller.%s is read from the file, and %s takes precedence',
+    (key, variable, inFile, fromFile, inEnvironment, fromEnvironment, value) => {
+      expect(value(read({ [key]: inFile }))).toEqual(fromFile);
+      expect(value(read({ [key]: inFile }, {}, { [variable]: inEnvironment }))).toEqual(fromEnvironment);
+      expect(value(read({ [key]: inFile }, {}, { [variable]: '' }))).toEqual(fromFile);
+    },
+  );
 
   type ReadDatabase = (settings: ReturnType<typeof mirrorSettings>['database']) => unknown;
   test.each<[string, string, unknown, unknown, string, unknown, ReadDatabase]>([
@@ -106,7 +109,7 @@ describe('the environment takes precedence over the file, and the file over the 
     ['password', 'PASSWORD', 'a', 'a', 'b', 'b', (s) => s.password()],
     ['maxConnections', 'MAX_CONNECTIONS', 20, 'localhost', '30', 'localhost', (s) => s.host],
   ])(
-    'database.%s and SSVIRT_DATABASE_%s',
+    'database.%s is read from the file, and SSVIRT_DATABASE_%s takes precedence',
     async (key, name, inFile, fromFile, inEnvironment, fromEnvironment, value) => {
       const variable = `SSVIRT_DATABASE_${name}`;
       const settings = (environment: Record<string, string>) =>
@@ -136,7 +139,7 @@ describe('the section "database"', () => {
     );
   });
 
-  test('the section database and other sections may have settings of the API server', () => {
+  test('settings of the SSVirt API server in the config file are ignored', () => {
     const config = configOf({
       auth: { secret: 'x' },
       database: { username: 'ssvirt', log_queries: { slow: true }, maxIdle: [1] },
@@ -144,7 +147,7 @@ describe('the section "database"', () => {
     expect(mirrorSettings(config, {}).database.user).toBe('ssvirt');
   });
 
-  test('a section database without a password returns no password', async () => {
+  test('without a password in the settings, no password is returned', async () => {
     expect(await read().database.password()).toBeUndefined();
   });
 });
@@ -178,7 +181,7 @@ describe('the connection URL', () => {
     expect(await database.password()).toBe('single');
   });
 
-  test('DATABASE_URL may be in the file, and contain an IPv6 address', () => {
+  test('the connection URL may be in the config file and contain an IPv6 address', () => {
     expect(read({}, { url: 'postgres://[::1]:7/x' }).database).toMatchObject({ host: '::1', port: 7 });
   });
 });
@@ -234,7 +237,7 @@ describe('changes of the status mapping', () => {
   });
 });
 
-describe('an invalid setting is rejected with its name and what is valid', () => {
+describe('an invalid setting is rejected with an error that names the setting and the valid values', () => {
   test.each<[object, object, Record<string, string>, string]>([
     [{ enabled: 'maybe' }, {}, {}, 'controller.enabled is "maybe"; it must be one of true, false'],
     [{}, {}, { CONTROLLER_ENABLED: '1' }, 'CONTROLLER_ENABLED is "1"; it must be one of true, false'],
@@ -384,11 +387,14 @@ describe('an invalid setting is rejected with its name and what is valid', () =>
       { DATABASE_URL: 'postgres://u:p@h/d?sslmode=on' },
       'sslmode of DATABASE_URL is "on"; it must be one of disable',
     ],
-  ])('%j %j %j', (controller, database, environment, message) => {
-    const reading = () => read(controller, database, environment);
-    expect(reading).toThrow(SettingsError);
-    expect(reading).toThrow(message);
-  });
+  ])(
+    'the section controller %j with the section database %j and the environment %j is rejected',
+    (controller, database, environment, message) => {
+      const reading = () => read(controller, database, environment);
+      expect(reading).toThrow(SettingsError);
+      expect(reading).toThrow(message);
+    },
+  );
 
   test('a missing user name is rejected', () => {
     const config = configOf({});
@@ -410,12 +416,12 @@ describe('an invalid setting is rejected with its name and what is valid', () =>
     ['a section that is a list', 'controller: [a]', '"controller:" in the config file must be a section'],
     ['a section that is a text', 'database: postgres', '"database:" in the config file must be a section'],
     ['invalid YAML', 'database: {', 'is not valid YAML'],
-  ])('a file with %s', (_, content, message) => {
+  ])('a config file with %s is rejected', (_, content, message) => {
     expect(() => mirrorSettings(folder()('config.yaml', content), USER)).toThrow(message);
   });
 
   test.each(['', '# only a comment\n', 'controller:\ndatabase:\n'])(
-    'but not the empty file "%s"',
+    'a config file without settings, "%s", is accepted',
     (content) => {
       expect(mirrorSettings(folder()('config.yaml', content), USER).workers).toBe(5);
     },
@@ -435,7 +441,7 @@ describe('no message contains a secret', () => {
     ['', { DATABASE_URL: `postgres://u:%zz${SECRET}@h/x` }],
     ['', { DATABASE_URL: `postgres://u:${SECRET}@h/x?sslmode=on` }],
     ['', { SSVIRT_DATABASE_PASSWORD: SECRET, SSVIRT_DATABASE_PORT: 'x' }],
-  ])('%j %j', (content, environment) => {
+  ])('the error for the config file %j and the environment %j contains no secret', (content, environment) => {
     const config = folder()('config.yaml', content);
     let message = '';
     try {

@@ -27,7 +27,7 @@ export interface MirrorSettings {
   readonly maxMs: number;
   readonly resyncMs: number;
   readonly replicas: 'election' | 'sharding' | 'single';
-  /** Time after which another replica takes over from one that does not respond. */
+  /** Time after which another replica takes over from a replica that does not respond. */
   readonly leaseMs: number;
   /** Namespace of the Leases. */
   readonly namespace: string;
@@ -56,7 +56,7 @@ interface Setting {
 
 /**
  * Reads the settings. An environment variable takes precedence over the config file, and the file over the default.
- * @param config path of the config file; undefined: the default path, which may be missing
+ * @param config path of the config file; undefined: the default path, where a file is optional
  * @param command command that uses the settings; `verify` uses the database even if the controller is disabled
  * @throws SettingsError
  */
@@ -158,7 +158,7 @@ interface UrlSettings {
   readonly caFile: string | undefined;
 }
 
-/** Parses a URL such as `postgres://user:password@host:5432/ssvirt?sslmode=verify-full`. Messages never contain it. */
+/** Parses a URL such as `postgres://user:password@host:5432/ssvirt?sslmode=verify-full`. Errors never quote it. */
 function parseDatabaseUrl({ name, text }: Setting): UrlSettings | undefined {
   if (text === '') return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
@@ -196,7 +196,7 @@ function sectionOf(file: YamlFile, section: Section): YamlFile {
   throw new SettingsError(`"${section}:" in the config file must be a section with settings`);
 }
 
-/** Accepts the names with underscores that the API server's part of the file may use. */
+/** Accepts names with underscores, such as max_connections, because the SSVirt API server uses the same section. */
 function withAliases(section: YamlFile): YamlFile {
   return Object.fromEntries(
     Object.entries(section).map(([key, value]) => [

@@ -55,9 +55,9 @@ export interface TermOptions extends MirrorOptions {
  * One leadership term of the mirror, with all its state in memory. The next term starts empty, because another replica may
  * have written rows in between.
  *
- * Flow: a change of a VM enqueues its key; a worker collects the keys of a few milliseconds, plans their rows from the
- * newest known state of each VM, and writes them in one statement. Whenever a session with the database is opened, the
- * whole table is compared with the whole cluster first.
+ * Flow: a change of a VM enqueues its key. A worker collects the keys that arrive within a few milliseconds, plans
+ * their rows from the newest known state of each VM, and writes them in one statement. Whenever a session with the
+ * database is opened, the whole table is compared with the whole cluster first.
  */
 export class Term {
   readonly #options: TermOptions;
@@ -68,8 +68,8 @@ export class Term {
   readonly #changedAt = new Map<string, number>();
   readonly #inFlight = new Set<string>();
   /**
-   * Keys that a comparison enqueued, with the reason for the comparison; at a resync, without differences that `#isPending`
-   * explains.
+   * Keys that a comparison enqueued, with the reason for the comparison. A resync does not add keys with an expected
+   * difference (`#isPending`).
    */
   readonly #corrections = new Map<string, Trigger>();
   /** Time at which the row of a key was first found locked by another transaction, on the monotonic clock. */
@@ -110,7 +110,7 @@ export class Term {
     return this.#changedAt.size;
   }
 
-  /** Age of the oldest uncommitted change in milliseconds, without the changes of dead letters. */
+  /** Age of the oldest uncommitted change in milliseconds. Ignores dead letters. */
   get oldestPendingMs(): number {
     const { world, deadLetters } = this.#options;
     for (const [key, at] of this.#changedAt) if (!deadLetters.has(key)) return world.monotonic() - at;
@@ -155,9 +155,9 @@ export class Term {
   }
 
   /**
-   * Prepares a new session. The order matters: an earlier leader cannot write after the shards are acquired. A read of the table
-   * that begins afterwards contains its last write, and a list of the cluster that begins afterwards is at least as new as the
-   * state in that write.
+   * Prepares a new session. The order matters: after the shards are acquired, an earlier leader cannot write any more.
+   * A read of the table that begins afterwards contains the last write of the earlier leader, and a list of the cluster
+   * that begins afterwards is at least as new as the state in that write.
    */
   async #prepare(session: Session, signal: AbortSignal): Promise<void> {
     this.#options.reporter.sessionOpened();
@@ -174,7 +174,7 @@ export class Term {
     const { world, log, vms, resyncMs } = this.#options;
     const startedAt = world.monotonic();
     this.#nextResyncAt = startedAt + Math.min(resyncMs, RESYNC_RETRY_MS);
-    const unlistable = new Set(vms.unlistable); // not compared, because their cached VMs may be out of date
+    const unlistable = new Set(vms.unlistable); // namespaces to leave out, because their cached VMs may be out of date
     const { age: cacheAge, succeeded } = this.#cacheAges.begin();
     const different = await compare(
       {
@@ -241,7 +241,7 @@ export class Term {
     }
   }
 
-  /** Acquires the shards that this replica has gained and releases those that it has lost. */
+  /** Acquires the shards that were newly assigned to this replica and releases the shards that it has lost. */
   async #followShards(session: Session, signal: AbortSignal): Promise<void> {
     await this.#shards.releaseLost(session, () => this.#dropUnowned());
     const compare = () => {
@@ -260,7 +260,7 @@ export class Term {
 
   /** Searches the table for the rows of VMs, by name. @param keys keys of the VMs */
   async #search(session: Session, keys: readonly string[]): Promise<void> {
-    this.#vmRows.searching(keys); // before the search, so that a VM that is created again during it is searched for again
+    this.#vmRows.searching(keys); // first, so that a VM re-created during the search is searched for again
     for (let from = 0; from < keys.length; from += SEARCH_NAMES) {
       const some = keys.slice(from, from + SEARCH_NAMES);
       const names = new Set(some.map((key) => key.slice(key.indexOf('/') + 1)));
@@ -317,7 +317,7 @@ export class Term {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
       // The change of a VM that is planned again later stays pending, unless the VM only waits to switch to a newer row: then
-      // this batch writes the change to the present row.
+      // this batch writes the change to the current row.
       if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
         changedAt.delete(key);
       for (const write of plan.writes) {

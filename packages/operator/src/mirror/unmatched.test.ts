@@ -28,7 +28,7 @@ test('a VM that is added again keeps the time of its next search', () => {
   expect(unmatched.size).toBe(1);
 });
 
-test('VMs that are due at the same time are returned together', () => {
+test('VMs with searches that are due at the same time are returned together', () => {
   const clock = new VirtualClock();
   const unmatched = new Unmatched(clock);
   for (const key of ['tenant/a', 'tenant/b']) unmatched.add(key);
@@ -40,7 +40,7 @@ test('VMs that are due at the same time are returned together', () => {
   expect(unmatched.due()).toEqual(['tenant/c']);
 });
 
-test('a VM that was deleted and added again starts with a short delay', () => {
+test('the search for a VM that was deleted and added again starts with a short delay', () => {
   const clock = new VirtualClock();
   const unmatched = new Unmatched(clock);
   unmatched.add('tenant/web');

@@ -31,7 +31,7 @@ test('a table that agrees with the cluster has no differences', () => {
   expect(compare([vm('a', 'Running'), vm('without-row', 'Running')], rows)).toEqual([]);
 });
 
-test('a row with another status and a row without a VM are differences', () => {
+test('a row with another status than its VM, and a row without a VM, are differences', () => {
   const rows = [row('a', 'POWERED_OFF'), row('gone', 'POWERED_ON')];
   expect(compare([vm('a', 'Running')], rows)).toEqual([
     'tenant/a a POWERED_OFF POWERED_ON',
@@ -44,7 +44,7 @@ test('rows in namespaces that are not watched are left out', () => {
   expect(compare([vm('a', 'Running')], rows, ({ id }) => id !== 'far')).toEqual([]);
 });
 
-test('an older row that shows the same VM is a difference', () => {
+test('an older row of a VM is a difference if it has the status of an existing VM', () => {
   const old = row('old', 'POWERED_OFF', { vmName: 'a' });
   const never = row('never', 'INSTANTIATING', { vmName: 'a' });
   const rows = [row('a', 'POWERED_ON', { createdAt: 1 }), old, never];

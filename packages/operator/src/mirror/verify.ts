@@ -9,7 +9,7 @@ import type { MirrorSettings } from './settings.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
 import { NEW_ROW_MS } from './vm-rows.ts';
 
-/** A row whose status differs from that of its VM, or that shows a VM that does not exist. */
+/** A row with another status than expected: the status of its VM, or DELETED if the VM does not exist. */
 export interface Difference {
   /** `namespace/name` of the VM. */
   readonly vm: string;
@@ -29,7 +29,7 @@ export interface Verification {
 const REPEAT_MS = 500;
 
 /**
- * Compares cluster and table until they agree or the time is over. Reads only, and needs no leadership.
+ * Compares cluster and table until they agree or the time is over. Only reads, so it needs no leadership.
  * @param waitMs maximum time; 0 for a single comparison
  */
 export async function verify(
@@ -90,7 +90,7 @@ async function compareOnce(
 }
 
 /**
- * Returns the rows whose status differs from that of their VM, and the rows that show a VM that does not exist.
+ * Returns the rows with another status than their VM, and the rows with the status of an existing VM but without a VM.
  * @param isJudged whether a row must be DELETED if its VM is not in `vms`
  */
 export function differences(

@@ -65,7 +65,7 @@ function start(namespaces?: readonly string[]) {
       duplicates.push(`${key} ${newest?.id} ${older.map(({ id }) => id)}`),
     onUnrecognized: (key) => unrecognized.push(key),
   });
-  /** Removes a VM, as the watch reports it. */
+  /** Removes a VM from the cache and reports the deletion, as the watch does. */
   const remove = (vm: VirtualMachine) => {
     const { namespace = '', name, uid = '' } = vm.metadata;
     vms.onDelete({ namespace, name }, uid);
@@ -141,7 +141,7 @@ describe('comparisons of table and cluster', () => {
     expect(found.flatMap(mirror)).toEqual([]);
   });
 
-  test('a comparison of table and cluster ignores rows without a VM that never showed a VM or are DELETED', async () => {
+  test('a comparison ignores rows without a VM if they are DELETED or have a status that the mirror never writes', async () => {
     const { compareWith } = start();
     const rows = [row('a', 'INSTANTIATING'), row('b', ''), row('c', 'DELETED'), row('d', 'RESOLVED')];
     expect(await compareWith(rows)).toEqual([]);
@@ -155,7 +155,7 @@ describe('comparisons of table and cluster', () => {
     expect(await compareWith([row('gone', 'POWERED_ON')], () => false)).toEqual([]);
   });
 
-  test('a comparison of table and cluster finds a row without a namespace by its vApp', async () => {
+  test('a comparison of table and cluster matches rows without a namespace to VMs by vApp and name', async () => {
     const { put, compareWith } = start();
     put('kept', { vapp: 'v', namespace: 'anywhere' });
     put('gone', { vapp: 'w' });
@@ -184,7 +184,7 @@ describe('comparisons of table and cluster', () => {
 });
 
 describe('rows without a VM', () => {
-  test('a row without a VM is not changed for a minute, because its VM may be created after the row', async () => {
+  test('a new row without a VM is not changed for a minute, because its VM may be created after the row', async () => {
     const { clock, vmRows, compareWith, mirror } = start();
     const fresh = row('web', 'STOPPED', { createdAt: clock.now() - 20_000 });
     expect(await compareWith([fresh])).toEqual(['/web']);
@@ -222,7 +222,7 @@ describe('reads of the table', () => {
       put('web');
       expect(mirror('tenant/web')).toEqual(['web POWERED_ON']);
       vmRows.found(row('late', 'INSTANTIATING'));
-      yield [row('web', 'POWERED_OFF')]; // read before the write
+      yield [row('web', 'POWERED_OFF')]; // as it was before the write
     };
     await vmRows.read(pages());
     expect([...vmRows.rows.rows()].map(({ id, status }) => `${id} ${status}`)).toEqual([
@@ -306,7 +306,7 @@ test('a status that the mapping lacks is reported when it first appears, even if
 });
 
 describe('transient Stopped', () => {
-  test('Stopped of a VM that should run settles after a time, which starts again when the VM reports another state', async () => {
+  test('the settling time of Stopped starts again when the VM reports another state in between', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_ON')]));
     put('web');
@@ -336,7 +336,7 @@ describe('VMs without a row', () => {
     expect(vmRows.unmatched.size).toBe(0);
   });
 
-  test('a VM without a row is still searched for after many searches', () => {
+  test('the search for the row of a VM does not end while the VM exists', () => {
     const { put, vmRows, mirror } = start();
     put('web');
     mirror('tenant/web');
@@ -426,7 +426,7 @@ describe('re-created VMs', () => {
     expect(searches).toBe(14);
   });
 
-  test('a late deletion of the old VM does not mark the row of the re-created VM', async () => {
+  test('a late deletion of the old VM does not mark the row of the re-created VM as DELETED', async () => {
     const { put, vmRows, mirror } = start();
     const rows = [
       row('old', 'DELETED', { vmName: 'web', createdAt: 1 }),
@@ -457,7 +457,7 @@ test('several rows of a VM are reported once, and no longer counted when only on
   expect([duplicates.length, vmRows.duplicates]).toEqual([1, 0]);
 });
 
-test('a row that is soft-deleted while its VM exists is forgotten, and the VM is searched for again', async () => {
+test('after the row of an existing VM was soft-deleted, the table is searched for another row of the VM', async () => {
   const { put, vmRows, mirror } = start();
   const old = row('web', 'POWERED_ON');
   await vmRows.read(pagesOf([old]));

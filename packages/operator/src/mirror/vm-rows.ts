@@ -70,7 +70,10 @@ export class VmRows {
    * Last state of deleted VMs whose row is not known, by key of the VM. The row was inserted a moment ago or is not inserted yet.
    */
   readonly #deleted = new Map<string, VirtualMachine>();
-  /** VMs that appeared or lost their row since the last read of the table began, so that a newer row may exist. */
+  /**
+   * VMs that appeared or lost their row since the last read of the table began. The table may have a newer row for
+   * them.
+   */
   #unsearched = new Set<string>();
   #reading: Reading | undefined;
 
@@ -127,14 +130,14 @@ export class VmRows {
   }
 
   /**
-   * Whether a VM waits for a row of its own, or before it switches to a newer row. The table is searched for its rows again
-   * before the next plan.
+   * Whether a VM waits for a row of its own, or waits before it switches to a newer row. If so, the table is searched
+   * again for rows of the VM before the next plan.
    */
   isWaiting(key: string): boolean {
     return rowIdOf(key) === undefined && this.#waiting.has(key);
   }
 
-  /** Remembers whether a key waits. @returns the plan */
+  /** Remembers whether a key waits. @returns the given plan */
   #waits(key: string, uid: string | undefined, planned: Plan): Plan {
     const waiting = this.#waiting.get(key);
     // If the plan has writes, the wait ends only when they are committed.
@@ -206,7 +209,7 @@ export class VmRows {
 
   /**
    * Binds the row of a deleted VM. Must be called only after the cluster was listed, because a row with the name of the VM may
-   * belong to a new VM that a late cache lacks.
+   * belong to a new VM that the cache does not contain yet.
    */
   bindDeleted(key: string): void {
     const vm = this.#deleted.get(key);
@@ -219,12 +222,13 @@ export class VmRows {
   }
 
   /**
-   * Returns the row of a deleted VM, among those inserted before its deletion: one that shows a VM, else the only one. Of several
-   * rows that show no VM, each may belong to a VM that is created next.
+   * Returns the row of a deleted VM among the rows inserted before its deletion: a row with the status of an existing
+   * VM, else the only row. Undefined for several other rows, because each of them may belong to a VM that is created
+   * next.
    */
   #rowOfDeleted({ row, older }: Match, { metadata }: VirtualMachine): Row | undefined {
     const deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || Number.POSITIVE_INFINITY;
-    const rows = [row, ...older].filter(({ createdAt }) => createdAt <= deletedAt + 1_000); // whole seconds
+    const rows = [row, ...older].filter(({ createdAt }) => createdAt <= deletedAt + 1_000); // timestamps are in seconds
     const shown = rows.find((each) => isMirrored(each, this.#options.mapping));
     return shown ?? (rows.length === 1 ? rows[0] : undefined);
   }
@@ -270,7 +274,7 @@ export class VmRows {
     this.unmatched.delete(key);
   }
 
-  /** Drops the state of a VM that does not exist, except its row. */
+  /** Drops the state of a VM that does not exist, except its row and its binding. */
   #forget(key: string): void {
     this.unmatched.delete(key);
     this.#takenOver.delete(key);
@@ -321,7 +325,7 @@ export class VmRows {
   }
 
   /**
-   * Replaces all rows by what is read from the table, except rows that are written or found in the meantime.
+   * Replaces all rows by what is read from the table, except rows that are written or found during the read.
    * @returns the ids of the rows that were read
    */
   async read(pages: AsyncIterable<readonly Row[]>): Promise<ReadonlySet<string>> {
@@ -344,7 +348,10 @@ export class VmRows {
     }
   }
 
-  /** Returns whether a row shows a VM that does not exist; false if the namespace is not watched or cannot be listed. */
+  /**
+   * Returns whether a row has the status of an existing VM although its VM does not exist. False if the namespace is
+   * not watched or cannot be listed.
+   */
   isOrphaned(row: Row): boolean {
     const { vms, mapping, namespaces } = this.#options;
     if (!isMirrored(row, mapping)) return false;

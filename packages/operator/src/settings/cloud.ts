@@ -6,13 +6,13 @@ export interface CloudSettings {
   readonly url: string;
   /** API key, or the file that holds it. */
   readonly apiKey: string | { readonly file: string };
-  /** File with the CA certificates to trust. @default the system's */
+  /** File with the CA certificates to trust. @default the system's CAs */
   readonly ca: string | undefined;
   /** Timeout of one attempt of a request. */
   readonly timeoutMs: number;
   /** Interval between two lists of the servers. */
   readonly refreshMs: number;
-  /** Time without an answer from the cloud after which Ready of every VM is Unknown. */
+  /** Time without a response from the cloud after which Ready of every VM is Unknown. */
   readonly unknownAfterMs: number;
   /** Interval and grace period of garbage collection. */
   readonly sweepMs: number;
@@ -40,7 +40,10 @@ export function parseCloudSettings(sources: Sources): CloudSettings {
   };
 }
 
-/** Returns the API key of CLOUD_API_KEY, or the path of CLOUD_API_KEY_FILE. The file may be replaced at any time. */
+/**
+ * Returns the API key in CLOUD_API_KEY, or the path in CLOUD_API_KEY_FILE. The file is not read here, because it may be
+ * replaced at any time.
+ */
 function parseApiKey({ text, name, environment }: Sources): string | { readonly file: string } {
   const [file, key] = [text('cloud-api-key-file'), environment.CLOUD_API_KEY?.trim()];
   if (file !== '' && key)

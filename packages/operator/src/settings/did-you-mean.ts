@@ -1,7 +1,10 @@
-/** Maximum number of letters in which a suggestion differs. */
+/** Maximum edit distance between a wrong name and a suggestion. */
 const MOST_EDITS = 3;
 
-/** Returns ` (did you mean "x"?)` for the known name that is most similar to a wrong one; empty if none is similar. */
+/**
+ * Returns ` (did you mean "x"?)` for the known name that is most similar to a wrong name; empty if no known name is
+ * similar.
+ */
 export function didYouMean(wrong: string, known: readonly string[]): string {
   const best = known
     .map((name) => ({ name, edits: distance(wrong.toLowerCase(), name.toLowerCase()) }))

@@ -131,7 +131,10 @@ export function sentenceOf({ code, message }: CommanderError, known: readonly st
   return `unknown option ${flag}${didYouMean(flag, flags)}`;
 }
 
-/** Adds what the command-line library needs to a flag in the notation of Go: the second dash, and `=true` to a bare switch. */
+/**
+ * Converts a flag from the notation of Go to that of the command-line library: adds the second dash, and `=true` to a
+ * switch without a value.
+ */
 export function normalize(arg: string): string {
   const [, name = '', rest = ''] = /^--?([a-z][a-z-]+)(=.*)?$/s.exec(arg) ?? [];
   if (!isFlag(name) && name !== 'kubeconfig') return arg;

@@ -9,7 +9,7 @@ export interface KubevirtSettings {
   /** Namespaces in which VirtualMachines of other namespaces may create images; `*` for all. */
   readonly imageCreationNamespaces: readonly string[];
   readonly syncs: SyncSettings;
-  /** Time after which an unreferenced image is deleted, unless the image specifies its own. */
+  /** Time after which an unreferenced image is deleted, unless the image specifies its own time. */
   readonly pruneAfterMs: number;
   /** Number of VirtualMachines, and also of VMDiskImages, that are reconciled at the same time. */
   readonly concurrency: number;

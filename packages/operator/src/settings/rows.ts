@@ -4,7 +4,10 @@ import { FLAGS, GROUPS, type Group, VARIABLES } from './table.ts';
 /** A setting of `vmwright run`, for the documentation. */
 export interface SettingRow {
   readonly group: Group;
-  /** Name of the flag without dashes, which is also the key in the config file; undefined: only the variable exists. */
+  /**
+   * Name of the flag without the leading dashes, which is also the key in the config file; undefined if the setting has
+   * only a variable.
+   */
   readonly flag?: string;
   readonly variable?: string;
   /** Constant default, or a description of the default in words. */

@@ -84,7 +84,7 @@ describe('controllers', () => {
     ['-vm', ['off', 'default', 'default']],
     ['*,vmgroup,-vm', ['off', 'named', 'default']],
     [' vm , -kubevirt', ['named', 'off', 'off']],
-  ])('%j selects %j', (value, expected) => {
+  ])('--controllers=%j selects %j for vm, vmgroup and kubevirt', (value, expected) => {
     const selectionOf = selectControllers('--controllers', value);
     expect((['vm', 'vmgroup', 'kubevirt'] as const).map(selectionOf)).toEqual(expected);
   });
@@ -123,7 +123,7 @@ describe('the config file', () => {
       { 'cloud-api-key': 'k' },
       'cloud-api-key in c.yaml is not a setting, because it is a secret; set the environment variable CLOUD_API_KEY from a Secret',
     ],
-  ])('%j is rejected', (values, message) => {
+  ])('a config file with %j is rejected', (values, message) => {
     expect(() => settingsOf({}, ENVIRONMENT, config(values))).toThrow(message);
   });
 });
@@ -149,7 +149,7 @@ describe('contradictory settings are rejected', () => {
     [['--cloud-api-key-file=/k'], {}, 'CLOUD_API_KEY and --cloud-api-key-file are both set'],
     [[], { VC_CREDENTIALS: '/c' }, 'VC_PASS and VC_CREDENTIALS are both set; unset one of them'],
     [['--insecure'], { VC_CA: '/ca' }, '--insecure disables the verification that VC_CA asks for'],
-  ] as const)('%j %j', (args, more, message) => {
+  ] as const)('the flags %j with the variables %j are rejected', (args, more, message) => {
     expect(() => settingsFrom(args, { ...ENVIRONMENT, ...more })).toThrow(message);
   });
 });
@@ -347,7 +347,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
     ],
     [['--vm-refreshes=1s'], ENVIRONMENT, 'unknown option --vm-refreshes (did you mean "--vm-refresh"?)'],
     [['--log-format=xml'], ENVIRONMENT, '--log-format is "xml"; it must be json or text'],
-  ] as const)('%j', (args, environment, message) => {
+  ] as const)('the flags %j with the environment %j are rejected', (args, environment, message) => {
     expect(() => settingsFrom(args, environment)).toThrow(message);
   });
 
@@ -355,7 +355,7 @@ describe('a missing or invalid setting is rejected with its name', () => {
     expect(settingsFrom(['--cluster-id='], ENVIRONMENT).cluster).toBeUndefined();
   });
 
-  test('the message about an invalid API key does not contain the key', () => {
+  test('the message about a missing CLOUD_URL does not contain the API key', () => {
     expect(() => settingsFrom(['--controllers=vm'], { CLOUD_API_KEY: 'secret-key' })).toThrow(
       /^((?!secret-key).)*$/,
     );

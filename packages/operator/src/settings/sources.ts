@@ -86,7 +86,7 @@ function unknownKey(key: string, path: string): string {
   if (isSecret)
     return `${key} in ${path} is not a setting, because it is a secret; set the environment variable ${keyOf(key)} from a Secret`;
   const known = Object.keys(OPTIONS).filter((flag) => flag !== 'config');
-  return `${key} in ${path} is not a setting${didYouMean(key, known)}; the names are those of the flags without dashes`;
+  return `${key} in ${path} is not a setting${didYouMean(key, known)}; the names are those of the flags without the leading dashes`;
 }
 
 /** Returns a name in the spelling of environment variables: `vc-pass` as `VC_PASS`. */

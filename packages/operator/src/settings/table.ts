@@ -25,7 +25,10 @@ export interface FlagDescription {
   readonly byDefault?: string;
 }
 
-/** Environment variable without a flag: a secret, which must not be visible in the process list, or one that other programs set. */
+/**
+ * Environment variable without a flag: a secret, which must not be visible in the process list, or a variable that
+ * other programs define.
+ */
 export interface VariableDescription {
   readonly variable: string;
   readonly group: Group;
@@ -40,12 +43,12 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     group: 'General',
     variable: 'VMWRIGHT_CONFIG',
     byDefault: 'none',
-    description: 'YAML file with settings. The keys are the names of the flags without dashes.',
+    description: 'YAML file with settings. The keys are the names of the flags without the leading dashes.',
   },
   controllers: {
     group: 'General',
     description:
-      'Controllers to run, separated by commas: `vm`, `vmgroup`, `kubevirt` (VirtualMachine and VMDiskImage), `gpuinfo`. `*` means all whose settings and CRDs exist, `-vm` excludes one. The operator does not start if a controller that is named cannot run.',
+      'Controllers to run, separated by commas: `vm`, `vmgroup`, `kubevirt` (VirtualMachine and VMDiskImage), `gpuinfo`. `*` means all controllers whose settings and CRDs exist; `-vm` excludes one. The operator does not start if a controller that the list names cannot run.',
   },
   'cluster-id': {
     group: 'General',
@@ -73,7 +76,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'log-format': {
     group: 'General',
     byDefault: 'text on a terminal, else json',
-    description: '`json`: one JSON object per line. `text`: lines for people.',
+    description: '`json`: one JSON object per line. `text`: human-readable lines.',
   },
   'leader-elect': {
     group: 'Leader election',
@@ -161,7 +164,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'vm-unknown-after': {
     group: 'VM',
-    description: 'Time without an answer from the cloud after which `Ready` of every VM becomes `Unknown`.',
+    description: 'Time without a response from the cloud after which `Ready` of every VM becomes `Unknown`.',
   },
   'vm-sweep': {
     group: 'VM',
@@ -200,7 +203,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     byDefault: 'none',
     description: 'File that configures [several vCenters](vmgroup.md#several-vcenters).',
   },
-  'vsphere-timeout': { group: 'VmGroup', description: 'Timeout of one call.' },
+  'vsphere-timeout': { group: 'VmGroup', description: 'Timeout of one call to vCenter.' },
   'vsphere-concurrency': {
     group: 'VmGroup',
     description: 'Maximum number of concurrent clones, and of other concurrent tasks, on each vCenter.',
@@ -276,7 +279,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'image-sync-max-backoff': {
     group: 'VirtualMachine and VMDiskImage',
     variable: 'MAX_SYNC_RETRY_BACKOFF_DURATION',
-    description: 'Maximum back-off between two attempts: 3, 9, 27, … minutes.',
+    description: 'Maximum back-off between two attempts. The back-off is 3, 9, 27, … minutes.',
   },
   'image-sync-timeout': {
     group: 'VirtualMachine and VMDiskImage',
@@ -346,7 +349,7 @@ export const VARIABLES: readonly VariableDescription[] = [
     variable: 'OTEL_TRACES_SAMPLER, OTEL_TRACES_SAMPLER_ARG',
     group: 'Traces',
     description:
-      '`always_on`, the default, `always_off`, or `traceidratio` with the share of the traces to record, such as `0.1`.',
+      '`always_on` (default), `always_off`, or `traceidratio` with the share of the traces to record, such as `0.1`.',
   },
   {
     variable: 'OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES',

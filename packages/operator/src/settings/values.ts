@@ -1,7 +1,7 @@
 import { isLevel, LEVELS, type Level } from '@vmwright/runtime';
 import { parseDuration } from './duration.ts';
 
-/** Thrown when a setting is missing, unknown or invalid. The message names it and the valid values. */
+/** Thrown when a setting is missing, unknown or invalid. The message names the setting and the valid values. */
 export class SettingsError extends Error {
   readonly code = 'SETTINGS';
 

@@ -20,15 +20,18 @@ export interface VsphereSettings {
 export interface VcenterSettings {
   readonly name: string;
   readonly server: string;
-  /** Credentials, or a folder with the files VC_USER and VC_PASS, or GOVMOMI_*, of a mounted Secret. */
+  /**
+   * Credentials, or the folder of a mounted Secret with the files VC_USER and VC_PASS, or GOVMOMI_USERNAME and
+   * GOVMOMI_PASSWORD.
+   */
   readonly credentials:
     | { readonly username: string; readonly password: string }
     | { readonly folder: string };
   /** File with the CA certificates to trust. */
   readonly ca?: string | undefined;
-  /** SHA-256 fingerprint of its certificate. */
+  /** SHA-256 fingerprint of vCenter's certificate. */
   readonly thumbprint?: string | undefined;
-  /** Disables the verification of its certificate. */
+  /** Disables the verification of vCenter's certificate. */
   readonly insecure?: boolean | undefined;
   /** Namespaces whose VmGroups may use this vCenter. @default all */
   readonly namespaces?: readonly string[] | undefined;

@@ -23,7 +23,7 @@ const COLLECT_MS = 1_000;
 /** Maximum time to send the last spans. A collector that does not answer must not delay the end of the program. */
 const FLUSH_MS = 2_000;
 
-/** Starts tracing. The exporter and the resource read the variables of OpenTelemetry: headers, certificates, attributes. */
+/** Starts tracing. The SDK itself reads other settings, such as headers and certificates, from the variables OTEL_*. */
 export function openTracing({ endpoint, ratio }: TracingSettings, program: TracedProgram): Tracing {
   const { world, log, name, version } = program;
   const hex = () => world.uuid().replaceAll('-', '');

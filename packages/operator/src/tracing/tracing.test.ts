@@ -13,7 +13,7 @@ test('tracing is off without settings', async () => {
 
 test('spans have ids and times from the World, and are sent before the program ends', async () => {
   await using collector = await startCollector();
-  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url; // the SDK reads it itself
+  process.env.OTEL_EXPORTER_OTLP_ENDPOINT = collector.url; // the SDK itself reads this variable
   const { logger: log, lines } = collectingLogger();
   const uuids = Array.from({ length: 9 }, (_, at) => `${at}0000000-0000-4000-8000-000000000000`);
   const uuid = () => uuids.pop() ?? '';

@@ -6,7 +6,7 @@ export interface Tracing extends AsyncDisposable {
   readonly tracer: Tracer;
 }
 
-/** Properties of the program that a tracer adds to its spans. */
+/** The program that tracing is started for. */
 export interface TracedProgram {
   readonly world: World;
   readonly log: Logger;

@@ -34,7 +34,7 @@ export class AttachedDeviceWatch implements Disposable {
     return this.#current === undefined || this.#current.isLive;
   }
 
-  /** Sets the watched hosts, by reference. Does nothing if they are the same. */
+  /** Sets the watched hosts, by reference. Does nothing if the set of hosts is unchanged. */
   watch(hosts: ReadonlySet<string>): void {
     if (hosts.symmetricDifference(this.#hosts).size === 0) return;
     this.#hosts = new Set(hosts);

@@ -71,7 +71,7 @@ export interface ComputeChange {
 
 /** The hosts and machines of all vCenters, from caches that are fed by change notifications. */
 export interface ComputeFacts {
-  /** Names of the vCenters whose facts are not current; empty when all are. */
+  /** Names of the vCenters with facts that are not current; empty if all facts are current. */
   readonly staleVcenters: readonly string[];
   host(id: string): HostFacts | undefined;
   /**
@@ -80,7 +80,7 @@ export interface ComputeFacts {
    * the only one that is powered on; undefined if none or several are.
    */
   machineByUuid(uuid: string): MachineFacts | undefined;
-  /** Returns the machine with this name; undefined if several have it. Ignores templates. */
+  /** Returns the machine with this name; undefined if no machine, or more than one, has the name. Ignores templates. */
   machineByName(name: string): MachineFacts | undefined;
   /** Calls the listener after each change. @returns a function that ends the subscription */
   subscribe(listener: (change: ComputeChange) => void): () => void;

@@ -71,7 +71,7 @@ export class ComputeInventory implements Disposable {
   readonly #gpus = new WeakMap<Host, readonly GpuDevice[]>();
   /** References of the hosts with GPUs. */
   readonly #gpuHosts = new Set<string>();
-  /** Changes since the last report, by reference. The facts of a changed host may still be the same. */
+  /** Changes since the last report, by reference. A host can be included although its facts are the same. */
   readonly #pending = { hosts: new Set<string>(), machines: new Set<string>(), usage: new Set<string>() };
   #isReportScheduled = false;
   #isStale = true;

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { attachedDevices, isPassthrough } from './attached-devices.ts';
 import { gpuDevices, hostGpus, isGpu, machineGpus } from './host-gpus.ts';
 
-/** Returns a 16-bit id as vCenter sends it. */
+/** Returns a 16-bit id as vCenter sends it: as a signed number. */
 function short(id: number): number {
   return new Int16Array([id])[0] ?? 0;
 }
@@ -49,14 +49,14 @@ describe('PCI devices that are GPUs', () => {
     ['NVSwitch', 0x0680, 0x10de, 0x1af1, false],
     ['network card', 0x0200, 0x15b3, 0x101d, false],
     ['device of a class above 0x7fff', 0xff00, 0x10de, 0x20b0, false],
-  ])('a PCI device is a GPU %s', (_, classId, vendorId, deviceId, expected) => {
+  ])('whether a PCI device is a GPU: %s', (_, classId, vendorId, deviceId, expected) => {
     expect(isGpu(pci('0000:3b:00.0', classId, vendorId, deviceId))).toBe(expected);
   });
 });
 
 describe('modes of GPUs', () => {
   test.each([
-    ['passthrough when active', 'basic', true, 'passthrough'],
+    ['passthrough if passthrough is active', 'basic', true, 'passthrough'],
     ['passthrough for direct graphics', 'direct', false, 'passthrough'],
     ['vGPU for shared direct graphics', 'sharedDirect', false, 'vgpu'],
     ['graphics for shared graphics', 'shared', false, 'graphics'],
@@ -172,7 +172,7 @@ describe('GPUs in use', () => {
   });
 });
 
-test('all GPUs are in use while the devices of a running machine are unknown', () => {
+test('all GPUs count as in use while the devices of a running machine are unknown', () => {
   const gpus = hostGpus(gpuDevices(PASSTHROUGH_HOST), [{ machine: 'vm-0', devices: undefined }]);
   expect(gpus.map(({ isInUse }) => isInUse)).toEqual([true, true]);
 });

@@ -30,7 +30,10 @@ type HostProperties = Partial<
   Pick<Properties['HostSystem'], 'config.graphicsInfo' | 'config.pciPassthruInfo' | 'hardware.pciDevice'>
 >;
 
-/** Returns whether a PCI device of a host is a GPU, and not the display controller of the server's management. */
+/**
+ * Returns whether a PCI device of a host is a GPU, and not the display controller of the server's management controller
+ * (BMC).
+ */
 export function isGpu({ classId, vendorId, deviceId }: Vim25['HostPciDevice']): boolean {
   const vendor = unsigned(vendorId);
   const device = `${vendor.toString(16).padStart(4, '0')}:${unsigned(deviceId).toString(16).padStart(4, '0')}`;
@@ -96,10 +99,11 @@ function modeOf(
 /**
  * Returns the GPUs of a host and whether each is in use.
  *
- * A GPU is in use when a powered-on machine has it attached by its PCI id, or `graphicsInfo` lists a powered-on machine as its
- * user. vCenter does not report which GPU serves a vGPU if `graphicsInfo` does not list the machine; then each of its vGPUs
- * counts as the user of a free GPU, if possible of the profile's model, because by default ESXi places each machine on the least
- * used GPU. While the devices of a machine are unknown, all GPUs count as in use, so that none is promised twice.
+ * A GPU is in use when a powered-on machine has it attached by its PCI id, or `graphicsInfo` lists a powered-on machine
+ * as its user. If `graphicsInfo` does not list a machine, vCenter does not report which GPUs serve its vGPUs. Each of
+ * these vGPUs then counts as the user of one free GPU, if possible of the profile's model, because by default ESXi
+ * places each machine on the least used GPU. While the devices of a machine are unknown, all GPUs count as in use, so
+ * that none is promised twice.
  *
  * @param machines machines on the host that are powered on
  */

@@ -76,13 +76,13 @@ describe('custom attributes', () => {
     ['2030-01-31 22:00:00Z', AT.getTime()],
     ['now', 0],
     ['NOW', 0],
-  ])('the custom attribute %s is a start time', (value, startsAt) => {
+  ])('the custom attribute value %s is a start time', (value, startsAt) => {
     expect(attributeMaintenance('maintenance', value)).toEqual({
       maintenance: { startsAt, source: "custom attribute 'maintenance'" },
     });
   });
 
-  test.each(['', '   '])('the custom attribute %j plans nothing', (value) => {
+  test.each(['', '   '])('the custom attribute value %j means that no maintenance is planned', (value) => {
     expect(attributeMaintenance('maintenance', value)).toEqual({});
   });
 
@@ -90,7 +90,7 @@ describe('custom attributes', () => {
     ...['tomorrow', '2030-01-31', '2030-01-31T22:00:00', '31.01.2030 22:00', '1896127200', 'now!'],
     ...['2030-13-01T00:00:00Z', '2030-02-30T00:00:00Z', '2030-01-31T25:00:00Z', '2030-01-31T22:00:00+0100'],
     ...['\u0000', '💥', 'x'.repeat(10_000)],
-  ])('the custom attribute %j is reported as invalid', (value) => {
+  ])('the custom attribute value %j is reported as invalid', (value) => {
     const { maintenance, warning } = attributeMaintenance('maintenance', value);
     expect(maintenance).toBe(undefined);
     expect(warning).toMatch(

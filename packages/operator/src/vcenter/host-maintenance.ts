@@ -1,7 +1,7 @@
 import { isA, type Properties } from '@vmwright/vsphere';
 import type { Maintenance } from './compute-facts.ts';
 
-/** Name of the custom attribute with the start of a host's maintenance, unless the configuration names another. */
+/** Default name of the custom attribute with the start of a host's maintenance. */
 export const MAINTENANCE_ATTRIBUTE = 'vmwright.dev/maintenance-start';
 
 /** Operations that end or interrupt the machines of a host, without the suffix `_Task`, in lower case. */
@@ -23,8 +23,8 @@ export interface PlannedTask extends Maintenance {
 }
 
 /**
- * Returns the maintenance of hosts that a scheduled task performs; undefined if the task does something else, or is not running
- * and is disabled or will not run again.
+ * Returns the maintenance of hosts that a scheduled task performs; undefined if the task does something else, or if it
+ * is neither running nor scheduled to run, for example because it is disabled.
  */
 export function plannedTask(task: Partial<Properties['ScheduledTask']>): PlannedTask | undefined {
   const action = task['info.action'];

@@ -33,8 +33,8 @@ type PlannedHost = Pick<TypedManagedObject<'HostSystem'>, 'ref'> & {
 };
 
 /**
- * Planned maintenance of the hosts of a vCenter: scheduled tasks and the custom attribute. They have their own watch, so that
- * hosts and machines are known even if the vCenter user is not allowed to read the plans.
+ * Planned maintenance of the hosts of a vCenter: scheduled tasks and the custom attribute. A separate watch reads these
+ * plans, so that hosts and machines are known even if the vCenter user is not allowed to read the plans.
  */
 export class HostPlans implements Disposable {
   readonly #options: HostPlansOptions;
@@ -71,7 +71,10 @@ export class HostPlans implements Disposable {
     return this.#inventory.isLive || this.#problem !== undefined;
   }
 
-  /** Records whether vCenter rejects the watch. Called only while the watch of hosts and machines is live: no outage then. */
+  /**
+   * Records whether vCenter rejects the watch. Must be called only while the watch of hosts and machines is live, so
+   * that an outage does not count as a rejection.
+   */
   checkRejected(): void {
     const { isLive, interruption } = this.#inventory;
     const isRejected = !isLive && interruption instanceof FaultError;

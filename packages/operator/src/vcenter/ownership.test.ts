@@ -17,8 +17,8 @@ function ownershipWith(uuid: string | undefined, labels: Readonly<Record<string,
 
 test('a machine belongs to a group if it has the ownership labels of the group and the UUID of its slot', () => {
   expect(ownershipWith(instanceUuid('u-1', 3))).toMatchObject({ uid: 'u-1', slot: 3 });
-  expect(ownershipWith(instanceUuid('u-1', 4))).toBe(undefined); // a copy
-  expect(ownershipWith(instanceUuid('u-1', 3), {})).toBe(undefined); // orphaned
+  expect(ownershipWith(instanceUuid('u-1', 4))).toBe(undefined); // another UUID: a copy of the machine
+  expect(ownershipWith(instanceUuid('u-1', 3), {})).toBe(undefined); // no labels: an orphaned machine
 });
 
 test('a machine whose configuration is unknown is not treated as orphaned', () => {

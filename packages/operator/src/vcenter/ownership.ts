@@ -10,7 +10,7 @@ const SLOT = 'vmwright.slot';
 const TEMPLATE = 'vmwright.template';
 const TEMPLATE_ID = 'vmwright.template-id';
 
-/** Name of the custom attribute that names the owner of a folder. Folders have no extraConfig. */
+/** Name of the custom attribute that records the owner of a folder, because folders have no extraConfig. */
 export const FOLDER_OWNER = 'vmwright.dev/owner';
 
 /** Owner and origin of a machine, as its ownership labels record them. */
@@ -81,7 +81,7 @@ export function ownershipOf({ properties }: TypedManagedObject<'VirtualMachine'>
 }
 
 /**
- * Reads the ownership of a machine from vCenter, because the inventory may be late.
+ * Reads the ownership of a machine from vCenter, because the inventory may lag behind vCenter.
  * @throws ReportedError as `knownOwnershipOf`
  */
 export async function readOwnership(
@@ -116,8 +116,8 @@ export interface FolderOwner {
   /** Whether the operator created the folder. A folder that people created is never removed. */
   readonly isOurs: boolean;
   /**
-   * Whether the folder was kept when its group was deleted, because of foreign objects in it. It is removed once it
-   * is empty.
+   * Whether the folder was kept when its group was deleted, because it contained foreign objects. The folder is removed
+   * once it is empty.
    */
   readonly isKept?: boolean;
 }

@@ -1,7 +1,7 @@
-/** Path of the folder that contains the groups' folders, unless a vCenter or a group names another. */
+/** Default path of the folder that contains the folders of groups. A vCenter or a group can name another folder. */
 export const DEFAULT_FOLDER = 'vm-operator';
 
-/** Where machines are created. The defaults are the same as those of a VmGroup's `spec.placement`. */
+/** Where machines are created. Fields that are not set have the defaults of a VmGroup's `spec.placement`. */
 export interface Placement {
   readonly vcenter?: string;
   readonly datacenter?: string;

@@ -43,7 +43,7 @@ test('the BIOS UUID of a machine has precedence over the instance UUID of anothe
   expect(facts(others, [machine('a')]).machineByUuid(UUID)?.id).toBe('a');
 });
 
-test('of several machines with the same UUID, the one that is powered on is found', () => {
+test('of several machines with the same UUID, the only one that is powered on is found', () => {
   const off = { isPoweredOn: false };
   expect(facts([machine('a', off)], [machine('b')]).machineByUuid(UUID)?.id).toBe('b');
   expect(facts([machine('a')], [machine('b')]).machineByUuid(UUID)).toBe(undefined);
@@ -83,6 +83,6 @@ test.each([
   ['00001:175:31.7', '0001:af:1f.7'],
   ['PF_0.59.0', 'pf_0.59.0'],
   ['', ''],
-])('PCI id %s is %s', (id, expected) => {
+])('the PCI id %s is normalized to %s', (id, expected) => {
   expect(normalizePciId(id)).toBe(expected);
 });

@@ -6,7 +6,7 @@ import type { VCenterPool } from './vcenter-pool.ts';
 /** The members of a compute inventory that `PooledComputeFacts` uses. */
 type Source = Pick<ComputeInventory, 'name' | 'isStale' | 'host' | 'machinesBy' | 'subscribe' | 'synced'>;
 
-/** Opens the inventories of hosts and machines of all vCenters. They are closed with their vCenters. */
+/** Opens the inventories of hosts and machines of all vCenters. Each inventory is closed with its vCenter. */
 export function openComputeFacts(
   pool: VCenterPool,
   options: { readonly maintenanceAttribute: string },

@@ -4,7 +4,10 @@ import type { VCenter } from './vcenter.ts';
 /** Namespace of an object, and the vCenter that its status or spec names. */
 export interface VCenterRequest {
   readonly namespace: string;
-  /** Name of the vCenter. @default the vCenter of the namespace, otherwise the vCenter for all namespaces */
+  /**
+   * Name of the vCenter. @default the vCenter that is assigned to the namespace, otherwise the vCenter for all
+   * namespaces
+   */
   readonly name?: string | undefined;
 }
 
@@ -38,7 +41,7 @@ export class VCenterPool implements AsyncDisposable {
     const names = this.#admitting(namespace).map((each) => each.name);
     const available = names.length === 0 ? '' : ` (available: ${names.join(', ')})`;
     // The text is the same for an unknown vCenter and for a vCenter of another namespace, so that it does not reveal
-    // the latter.
+    // that such a vCenter exists.
     const message =
       name === undefined
         ? `no vCenter is available to the namespace '${namespace}'; ask the administrator of the operator for one`

@@ -6,7 +6,10 @@ import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 export type Action =
   /** `event` is recorded only if this action creates the image. Another VirtualMachine may create it at the same time. */
   | { readonly type: 'createImage'; readonly image: Draft<VMDiskImage>; readonly event: EventInput }
-  /** `isNew`: the caches have no such object. `checkName` then ensures that no object of another owner has the name. */
+  /**
+   * `isNew` is true if the caches lack the object. `checkName` then ensures that no object of another owner has the
+   * name.
+   */
   | { readonly type: 'applySecret'; readonly secret: Draft<Secret>; readonly isNew: boolean }
   | {
       readonly type: 'applyMachine';
@@ -23,7 +26,10 @@ export type Action =
       readonly resourceVersion: string | undefined;
       readonly reason: string;
     }
-  /** Enlarges the claim of the root disk. The disk is usable without that, so a rejection does not stop other actions. */
+  /**
+   * Enlarges the claim of the root disk. The disk is usable at its old size, so a rejection does not stop other
+   * actions.
+   */
   | {
       readonly type: 'resizeClaim';
       readonly name: string;
@@ -33,5 +39,5 @@ export type Action =
   /** Deletes the instance; KubeVirt starts another one. */
   | { readonly type: 'restart'; readonly uid: string | undefined; readonly reason: string };
 
-/** An action whose rejection by the API server ends the reconcile: the actions after it are not executed. */
+/** An action that ends the reconcile if the API server rejects it: the actions after it are not executed. */
 export type RequiredAction = Exclude<Action, { readonly type: 'resizeClaim' }>;

@@ -37,38 +37,38 @@ const older = { uid: 'a', at: '09:00:00', status: disk };
 const younger = { uid: 'b', at: '10:00:00', status: disk };
 
 test.for<readonly [string, Facts, Facts]>([
-  ['runs with it, against an older one', { ...younger, status: { ...disk, ip: ADDRESS } }, older],
+  ['uses the address, even if the other is older', { ...younger, status: { ...disk, ip: ADDRESS } }, older],
   [
-    'runs with it, against an older one that still runs with another address',
+    'uses the address, even if the other machine is older and uses another address',
     { ...younger, status: { ...disk, ip: ADDRESS } },
     { ...older, status: { ...disk, ip: '10.0.0.1' } },
   ],
   [
-    'runs with it and is about to stop, against one that waits',
+    'uses the address and is about to stop, even if the other machine waits for the address',
     { ...younger, isIgnored: true, status: { ...disk, ip: ADDRESS } },
     { ...older, status: { ...disk, conditions: [conflict] } },
   ],
-  ['should run, against an older one that should not', younger, { ...older, isIgnored: true }],
-  ['should run and has no disk, against one that should not', { uid: 'b' }, { ...older, isIgnored: true }],
+  ['should run, if the other machine is older but should not run', younger, { ...older, isIgnored: true }],
+  ['should run but has no disk, if the other should not run', { uid: 'b' }, { ...older, isIgnored: true }],
   [
-    'restarts, against an older one that waits for the address',
+    'restarts, if the other machine is older but waits for the address',
     younger,
     { ...older, status: { ...disk, conditions: [conflict] } },
   ],
-  ['has a disk, against an older one without', younger, { uid: 'a', at: '09:00:00' }],
+  ['has a disk, if the other machine is older but has no disk', younger, { uid: 'a', at: '09:00:00' }],
   ['was created first', older, younger],
   [
-    'was created first, if both run with it',
+    'was created first, if both machines use the address',
     { ...older, status: { ip: ADDRESS } },
     { ...younger, status: { ip: ADDRESS } },
   ],
-  ['has the lower UID, if both were created in the same second', { uid: 'a' }, { uid: 'b' }],
-])('the machine that %s keeps the address', ([, winner, loser]) => {
+  ['has the lower UID, if both machines were created in the same second', { uid: 'a' }, { uid: 'b' }],
+])('the address is kept by the machine that %s', ([, winner, loser]) => {
   const [a, b] = [vm(winner), vm(loser)];
   expect([keepsAddress(a, b, ADDRESS), keepsAddress(b, a, ADDRESS)]).toEqual([true, false]);
 });
 
-test('of any two machines with the same address exactly one keeps it, and the order has no cycle', () => {
+test('exactly one of any two machines with the same address keeps it, and the order has no cycle', () => {
   const statuses = [{}, disk, { ip: ADDRESS }, { ...disk, ip: ADDRESS }, { ...disk, conditions: [conflict] }];
   const machines = statuses.flatMap((status, i) =>
     [true, false].flatMap((isIgnored) =>

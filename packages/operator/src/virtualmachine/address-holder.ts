@@ -19,8 +19,8 @@ export function keepsAddress(a: VirtualMachine, b: VirtualMachine, address: stri
 }
 
 /**
- * Returns what decides which addresses a VirtualMachine keeps. A change of it enqueues the other VirtualMachines that have the
- * same addresses.
+ * Returns the fields that decide which addresses a VirtualMachine keeps. A change of these fields enqueues the other
+ * VirtualMachines that have the same addresses.
  */
 export function holderPart(vm: VirtualMachine): readonly unknown[] {
   const { metadata, spec, status } = vm;

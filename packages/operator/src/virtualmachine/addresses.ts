@@ -38,7 +38,7 @@ export function addressKeys(vm: VirtualMachine): readonly string[] {
 }
 
 /**
- * Returns the first address of the VirtualMachine that it cannot have; undefined if it can have all of them.
+ * Returns the first address conflict of the VirtualMachine; undefined if it has none.
  * @param wins whether another VirtualMachine with the same address on the same network keeps the address
  */
 export function findAddressConflict(
@@ -58,7 +58,7 @@ export function findAddressConflict(
   return undefined;
 }
 
-/** Whether the conflict is with another VirtualMachine, and not between two interfaces of the same one. */
+/** Whether the conflict is with another VirtualMachine, and not between two interfaces of the same VirtualMachine. */
 export function isHeldByOther({ metadata }: VirtualMachine, { holder }: AddressConflict): boolean {
   return !isSame(metadata, holder);
 }
@@ -67,7 +67,10 @@ function isSame(a: ObjectRef, b: ObjectRef): boolean {
   return a.namespace === b.namespace && a.name === b.name;
 }
 
-/** Returns the message about a conflict. It does not name a VirtualMachine of another namespace, which may be secret. */
+/**
+ * Returns the message about a conflict. The name of a VirtualMachine in another namespace is left out: it may be
+ * secret.
+ */
 export function conflictMessage(vm: VirtualMachine, conflict: AddressConflict): string {
   const { address, network, holder } = conflict;
   if (!isHeldByOther(vm, conflict))

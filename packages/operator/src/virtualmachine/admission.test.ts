@@ -23,7 +23,7 @@ const created = (object: VirtualMachine) => validate?.(object, { ...info, operat
 const updated = (before: VirtualMachine, object: VirtualMachine) =>
   validate?.(object, { ...info, operation: 'UPDATE', before });
 
-test('a changed user name and a plain password are accepted with warnings', () => {
+test('a user name that has to be changed and a plain-text password are accepted with warnings', () => {
   expect(created(vm({ users: [{ name: 'demo user', plain_text_passwd: 'x' }] }))).toEqual({
     allowed: true,
     warnings: [

@@ -6,9 +6,10 @@ import { VirtualMachine } from './resource.ts';
 import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names.ts';
 
 /**
- * Returns the admission rules of VirtualMachines: for addresses, user names and the deletion policy. Only what a request changes
- * is reviewed, so that a VirtualMachine that became invalid can still be changed and deleted. The caches may be late, so the
- * webhook may accept an address that is in use; the controller then reports the conflict.
+ * Returns the admission rules of VirtualMachines: for addresses, user names and the deletion policy. Only the parts
+ * that a request changes are reviewed, so that a VirtualMachine that became invalid can still be changed and deleted.
+ * The caches may be outdated, so the webhook may accept an address that is in use; the controller then reports the
+ * conflict.
  * @param caches undefined for manifests, which only declare the rules
  */
 export function admitVirtualMachines(caches: Caches | undefined): AdmissionRules<VirtualMachine> {

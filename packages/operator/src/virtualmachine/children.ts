@@ -15,7 +15,8 @@ const CLOUD_INIT = 'cloudinit';
 const VIRTIO = { bus: 'virtio' };
 
 /**
- * Annotation of a DataVolume whose claim is bound before a pod uses it. CDI copies the annotation to the claim that it creates.
+ * Annotation that makes CDI bind the claim of a DataVolume before a pod uses it. CDI copies the annotation to the
+ * claim.
  */
 const BIND_IMMEDIATELY = 'cdi.kubevirt.io/storage.bind.immediate.requested';
 
@@ -71,7 +72,7 @@ export function volumeDraft(
       annotations: {
         // CDI may otherwise delete the DataVolume after the clone, which would look like a lost disk.
         'cdi.kubevirt.io/storage.deleteAfterCompletion': 'false',
-        // A stopped machine never becomes the first consumer that late-binding storage waits for.
+        // Late-binding storage waits for the first consumer of the disk, and a stopped machine never becomes one.
         ...(!shouldRun(vm) && { [BIND_IMMEDIATELY]: 'true' }),
       },
     },

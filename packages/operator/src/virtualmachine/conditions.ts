@@ -72,7 +72,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['AddressConflict'],
     meaning:
-      'Another VirtualMachine on the network has the same address and runs with it, has a disk or is older. The machine is halted.',
+      'Another VirtualMachine has the same address on the same network, and runs with it, has a disk or is older. This machine is halted.',
     remedy: 'Choose another address.',
   },
   {
@@ -86,7 +86,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['NameConflict'],
-    meaning: 'An object that has a name which the operator needs was not created for this VirtualMachine.',
+    meaning: 'An object that was not created for this VirtualMachine has a name that the operator needs.',
     remedy: 'Delete that object, or create the VirtualMachine under another name.',
   },
   {

@@ -32,9 +32,9 @@ interface Child {
 }
 
 /**
- * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine goes first: its disk
- * and its Secret are in use until it has stopped. Machine and Secret are read from the API server, because the caches lack an
- * object whose labels a user removed.
+ * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine goes first:
+ * its disk and its Secret are in use until it has stopped. Machine and Secret are read from the API server, because the
+ * caches lack objects without the labels of the operator, which a user may have removed.
  */
 export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) => {
   const { now, setStatus } = context;
@@ -45,7 +45,8 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
     return requeueAfter(HELD_MS);
   }
   if (policy === 'Orphan') {
-    // With `--cascade=orphan`, the object exists until the garbage collector has removed the finalizer `orphan`.
+    // The status is set, because with `--cascade=orphan` the VirtualMachine exists until the finalizer `orphan` is
+    // removed.
     const message = 'Deleting the VirtualMachine; its machine, disk and Secret are kept without an owner';
     await setStatus(vm, deletingStatus(vm, message, 'progressing', now()));
     for (const child of [...(await machineOf(vm, context)), ...(await dataOf(vm, context))])
@@ -71,7 +72,7 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
   return requeueAfter(WAIT_MS);
 };
 
-/** Requests the deletion of children. @returns the first child; undefined if there is none */
+/** Requests the deletion of children. @returns kind and key of the first child; undefined if there is none */
 async function deleteAll(
   children: readonly Child[],
   vm: VirtualMachine,
@@ -92,7 +93,7 @@ async function deleteAll(
   return first && describe(first);
 }
 
-/** Logs an act on a child, except on the Secret, which is not part of a machine. */
+/** Writes the audit line for a child, except for the Secret, which is not part of a machine. */
 function auditDeletion(
   act: 'delete' | 'orphan',
   { kind, object: child }: Child,
@@ -146,14 +147,16 @@ export function isAbandoned(instance: KubevirtInstance): boolean {
   return controllerOf(instance) === undefined;
 }
 
-/** Returns the claim of the root disk while it exists, if the garbage collector deletes it after its DataVolume. */
+/**
+ * Returns the claim of the root disk if it exists and the garbage collector deletes it after its deleted DataVolume.
+ */
 function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   const { dataVolume } = vm.status ?? {};
   if (dataVolume === undefined) return undefined;
   const ref = { namespace: vm.metadata.namespace, name: dataVolume };
   const claim = cache(PersistentVolumeClaim).get(ref);
-  // The garbage collector keeps a claim without an owner, and a claim whose DataVolume has lost its owner reference to the
-  // VirtualMachine.
+  // The garbage collector keeps a claim without an owner, and the claim of a DataVolume that has lost its owner
+  // reference to the VirtualMachine.
   if (claim === undefined || controllerOf(claim)?.uid === undefined) return undefined;
   if (cache(DataVolume).get(ref)?.metadata.uid === controllerOf(claim)?.uid) return undefined;
   return describe({ kind: PersistentVolumeClaim, object: claim });

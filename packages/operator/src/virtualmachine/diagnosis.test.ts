@@ -87,6 +87,6 @@ test.for<Partial<Symptoms>>([
       metadata: { ...metadata, deletionTimestamp: '2026-11-17T10:00:00Z' },
     },
   },
-])('nothing is reported for %j', (symptoms) => {
+])('no problem is reported for %j', (symptoms) => {
   expect(diagnose(vm, { missingNetworks: [], isMultusInstalled: true, ...symptoms })).toBeUndefined();
 });

@@ -41,7 +41,7 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
     );
   const status = machine?.status?.printableStatus;
   const where = keyOf(vm.metadata);
-  // The conditions of an instance that is being deleted are ignored: they say nothing about the next one.
+  // The conditions of an instance that is being deleted are ignored: they say nothing about the next instance.
   const isAlive = instance?.metadata.deletionTimestamp === undefined;
   const conditions = isAlive ? instance?.status?.conditions : undefined;
   switch (status) {
@@ -87,7 +87,7 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
   );
 }
 
-/** Returns the problem of a root disk whose claim, and with it the data, was deleted. */
+/** Returns the problem of a root disk after its claim, and with it the data, was deleted. */
 export function claimLost({ status }: VirtualMachine): Problem {
   return {
     phase: 'Provisioning',

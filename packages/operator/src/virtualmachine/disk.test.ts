@@ -24,7 +24,7 @@ test('the name of the root disk is the stored one, unless a user has changed it 
   expect(currentVolumeName(vm({ dataVolume: `${first}-x` }), [], undefined)).toBe(first);
 });
 
-test('without a stored name, the root disk is the disk of the machine, else a cloned one, else the newest one', () => {
+test('without a stored name, the root disk is the disk that the machine uses, else a cloned disk, else the newest disk', () => {
   const disks = [
     disk(`${first}-2`, 'Succeeded'),
     disk(`${first}-3`, 'Pending'),

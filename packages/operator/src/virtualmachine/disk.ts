@@ -80,7 +80,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
       actions: [deletionOf(volume, 'the snapshot that it is cloned from is gone')],
     };
   }
-  // The data is in the claim, so no other disk may replace it unless the claim is being deleted.
+  // The data is in the claim, so no other disk may replace the claim unless it is being deleted.
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     return { ...withoutVolume(vm, observed, claim), dataVolume, snapshot: vm.status?.snapshot };
   // The KubeVirt VirtualMachine and the claim are created after the DataVolume. So if one of them exists, the DataVolume has
@@ -95,7 +95,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
 }
 
 /**
- * Plans a root disk whose claim exists without its DataVolume, after a deletion with `--cascade=orphan` or a restore from a
+ * Plans a root disk that has a claim but no DataVolume, after a deletion with `--cascade=orphan` or a restore from a
  * backup. If the DataVolume does not exist, KubeVirt uses the claim of the same name.
  */
 function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
@@ -233,7 +233,10 @@ function lost(problem: Problem): DiskPlan {
   };
 }
 
-/** Returns the plan for a disk that cannot be created yet. Keeps the stored names: they may be those of a lost disk. */
+/**
+ * Returns the plan for a disk that cannot be created yet. Keeps the stored names, because they may refer to a lost
+ * disk.
+ */
 function missing({ status }: VirtualMachine, problem: Problem): DiskPlan {
   const { reason, message } = problem;
   const { snapshot, dataVolume } = status ?? {};

@@ -38,7 +38,7 @@ test.for<readonly [string, (spec: Template) => Template]>([
   ['an additional volume', (spec) => ({ ...spec, volumes: [...(spec.volumes ?? []), { name: 'extra' }] })],
   ['a missing network', (spec) => ({ ...spec, networks: [] })],
   ['another disk', (spec) => ({ ...spec, volumes: [{ name: 'root', dataVolume: { name: 'x' } }] })],
-])('%s that was changed by hand is a difference', ([, change]) => {
+])('a manual change of the KubeVirt VirtualMachine is a difference: %s', ([, change]) => {
   expect(differs(stored(change), draft)).toBe(true);
 });
 

@@ -87,7 +87,7 @@ test.for<readonly [RequiredAction, Error, string, string, string]>([
     'NameConflict',
     'The KubeVirt VirtualMachine work/demo exists and was not created for this VirtualMachine',
   ],
-])('%j', ([action, error, phase, reason, text]) => {
+])('a rejected action is reported as a problem: %j', ([action, error, phase, reason, text]) => {
   const problem = problemOf(vm, action, error);
   expect(problem).toMatchObject({ phase, reason });
   expect(problem?.message).toContain(text);
@@ -111,7 +111,7 @@ test('a lost connection and a server error are retried without a report in the s
     expect(problemOf(vm, applyMachine, error)).toBeUndefined();
 });
 
-test('the growth of a disk whose claim is gone is retried, and not reported as rejected', () => {
+test('the growth of a disk is retried, and not reported as rejected, if the claim of the disk is gone', () => {
   expect(expansionRejection(new NotFoundError('no', { status: 404 }))).toBeUndefined();
   expect(expansionRejection(forbidden('quota'))).toMatchObject({
     status: 'True',

@@ -29,7 +29,7 @@ test('an image that another VirtualMachine created at the same time is accepted 
   ).toBeUndefined();
 });
 
-describe('audit lines of acts on children', () => {
+describe('audit lines of operations on children', () => {
   const { logger: log, lines } = collectingLogger();
   const child = { metadata: { namespace: 'work', name: 'demo', uid: 'k-1' } };
   const answered = vi.fn();
@@ -63,7 +63,7 @@ describe('audit lines of acts on children', () => {
     },
   );
 
-  test('an act without an effect, because the child already exists, is gone or has changed, leaves no audit line', async () => {
+  test('an operation without an effect, because the child already exists, is gone or has changed, leaves no audit line', async () => {
     answered.mockRejectedValue(new AlreadyExistsError('exists', { status: 409 }));
     await execute({ type: 'createVolume', volume: child }, vm, { client, log });
     for (const error of [
@@ -76,7 +76,7 @@ describe('audit lines of acts on children', () => {
     expect(lines).toEqual([]);
   });
 
-  test('an act on a Secret leaves no audit line, because a Secret is not part of a machine', async () => {
+  test('an operation on a Secret leaves no audit line, because a Secret is not part of a machine', async () => {
     await execute({ type: 'applySecret', secret: child, isNew: true }, vm, { client, log });
     expect(lines).toEqual([]);
   });

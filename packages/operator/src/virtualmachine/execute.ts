@@ -23,8 +23,7 @@ import { VirtualMachine } from './resource.ts';
 
 /**
  * Checks that no object of another owner has the name of the Secret or KubeVirt VirtualMachine that an action creates. All
- * actions are checked before the first one is executed, so that nothing is created for a VirtualMachine whose children cannot all
- * be created.
+ * actions are checked before the first one is executed, so that no child is created if one of the names is taken.
  * @throws NameConflictError
  */
 export async function checkName(
@@ -40,7 +39,7 @@ export async function checkName(
 /** Context of an action. */
 interface ActionContext {
   readonly client: Pick<Client, 'create' | 'apply' | 'mergePatch' | 'delete'>;
-  /** Created on first use, because most reconciles log no act. */
+  /** The runtime creates the logger on first use, because most reconciles write no audit line. */
   readonly log: Logger;
 }
 
@@ -108,7 +107,9 @@ function childOf({ namespace = '', name }: ObjectRef, uid = ''): KubeObject {
   return { metadata: { namespace, name, uid } };
 }
 
-/** Throws if an object of another owner has the name. The caches contain only labelled objects, so only a request finds it. */
+/**
+ * Throws if an object of another owner has the name. Sends a request, because the caches contain only labelled objects.
+ */
 async function rejectForeign<T extends KubeObject>(
   kind: Kind<T>,
   { metadata }: Draft<T>,

@@ -15,28 +15,28 @@ const image = (sharedWith: string) => ({
 const NONE = { imageNamespaces: [], imageCreationNamespaces: [] };
 
 test.for([
-  ['its own namespace by default', undefined, undefined, NONE, 'use, create'],
-  ['its own namespace if it is named', 'work', undefined, NONE, 'use, create'],
-  ['another namespace by default', 'farm', undefined, NONE, 'nothing'],
-  ['an allowed namespace', 'farm', undefined, { ...NONE, imageNamespaces: ['farm'] }, 'use'],
+  ['may use and create an image in its own namespace', undefined, undefined, NONE, 'use, create'],
+  ['may use and create an image in its own namespace, if set', 'work', undefined, NONE, 'use, create'],
+  ['may not use an image in another namespace by default', 'farm', undefined, NONE, 'nothing'],
+  ['may use images in allowed namespaces', 'farm', undefined, { ...NONE, imageNamespaces: ['farm'] }, 'use'],
   [
-    'a namespace with *',
+    'may use and create an image in any namespace, if both settings are *',
     'farm',
     undefined,
     { imageNamespaces: ['*'], imageCreationNamespaces: ['*'] },
     'use, create',
   ],
   [
-    'a namespace that is allowed for creation',
+    'may use and create an image in a namespace that is allowed for creation',
     'farm',
     undefined,
     { imageNamespaces: ['farm'], imageCreationNamespaces: ['farm'] },
     'use, create',
   ],
-  ['an image that is shared with its namespace', 'farm', 'a, work', NONE, 'use'],
-  ['an image that is shared with all', 'farm', '*', NONE, 'use'],
-  ['an image that is shared with others', 'farm', 'working', NONE, 'nothing'],
-] as const)('a VirtualMachine with an image in %s', ([, namespace, sharedWith, settings, expected]) => {
+  ['may use an image that is shared with its namespace', 'farm', 'a, work', NONE, 'use'],
+  ['may use an image that is shared with all namespaces', 'farm', '*', NONE, 'use'],
+  ['may not use an image that is shared only with another namespace', 'farm', 'working', NONE, 'nothing'],
+] as const)('a VirtualMachine %s', ([, namespace, sharedWith, settings, expected]) => {
   const shared = sharedWith === undefined ? undefined : image(sharedWith);
   const { mayUse, mayCreate } = imageAccessOf(vm(namespace), shared, settings);
   const allowed = [...(mayUse ? ['use'] : []), ...(mayCreate ? ['create'] : [])];

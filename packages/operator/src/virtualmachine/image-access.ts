@@ -3,12 +3,14 @@ import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 import { imageRefOf } from './image-ref.ts';
 import type { VirtualMachine } from './resource.ts';
 
-/** Annotation of a VMDiskImage: the other namespaces whose VirtualMachines may use it, separated by commas, or `*` for all. */
+/**
+ * Annotation of a VMDiskImage with the other namespaces that may use it, separated by commas; `*` for all namespaces.
+ */
 const SHARED_WITH = 'vmwright.dev/shared-with';
 
 /**
- * Namespaces whose images VirtualMachines of other namespaces may use, and those in which they may create them. `*` stands for
- * all.
+ * Namespaces with images that VirtualMachines of other namespaces may use (`imageNamespaces`), and namespaces in which
+ * such VirtualMachines may create images (`imageCreationNamespaces`). `*` stands for all namespaces.
  */
 export type ImageAccessSettings = Pick<KubevirtSettings, 'imageNamespaces' | 'imageCreationNamespaces'>;
 
@@ -23,9 +25,9 @@ export interface ImageAccess {
 }
 
 /**
- * Returns the permissions of a VirtualMachine for its image. In its own namespace it has all permissions, because its author
- * could also create the image. In other namespaces the operator's settings decide; an image can also be shared by its annotation,
- * which only users with access to its namespace can set.
+ * Returns the permissions of a VirtualMachine for its image. In its own namespace it has all permissions, because its
+ * author could create the image directly. In other namespaces the operator's settings decide; an image can also be
+ * shared by its annotation, which only users with access to its namespace can set.
  */
 export function imageAccessOf(
   vm: VirtualMachine,
@@ -40,7 +42,9 @@ export function imageAccessOf(
   };
 }
 
-/** Whether a VirtualMachine may use the image that it refers to. If not, it does not count as a reference to the image. */
+/**
+ * Whether a VirtualMachine may use its image. A VirtualMachine that may not does not count as a reference to the image.
+ */
 export function mayUseImage(
   vm: VirtualMachine,
   image: Pick<VMDiskImage, 'metadata'> | undefined,

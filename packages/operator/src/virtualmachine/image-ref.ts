@@ -41,7 +41,7 @@ export function imageFromTemplate(vm: VirtualMachine): Draft<VMDiskImage> | unde
   };
 }
 
-/** Returns the fields of the template whose values differ from the image's, sorted. */
+/** Returns the names of the template's fields that differ from the image, sorted. */
 export function templateDifferences(vm: VirtualMachine, image: VMDiskImage): readonly string[] {
   const template: Readonly<Record<string, unknown>> = vm.spec.vmDiskImageTemplate ?? {};
   const actual: Readonly<Record<string, unknown>> = image.spec;

@@ -153,7 +153,9 @@ export function currentVolumeName(
   return disk?.metadata.name ?? firstVolumeName(vm);
 }
 
-/** A child of another owner counts as missing. The operator notices the conflict when it creates its own child. */
+/**
+ * Returns the child if the VirtualMachine owns it. A child of another owner counts as missing; `checkName` reports it.
+ */
 function owned<T extends KubevirtMachine | Secret>(child: T | undefined, vm: VirtualMachine): T | undefined {
   return child !== undefined && isOwnedBy(child, vm) ? child : undefined;
 }

@@ -34,7 +34,7 @@ function setup() {
   return { state, reader, read };
 }
 
-test('the password of a machine whose cloud-init Secret exists is read at most every five minutes', async () => {
+test('the password is read at most every five minutes if the cloud-init Secret exists', async () => {
   const { state, read } = setup();
   const first = await read(false);
   state.password = 'second';
@@ -45,7 +45,7 @@ test('the password of a machine whose cloud-init Secret exists is read at most e
   expect(state.requests).toBe(2);
 });
 
-test('the password is read again after a change of the spec, without a cloud-init Secret, and after a failure', async () => {
+test('the password is read again if the spec has changed, if the cloud-init Secret is missing, and after a failure', async () => {
   const { state, reader, read } = setup();
   await read(true);
   await read(true, 2);

@@ -5,7 +5,7 @@ import type { VirtualMachine } from './resource.ts';
 import { sha512Crypt } from './sha512-crypt.ts';
 import { userNamesOf } from './user-names.ts';
 
-/** Hashes of the users' passwords, in the order of the spec, or the reason why one cannot be read. */
+/** Hashes of the users' passwords, in the order of the spec, or the reason why a password cannot be read. */
 export type Passwords =
   | { readonly hashes: readonly (string | undefined)[] }
   | { readonly problem: Pick<Problem, 'reason' | 'message'> };
@@ -15,7 +15,7 @@ type ReadContext = Pick<ReconcileContext<VirtualMachine>, 'signal' | 'now'> & {
   readonly client: Pick<Client, 'get'>;
 };
 
-/** Time for which the hashes of a VirtualMachine whose cloud-init Secret exists are used without reading the passwords again. */
+/** Time for which hashes are used without reading the passwords again, once the cloud-init Secret exists. */
 const FRESH_MS = 5 * 60_000;
 const DEFAULT_KEY = 'password';
 const SALT_CHARACTERS = 16;

@@ -154,7 +154,7 @@ describe('images', () => {
     ['RetryableFailure', 'Provisioning', 'ImageNotReady', 'is retried: no route'],
     ['Deleting', 'Provisioning', 'ImageNotReady', 'is being deleted'],
     ['Failed', 'Failed', 'ImageFailed', 'has failed: no route'],
-  ] as const)('an image in the phase %s leaves the machine %s', ([phase, expected, reason, text]) => {
+  ] as const)('an image in the phase %s keeps the machine %s', ([phase, expected, reason, text]) => {
     const planned = next(vm(), { image: image({ phase, message: 'no route' }) });
     expect(planned.actions).toEqual([]);
     expect(planned.status).toMatchObject({ phase: expected, message: expect.stringContaining(text) });
@@ -227,7 +227,7 @@ describe('address conflicts', () => {
   const addressConflict = { address: '10.0.0.1', network: 'work/net', holder };
   const object = vm({}, PLANNED);
 
-  test('a machine whose address another VirtualMachine keeps is halted, and started again when the conflict is over', () => {
+  test('a machine is halted while another VirtualMachine keeps its address, and started again when the conflict is over', () => {
     const running = all(object, 'Running', { instance, addressConflict });
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
@@ -327,7 +327,7 @@ describe('root disks', () => {
   });
 
   test.for(['WaitForFirstConsumer', 'PendingPopulation'])(
-    'a root disk in the phase %s of a machine that was halted later says what to do',
+    'the status says what to do if a machine was halted while its root disk was in the phase %s',
     (phase) => {
       const halted = vm({ ignoreOnDeploy: true }, PLANNED);
       const waiting = all(halted, 'Stopped', { volumes: [volume(vm(), phase)] });
@@ -386,7 +386,7 @@ describe('root disks', () => {
     expect(reasons(again)).toEqual([]);
   });
 
-  test('a root disk whose claim exists without the DataVolume is used and never replaced', () => {
+  test('a root disk that has a claim but no DataVolume is used if the claim is Bound, and never replaced', () => {
     const object = vm({}, PLANNED);
     const kept = { metadata: { namespace: 'work', name: DISK }, status: { phase: 'Bound' } };
     const observed = all(object, 'Running', { volumes: [], instance, claim: kept });
@@ -424,7 +424,7 @@ describe('root disks', () => {
     expect(planned.status.dataVolume).toBe(DISK);
   });
 
-  test('a root disk whose source snapshot is gone is replaced if its clone is not finished, and kept otherwise', () => {
+  test('if its source snapshot is gone, a root disk is replaced while its clone is unfinished, and kept otherwise', () => {
     const object = vm({}, PLANNED);
     const renewed = image({ snapshots: [{ name: 'snap-9', clones: 0 }] });
     const pending = volume(object, 'Pending');
@@ -520,7 +520,7 @@ describe('growth of root disks', () => {
   });
 
   test.for(['exceeded quota: q', 'denied by policy p'])(
-    'growth of a root disk that is rejected (%s) keeps the disk ready, so that a machine that failed to start is not restarted for it',
+    'a rejected growth of a root disk (%s) keeps the disk ready, and does not restart a machine that failed to start',
     (text) => {
       const startFailure = { lastFailedVMIUID: 'uid-of-failed' };
       const looping = all(object, 'CrashLoopBackOff', {
@@ -631,7 +631,7 @@ describe('machines', () => {
     isSettled(ignored, observed);
     const cloning = all(ignored, 'Stopped', { volumes: [volume(ignored, 'CloneInProgress')] });
     expect(next(ignored, cloning).status.phase).toBe('Provisioning');
-    // The spec was just changed: KubeVirt still has the other run strategy.
+    // The spec was just changed: KubeVirt still has the previous run strategy.
     const changed = all(ignored, 'Stopped', { machine: machine(object, { printableStatus: 'Stopped' }) });
     const planned = next(ignored, changed);
     expect([planned.status.phase, types(planned)]).toEqual(['Provisioning', ['applyMachine']]);
@@ -798,7 +798,7 @@ describe('restarts', () => {
         ...more,
       });
 
-    test('a machine that failed to start before its disk was ready is halted at once, until KubeVirt has forgotten the failure', () => {
+    test('a machine that failed to start before its disk was ready is halted at once, until KubeVirt has cleared the failure', () => {
       const planned = next(late, looping(failed));
       const reason = 'a halt ends the back-off of KubeVirt after a failed start';
       expect(planned.actions).toMatchObject([
@@ -824,7 +824,7 @@ describe('restarts', () => {
     test('a machine that failed to start before its disk was ready is restarted once, and KubeVirt handles later failures', () => {
       const stored = vm({}, next(late, looping(failed)).status);
       expect(next(stored, looping('uid-of-next')).actions).toEqual([]);
-      expect(next(stored, looping(failed, { instance })).actions, 'another one starts already').toEqual([]);
+      expect(next(stored, looping(failed, { instance })).actions, 'another instance starts').toEqual([]);
     });
 
     test('an instance that was started before its disk was ready is restarted, unless the machine runs', () => {
@@ -885,7 +885,7 @@ describe('restarts', () => {
     const started = { metadata: { ...instance.metadata, uid: 'uid-of-next' } };
     const after = { ...required(restarting), instance: started };
     expect(next({ ...restarting, status: done.status }, after).actions).toEqual([]);
-    // The running guest may still hold the data of a disk that was deleted, so it is not restarted.
+    // A restart would delete the data of the old disk, which the running guest still uses.
     const replaced = { ...required(restarting), instance: running(1, 'old') };
     const kept = next(restarting, replaced);
     expect(kept.actions).toEqual([]);
@@ -911,7 +911,7 @@ describe('paused VirtualMachines', () => {
     expect([withImage.actions, withImage.status.snapshot]).toEqual([[], undefined]);
   });
 
-  test('a paused VirtualMachine reports what KubeVirt reports', () => {
+  test('a paused VirtualMachine still reports the status of the machine', () => {
     const object = vm({}, PLANNED, paused);
     expect(next(object, all(object, 'Running')).status).toMatchObject({ phase: 'Ready', ...PLANNED });
   });

@@ -71,7 +71,7 @@ export function plan(vm: VirtualMachine, observed: Observed, now: number): Plan 
   });
 }
 
-/** Returns why nothing may be created for the VirtualMachine until a user changes something; undefined otherwise. */
+/** Returns why children may not be created until a user changes something; undefined if they may be created. */
 function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefined {
   const { addressConflict } = observed;
   const failed = (reason: VirtualMachineReason, message: string): Problem => ({
@@ -88,8 +88,9 @@ function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefine
 }
 
 /**
- * Halts a machine whose address another VirtualMachine keeps. Such a conflict arises if both were admitted at the same moment, or
- * restored from a backup. Nothing else is planned for the machine until the conflict is over.
+ * Halts a machine if another VirtualMachine keeps its address. Such a conflict arises if both VirtualMachines were
+ * admitted at the same moment, or restored from a backup. Nothing else is planned for the machine until the conflict is
+ * over.
  */
 function planHalt(
   vm: VirtualMachine,

@@ -18,7 +18,7 @@ test.for([
   ['the cached DataVolume is new', {}, false, false],
   ['a claim is cached', { phase: 'Succeeded' }, true, false],
 ] as const)(
-  'if %s, the claim is read only if a disk could be taken for lost',
+  'the claim is read only if the disk could wrongly be considered lost: %s',
   async ([, status, hasClaim, isRead]) => {
     const { caches, client } = new Manager({
       ...{ world: nodeWorld, name: 'test', log: silentLogger },

@@ -5,12 +5,12 @@ import { imageKeyOf } from './image-ref.ts';
 import type { VirtualMachine } from './resource.ts';
 import { hasSnapshot } from './snapshot-choice.ts';
 
-/* Reads from the API server where a late cache could cost data. */
+/* Reads from the API server for cases in which an outdated cache could lead to a loss of data. */
 
 /**
- * Returns the DataVolume of the root disk as the API server has it, if the caches suggest that it must be replaced: it is
- * missing, or it is not cloned yet and its snapshot is gone. The watch of one kind may be far behind the watch of another,
- * especially on a new leader.
+ * Returns the DataVolume of the root disk as the API server has it, if the caches suggest that it must be replaced: it
+ * is missing, or it is not cloned yet and its snapshot is gone. The caches are no proof, because the watch of one kind
+ * may be far behind the watch of another, especially on a new leader.
  */
 export async function readDoubtfulVolume(
   vm: VirtualMachine,

@@ -28,7 +28,7 @@ import { hasNewIntent, problemStatus, withVolumeReady } from './status.ts';
  */
 const REJECTED_RETRY_MS = 30_000;
 
-/** Requeue interval for an object whose newest version is not in the cache yet. */
+/** Requeue interval if the newest version of the object is not in the cache yet. */
 const OLD_RETRY_MS = 200;
 
 export interface VirtualMachineReconcilerOptions extends ImageAccessSettings {

@@ -28,7 +28,9 @@ const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError
 
 const BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };
 
-/** Whether a start of the machine has failed, or is stuck. KubeVirt forgets a failed start when the next instance runs. */
+/**
+ * Whether a start of the machine has failed, or is stuck. KubeVirt clears `startFailure` when the next instance runs.
+ */
 function isFailing({ machine }: Pick<Observed, 'machine'>): boolean {
   const { printableStatus = '', startFailure } = machine?.status ?? {};
   return !isRunning({ machine }) && (startFailure !== undefined || STUCK.has(printableStatus));
@@ -83,8 +85,8 @@ function isLate({ status }: VirtualMachine, { machine }: Observed, isDiskReady: 
 }
 
 /**
- * Whether the machine has to be halted until KubeVirt has forgotten the failed start of an instance that the operator restarted.
- * Otherwise KubeVirt would wait for up to 5 minutes before it starts the next instance.
+ * Whether the machine has to be halted until KubeVirt has cleared `startFailure` of an instance that the operator
+ * restarted. Otherwise KubeVirt would wait for up to 5 minutes before it starts the next instance.
  */
 export function endsBackoff(
   { machine, instance }: Pick<Observed, 'machine' | 'instance'>,
@@ -108,10 +110,11 @@ export function restartRecord({ status }: VirtualMachine): RestartRecord {
 }
 
 /**
- * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off while the
- * machine is stuck although its disk is ready, for example because the machine started before the disk was cloned. A machine that
- * failed to start before its disk was ready is restarted once, without a back-off. A machine whose root disk was replaced is not
- * restarted for a change: the running guest may hold the only copy of the user's data.
+ * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off
+ * while the machine is stuck although its disk is ready, for example because the machine started before the disk was
+ * cloned. A machine that failed to start before its disk was ready is restarted once, without a back-off. After its
+ * root disk was replaced, a machine is not restarted for a change: the old disk, which the running guest still uses,
+ * would be deleted.
  * @param isDiskReady whether the root disk is cloned
  * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
  */

@@ -40,7 +40,7 @@ test.for([
     '$6$rounds=123456$asaltof16chars..$BtCwjqMJGx5hrJhZywWvt0RLE8uZ4oPwcelCjmw2kSYu.Ec6ycULevoBK25fs2xXgMNrCzIMVcgEJAstJeonj1',
   ],
 ] as const)(
-  'the specification’s vector with the salt %s and %i rounds',
+  'sha512Crypt matches the specification’s vector with the salt %s and %i rounds',
   ([salt, rounds, password, expected]) => {
     expect(sha512Crypt(password, salt, rounds)).toBe(expected);
   },

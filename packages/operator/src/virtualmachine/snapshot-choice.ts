@@ -9,9 +9,9 @@ export function hasSnapshot({ status }: VMDiskImage, name: string): boolean {
 }
 
 /**
- * Returns the newest snapshot of the image that may have another clone; undefined if there is none. Of the numbers of clones in
- * the status of the image and in `counts`, the larger one counts: the status is late, but includes clones through a DataSource,
- * which `counts` lacks.
+ * Returns the newest snapshot of the image that may have another clone; undefined if there is none. The number of
+ * clones is the larger of two numbers: the one in the status of the image, which may be outdated but includes clones
+ * through a DataSource, and the one in `counts`.
  */
 export function chooseSnapshot({ spec, status }: VMDiskImage, counts: CloneCounts): string | undefined {
   const { maxClones = Number.POSITIVE_INFINITY } = spec;

@@ -75,7 +75,7 @@ export function problemStatus(
   return withReport(vm, { ...planned, conditions }, problem, now);
 }
 
-/** Returns a planned status in which this condition VolumeReady, the result of a rejected action, replaces the planned one. */
+/** Returns the planned status with another condition VolumeReady, which reports that an action was rejected. */
 export function withVolumeReady(
   vm: VirtualMachine,
   planned: VirtualMachineStatus,
@@ -89,8 +89,9 @@ export function withVolumeReady(
 const REPORT = ['Ready', 'Reconciling', 'Stalled'];
 
 /**
- * Replaces the planned conditions `REPORT` with those of the stored status, to which the problem is then applied. If it were
- * applied to the planned ones, each retry could change a condition twice, and write it with a new transition time.
+ * Replaces the planned conditions `REPORT` with those of the stored status, to which the problem is then applied. If
+ * the problem were applied to the planned conditions, each retry could change a condition twice, and write it with a
+ * new transition time.
  */
 function withoutReport(
   planned: readonly Condition[] = [],
@@ -140,8 +141,8 @@ function withReport(
 const ON_NODE: ReadonlySet<string> = new Set(['Running', 'Migrating', 'Paused']);
 
 /**
- * Returns what KubeVirt reports about the machine. Node and address are reported once it runs, together with KubeVirt's status,
- * so that they need no write of their own.
+ * Returns what KubeVirt reports about the machine. Node and address are reported together with KubeVirt's status once
+ * the machine runs, so that they need no separate write.
  */
 function machineFields(vm: VirtualMachine, { machine, instance }: Observed): Partial<VirtualMachineStatus> {
   const { printableStatus = '' } = machine?.status ?? {};

@@ -66,8 +66,8 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.snapshots,
       ]),
     ),
-    // Of two VirtualMachines with the same address, one is enqueued when the other changes in a way that may decide which of them
-    // keeps the address.
+    // Two VirtualMachines may have the same address. A change of one that may decide which of them keeps the address
+    // enqueues the other one.
     watch(
       VirtualMachine,
       (vm) =>

@@ -58,5 +58,5 @@ export function admitVms(
   };
 }
 
-/** Suffix of status messages. It is removed here, because a rejected request is not retried automatically. */
+/** Suffix of status messages. It is removed here, because the operator does not retry a rejected admission request. */
 const RETRYING = '; retrying automatically';

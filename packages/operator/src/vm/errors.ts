@@ -17,7 +17,8 @@ export const BACKEND = 'cloud';
 
 /**
  * Reason and message with which conditions report a failed cloud request. The message is the same on every retry, so
- * that a retry writes nothing. Users of the cluster read it, so it names no setting, file or address of the operator.
+ * that a retry does not write the status. Users of the cluster read the message, so it names no setting, file or
+ * address of the operator.
  */
 export interface ConditionError {
   readonly reason: Extract<VmReason, `Cloud${string}`>;
@@ -110,7 +111,7 @@ export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefin
   }
 }
 
-/** Whether the cloud accepts a change of a server. False if it does not have the server any more. */
+/** Whether the cloud accepts a change of a server. False if the cloud does not have the server any more. */
 export async function isAccepted(answer: Promise<unknown>): Promise<boolean> {
   return (await ignoreNotFound(answer.then(() => true))) ?? false;
 }

@@ -20,7 +20,7 @@ export function clusterLabels(cluster: string): Labels {
   return { [CLUSTER_LABEL]: cluster };
 }
 
-/** Returns the labels that select the servers of one VM, also those created under an earlier cluster id. */
+/** Returns the labels that select the servers of one VM, also servers created under an earlier cluster id. */
 export function ownerLabels(uid: string): Labels {
   return { [UID_LABEL]: uid };
 }
@@ -34,9 +34,10 @@ export const NO_OWNERSHIP_LABELS: Readonly<Record<string, null>> = {
 };
 
 /**
- * Returns the labels to set on a VM's server whose ownership labels differ from the wanted ones, for example after the cluster id
- * changed; undefined if none differ, or if the UID label does. A server without the UID label was orphaned: it must not get the
- * label again through a late request, because garbage collection would then treat it as left over by its VM.
+ * Returns the labels to set on a VM's server if its ownership labels differ from `wanted`, for example after the
+ * cluster id changed. Undefined if no label differs, or if the UID label differs: a server without the UID label was
+ * orphaned, and must not get the label again through a late request, because garbage collection would then treat it as
+ * left over by its VM.
  */
 export function labelsToRepair({ labels }: Server, wanted: Labels): Labels | undefined {
   if (labels[UID_LABEL] !== wanted[UID_LABEL]) return undefined;

@@ -43,7 +43,7 @@ export interface NameRejection {
 
 /**
  * Sends a request about a VM's name (a check, or a create) and returns its result. The server that uses a taken name may be the
- * VM's own: the answer to its create was lost, or its id was not stored.
+ * VM's own server: the response to the create request was lost, or the id of the server was not stored.
  */
 export async function observeAnswer(
   cloud: CloudClient,
@@ -58,7 +58,7 @@ export async function observeAnswer(
     if (error instanceof GoneError) return { cluster, server: { gone: error.serverId } };
     if (error instanceof ProhibitedNameError) {
       // The name may have been prohibited after the VM's server was created. The status may lack the id of that server, because
-      // it was never stored or was removed, so the server is searched by its label.
+      // the id was never stored or was removed, so the server is searched for by its label.
       const [server] = await serversOf(cloud, vm);
       return server === undefined ? { cluster, name: prohibited(error) } : { cluster, server };
     }

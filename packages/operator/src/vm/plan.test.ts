@@ -86,7 +86,7 @@ describe('new VMs', () => {
     expect(ended(next(vm({ vmId: '' }), { server: { gone: 's-0' } }))).toMatchObject({ vmId: 's-0' });
   });
 
-  test('a new VM is created after its name was checked, with its UID as idempotency key and an attempt in the status', () => {
+  test('the machine of a new VM is created after its name was checked, with the UID as idempotency key', () => {
     expect(lookup(vm(), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     const { status, actions } = next(vm(), { name: 'accepted' });
     expect(valid(status)).toMatchObject({ opStatus: 'New', attempts: 1 });
@@ -106,7 +106,7 @@ describe('new VMs', () => {
     expect([ready(status), available(status)]).toEqual([ready(failed), available(failed)]);
   });
 
-  test('a new VM with a rejected name is not created, reports why, and is checked again later', () => {
+  test('a new VM with a rejected name gets no machine and reports why, and its name is checked again later', () => {
     const message = 'the name vmsample is prohibited';
     const rejection = { name: { reason: 'Prohibited', message } } as const;
     const rejected = next(vm(), rejection);
@@ -164,7 +164,7 @@ describe('VMs that have a machine', () => {
     expect(ready(back)?.status).toBe('True');
   });
 
-  test('a lost machine is replaced with the annotation recreate: the old id is removed, and a new idempotency key used', () => {
+  test('with the annotation recreate, a lost machine is replaced: its id is dropped, the idempotency key changes', () => {
     const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
     const recreating = next(object, { server: { gone: 's-1' }, owned: 'none' });
     expect(recreating).toMatchObject({
@@ -177,7 +177,7 @@ describe('VMs that have a machine', () => {
     expect(attempt(given, { name: 'accepted' })).toMatchObject({ type: 'create', key: 'u-1.1' });
   });
 
-  test('a failed machine is replaced with the annotation recreate; without it, the status says what the user can do', () => {
+  test('a failed machine is replaced only with the annotation recreate; else the status names a remedy', () => {
     const server: Server = { ...running, state: 'failed', message: 'no room' };
     expect(ended(next(vm({ vmId: 's-1' }), { server })).msg).toBe(
       'The machine has failed (no room). Delete the VM, or annotate it with vmwright.dev/recreate=true to get a new machine',
@@ -208,7 +208,7 @@ describe('VMs that have a machine', () => {
     ['the fourth', 3, 40_000],
     ['the hundredth', 99, 300_000],
   ])(
-    'replacements follow an exponential back-off: %s machine that is lost or fails',
+    'the replacement of %s machine that is lost or fails is delayed with exponential back-off',
     (_, recreations, pauseMs) => {
       const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
       const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
@@ -325,7 +325,7 @@ describe('paused VMs', () => {
     expect(conditionOf(resumed.conditions, 'Paused')).toBeUndefined();
   });
 
-  test('a paused VM is not created, relabelled, deleted or replaced', () => {
+  test('the machine of a paused VM is not created, relabelled, deleted or replaced', () => {
     expect(ended(next(vm(undefined, PAUSED), {}))).toMatchObject({
       msg: 'No machine is created while the VM is paused',
     });
@@ -363,7 +363,7 @@ describe('wrong vmIds', () => {
     expect(ended(repaired)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
   });
 
-  test('a VM that has no machine is VmLost even if its vmId names a foreign machine, whose state is not reported', () => {
+  test('a VM without a machine is VmLost, and a foreign machine that its vmId names is not reported', () => {
     const foreign: Server = { ...unlabelled, name: 'vmother' };
     expect(ready(ended(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe(
       'VmLost',

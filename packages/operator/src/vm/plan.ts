@@ -36,14 +36,14 @@ export interface Plan {
 
 export type Action =
   | { readonly type: 'get'; readonly id: string }
-  /** Searches for a server with the VM's UID label other than this one. */
+  /** Searches for a server with the VM's UID label, other than the server `except`. */
   | { readonly type: 'findOwned'; readonly except: string }
   | { readonly type: 'checkName'; readonly name: string }
   | { readonly type: 'relabel'; readonly id: string; readonly labels: Labels }
   | { readonly type: 'create'; readonly server: NewServer; readonly key: string }
   | { readonly type: 'delete'; readonly id: string };
 
-/** Interval at which a rejected name is checked again, because the cloud does not notify of names that become free. */
+/** Interval at which a rejected name is checked again, because the cloud does not report when a name becomes free. */
 const NAME_RECHECK_MS = 5 * 60_000;
 
 /**
@@ -163,7 +163,7 @@ function planNameRejected(vm: VM, rejection: NameRejection, now: number): Plan {
   };
 }
 
-/** Returns a plan that ends the reconcile, with the event unless the stored status already has its message. */
+/** Returns a plan that ends the reconcile. Includes the event only if the message of the status changes. */
 function endWithEvent(vm: VM, status: VMStatus, event: EventInput): Plan {
   return status.msg === vm.status?.msg ? end(status) : { ...end(status), event };
 }

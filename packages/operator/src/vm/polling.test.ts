@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { pollingOf } from './polling.ts';
 
-test('the default settings are used unchanged', () => {
+test('the interval and the timeout of the default settings are not shortened', () => {
   const polling = pollingOf({ refreshMs: 15_000, timeoutMs: 10_000, unknownAfterMs: 25_000 });
   expect(polling).toEqual({ listTimeoutMs: 10_000, everyMs: 15_000 });
 });

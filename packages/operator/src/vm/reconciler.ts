@@ -199,8 +199,9 @@ function auditServer(
  * Returns a reconcile that reports a deletion in the status, without a request to the cloud.
  *
  * It runs in a controller of its own: all workers of the controller that deletes machines may be waiting for a cloud that
- * hangs. Both write with a resourceVersion precondition, so neither overwrites the other.
- * @param finalizer finalizer of the controller that deletes machines; a VM without it has no machine any more
+ * hangs. Both controllers write with a resourceVersion precondition, so neither overwrites the status of the other.
+ * @param finalizer finalizer of the controller that deletes machines; a VM without this finalizer has no machine any
+ * more
  */
 export function reportDeletion(finalizer: string): Reconcile<VM> {
   return async (vm, { setStatus, now }) => {
@@ -217,8 +218,8 @@ export function reportDeletion(finalizer: string): Reconcile<VM> {
 }
 
 /**
- * Writes the error to the newest known status, and records an event if the status did not report it yet. Does not log it:
- * the controller logs thrown errors, and `Availability` logs outages.
+ * Writes the error to the newest known status, and records an event if the status did not report the error yet. Does
+ * not log it: the controller logs thrown errors, and `Availability` logs outages.
  */
 async function reportError(
   found: VM,

@@ -49,7 +49,7 @@ export class Refresher {
   }
 
   readonly source: Source = (enqueue, signal) => {
-    // Drops a known outage: it may have ended, because this replica did not poll while another one was the leader.
+    // Drops a known outage, which may have ended while another replica was the leader and this replica did not poll.
     this.#options.availability.restart();
     return this.#poller.source(enqueue, signal);
   };

@@ -89,8 +89,8 @@ const status = object(fields, {
 });
 
 /**
- * Keeps `status.vmId` unless `status.recreations` or `status.repairs` increases with its change. The rule is at the root, because
- * a rule of the status is not evaluated when the whole status is removed.
+ * Rejects a change of `status.vmId` unless the same write increases `status.recreations` or `status.repairs`. The rule
+ * is at the root, because a rule of the status is not evaluated when the whole status is removed.
  */
 const VM_ID_IS_FIXED = {
   rule: `!has(oldSelf.status) || !has(oldSelf.status.vmId) || oldSelf.status.vmId == ''

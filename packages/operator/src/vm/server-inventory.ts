@@ -9,7 +9,7 @@ export interface ServerInventoryOptions {
   readonly cloud: CloudClient;
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
-  /** Maximum age of a list; an older one is refreshed before use. */
+  /** Maximum age of a list; an older list is refreshed before use. */
   readonly maxAgeMs: number;
   /** Timeout of each page of a list. */
   readonly timeoutMs: number;
@@ -27,7 +27,7 @@ interface Observation {
 }
 
 /**
- * Cache of this cluster's servers, so that one list serves all VMs instead of one request each.
+ * Cache of this cluster's servers, so that one list serves all VMs instead of one request per VM.
  *
  * Guarantees: at most one list is in flight. A server that a list lacks is reported as gone only after a request for that
  * server, because the list may be older than the server. A list does not replace newer observations.
@@ -77,7 +77,10 @@ export class ServerInventory {
     return this.refresh();
   }
 
-  /** Lists all servers. Takes no signal: the caller that started the list may give up while others wait for it. */
+  /**
+   * Lists all servers. Takes no signal: the caller that started the list may give up while other callers wait for the
+   * list.
+   */
   async #list(): Promise<void> {
     const { cloud, cluster, timeoutMs, availability } = this.#options;
     const observations = new Map<string, Observation>();

@@ -7,7 +7,7 @@ import { isOwnedBy, UID_LABEL } from './identity.ts';
 import type { NameRejection } from './observe.ts';
 import { hasVmId, type VM, type VMStatus } from './resource.ts';
 
-/* The status of a VM in each situation. Messages are the same on every retry, so that a retry writes nothing. */
+/* The status of a VM in each situation. Messages are the same on every retry, so a retry does not write the status. */
 
 /** Returns the status of a VM with this server. */
 export function machineStatus(vm: VM, server: Server, now: number): VMStatus {
@@ -114,7 +114,7 @@ export function errorStatus(vm: VM, error: ConditionError, now: number): VMStatu
   const before = without(vm.status);
   const { reason, message, isOutage, isTransient } = error;
   const isDeleting = vm.metadata.deletionTimestamp !== undefined;
-  // Failed only without a machine: a rejected request says nothing about the state of an existing one.
+  // Failed only without a machine: a rejected request says nothing about the state of an existing machine.
   const isRejected = !isOutage && !hasVmId(before);
   const opStatus = isDeleting ? 'Deleting' : isRejected ? 'Failed' : 'Unknown';
   const outcome: VmOutcome = {
@@ -167,8 +167,8 @@ export function remedyFor(vm: VM, server?: Server): string {
 const RECREATION_BACKOFF = { baseMs: 10_000, maxMs: 5 * 60_000 };
 
 /**
- * Returns the back-off before a replacement: none for the first one, then exponential, because new machines may fail
- * too.
+ * Returns the back-off before a replacement: none before the first replacement, then exponential, because new machines
+ * may fail too.
  */
 function recreationPauseMs({ status }: VM): number {
   return exponentialMs(status?.recreations ?? 0, RECREATION_BACKOFF);
@@ -182,7 +182,7 @@ export function recreationWaitMs(vm: VM, now: number): number {
 
 const CLOUD_AVAILABLE = 'CloudAvailable';
 
-/** Sets CloudAvailable. @param outage why the cloud does not serve requests; undefined: it answers */
+/** Sets CloudAvailable. @param outage why the cloud does not serve requests; undefined if it does */
 export function withCloudAvailable(
   vm: VM,
   status: VMStatus,
@@ -237,7 +237,7 @@ function without(status: VMStatus | undefined, condition?: string): VMStatus {
   return { ...rest, ...(conditions && { conditions: conditions.filter(({ type }) => type !== condition) }) };
 }
 
-/** Sets Ready, and CloudAvailable to True, after an answer of the cloud. */
+/** Sets Ready to an outcome that the cloud reported, and therefore CloudAvailable to True. */
 function answered(vm: VM, now: number, status: VMStatus, outcome: VmOutcome): VMStatus {
   return withCloudAvailable(vm, withReady(vm, now, status, outcome), undefined, now);
 }

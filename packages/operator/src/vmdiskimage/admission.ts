@@ -21,9 +21,9 @@ export interface ReferenceSources extends Pick<ImageAccessSettings, 'imageNamesp
 }
 
 /**
- * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion policies. The
- * finalizer also keeps a referenced image, but the image would then keep its deletion timestamp and be deleted after the last
- * reference.
+ * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion
+ * policies. The finalizer also keeps a referenced image, but the image would then keep its deletion timestamp and be
+ * deleted when its last reference is gone.
  * @param sources undefined if the controller is off, and for manifests, which only declare the rules
  */
 export function admitVmDiskImages(sources: ReferenceSources | undefined): AdmissionRules<VMDiskImage> {
@@ -50,7 +50,7 @@ export function admitVmDiskImages(sources: ReferenceSources | undefined): Admiss
   };
 }
 
-/** The finalizer keeps the data while the controller is off, but with Foreground the garbage collector would delete it. */
+/** Decides on a deletion while the controller is off. The finalizer keeps the data, but Foreground would delete it. */
 function withoutController({ metadata }: VMDiskImage, propagation: string | undefined): Verdict {
   return propagation === 'Foreground'
     ? deny(

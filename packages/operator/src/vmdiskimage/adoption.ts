@@ -9,7 +9,7 @@ import type { Reported } from './status.ts';
 /* Takes over the data of images that an earlier controller imported, so that it is not imported again. */
 
 /**
- * Whether another controller reported the image as Ready: its status has no attempt, and this operator always stores one first.
+ * Whether another controller reported the image as Ready: the status has no attempt, which this operator stores first.
  */
 export function isFromOtherController({ status }: VMDiskImage): boolean {
   return status?.phase === 'Ready' && status.attempt === undefined;

@@ -119,7 +119,7 @@ export const CONDITIONS = [
     type: 'Progressing',
     status: 'True',
     reasons: ['Importing', 'Snapshotting'],
-    meaning: 'The sync makes progress. Absent when the image is not synced.',
+    meaning: 'The sync makes progress. Absent while the image is not being synced.',
     remedy: 'Nothing.',
   },
   {

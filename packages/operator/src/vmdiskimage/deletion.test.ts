@@ -47,7 +47,9 @@ function image(status: VMDiskImageStatus, annotations: Record<string, string> = 
   };
 }
 
-/** Returns a finalizer with caches whose lists from etcd call `onList`, and a record of the actions of the finalizer. */
+/**
+ * Returns a finalizer, its caches and a record of its actions. Every list of VirtualMachines from etcd calls `onList`.
+ */
 function setup(
   onList: (count: number) => void = () => undefined,
   imageNamespaces: readonly string[] = ['*'],
@@ -125,7 +127,7 @@ test('the start of the deletion is stored after the second list and before the f
 });
 
 test.each(['Failed', 'Ready', 'Deleting'] as const)(
-  'a machine that is created between the lists keeps a %s image whose children are missing',
+  'a %s image without children is kept if a machine that refers to it is created between the two lists',
   async (phase) => {
     const { caches, done, finalize } = setup((count) => {
       if (count === 2) caches.get(VirtualMachine).onWrite(MACHINE);
@@ -148,7 +150,7 @@ test('a referenced image is deleted if its namespace is being deleted, and kept 
   }
 });
 
-test('a reference does not block the deletion of an image in the foreground, which deletes the data in any case', async () => {
+test('a reference does not block the foreground deletion of an image, which deletes the data in any case', async () => {
   for (const created of [0, 1]) {
     const { caches, done, finalize } = setup((count) => {
       if (count > created) caches.get(VirtualMachine).onWrite(MACHINE);
@@ -168,7 +170,7 @@ test('a machine in a namespace that is not allowed to use the image does not blo
   }
 });
 
-test('an image whose data is being deleted does not become usable again, even if a machine refers to it', async () => {
+test('an image does not become usable again once the deletion of its data has begun, even if a machine refers to it', async () => {
   const { caches, done, finalize } = setup();
   caches.get(VirtualMachine).onWrite(MACHINE);
   await finalize(image({ phase: 'Deleting', deletionStartedAt: NOW }));

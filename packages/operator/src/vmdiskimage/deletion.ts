@@ -31,7 +31,7 @@ const REFERENCED_MS = 60_000;
 /** Requeue interval while children remain, as a safety net: their deletion enqueues the image. */
 const REMAINING_MS = 10_000;
 
-/** Reason of acts on the children of a deleted image, for the audit log. */
+/** Reason in the audit log for deleting or orphaning the children of a deleted image. */
 const DELETED = 'the image is being deleted';
 
 /** Finalizer with which the garbage collector deletes children before their owner, whether or not the owner is in use. */
@@ -117,8 +117,9 @@ export class ImageFinalizer {
   }
 
   /**
-   * Begins the deletion of a referenced image whose data Kubernetes deletes in any case. Without its data, the image would only
-   * block the deletion of its namespace, or VirtualMachines for which the operator would create the image again.
+   * Begins the deletion of a referenced image if Kubernetes deletes its data in any case. Without its data, the image
+   * would only block the deletion of its namespace, or VirtualMachines for which the operator would create the image
+   * again.
    * @returns undefined if Kubernetes does not delete the data
    */
   async #override(
@@ -158,8 +159,8 @@ export class ImageFinalizer {
   }
 
   /**
-   * Removes the owner reference from the children, so that the garbage collector keeps them. The children are listed from etcd:
-   * one that a late watch has not delivered yet would be deleted with the image.
+   * Removes the owner reference from the children, so that the garbage collector keeps them. The children are listed
+   * from etcd, because a child that the watch has not delivered yet would be deleted with the image.
    */
   async #orphan(image: VMDiskImage, { client, signal, log }: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { caches, slots } = this.#options;

@@ -48,7 +48,7 @@ test.each([
   'unexpected EOF after 404 bytes, request id: 403',
   'disk is 404Mi larger than the claim',
   '',
-])('a failure that may pass is not taken for a final one: %s', (message) => {
+])('a failure that may be temporary is not classified as final: %s', (message) => {
   expect(classify(plain, message)).toBeUndefined();
 });
 
@@ -70,7 +70,7 @@ describe('names that look like a failure', () => {
       'https://x.example/a',
       'farm/checksum-mismatch: checksum-mismatch is slow',
     ],
-  ])('names are not taken for a failure: %s', (_, name, url, message) => {
+  ])('a name that looks like a failure does not make the message a failure: %s', (_, name, url, message) => {
     expect(classify(image(name, url), message)).toBeUndefined();
   });
 

@@ -72,9 +72,9 @@ export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string)
 }
 
 /**
- * Returns the failure of an attempt whose child the API server rejects; undefined if the error is not a rejection. Only an
- * invalid DataVolume is a final failure: it stays invalid until the spec changes. Permissions, quotas and snapshot classes can be
- * corrected without a change of the spec.
+ * Returns the failure of an attempt if the API server rejects its child; undefined if the error is not a rejection.
+ * Only an invalid DataVolume is a final failure: it stays invalid until the spec changes. Permissions, quotas and
+ * snapshot classes can be corrected without a change of the spec.
  */
 export function rejectionOf(
   image: VMDiskImage,
@@ -121,7 +121,7 @@ function withoutNames(image: VMDiskImage, text: string): string {
     ...(status?.attempt === undefined ? [] : [dataVolumeName(image, status.attempt.number)]),
     metadata.name,
   ].filter((name) => name.length > 2 && !PATTERN_WORDS.test(name));
-  // The longest first: the name of the image is a part of the name of its DataVolume.
+  // The longest name is removed first, because the name of the image is a part of the name of its DataVolume.
   return names
     .toSorted((a, b) => b.length - a.length)
     .reduce((rest, name) => rest.replaceAll(name, '…'), text);

@@ -72,8 +72,8 @@ export class Executor {
   }
 
   /**
-   * Deletes an image that no object refers to, according to etcd and not only to the cache. The finalizer finds a reference that
-   * appears after the list, before any data is deleted. Does not delete an image that has changed.
+   * Deletes an image that no object refers to, according to etcd and not only to the cache. If a reference appears
+   * after the list, the finalizer finds it before any data is deleted. Does not delete an image that has changed.
    */
   async #prune(
     image: VMDiskImage,
@@ -96,9 +96,9 @@ export class Executor {
 }
 
 /**
- * Deletes a child. Its UID and version are preconditions: another object of the same name is never deleted, and neither is a
- * child whose owner reference was removed (`--cascade=orphan`). A child that is already gone is removed from the cache, because
- * the watch is late.
+ * Deletes a child. Its UID and version are preconditions: another object of the same name is never deleted, and neither
+ * is a child that has lost its owner reference (`--cascade=orphan`). A child that is already gone is removed from the
+ * cache, because the watch has not reported its deletion yet.
  * @throws ConflictError if the child has changed since it was cached
  */
 export async function deleteChild(

@@ -94,7 +94,9 @@ function importFailure(image: Reported, observed: Observed): Failure | undefined
   return undefined;
 }
 
-/** Time for which a snapshot may have an error: the snapshot controller retries, and many errors are temporary. */
+/**
+ * Time for which an error of a snapshot is tolerated: the snapshot controller retries, and many errors are temporary.
+ */
 const SNAPSHOT_ERROR_MS = 15_000;
 
 /** Returns the time when an error of a snapshot fails the attempt; infinite without an error. */

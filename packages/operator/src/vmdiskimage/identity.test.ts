@@ -25,7 +25,7 @@ describe('the names of children', () => {
     ['a'.repeat(253), `${'a'.repeat(40)}-12345678-7-2`],
     [`${'a'.repeat(39)}.b`, `${'a'.repeat(39)}-12345678-7-2`],
     [`${'a'.repeat(38)}-.b`, `${'a'.repeat(38)}-12345678-7-2`],
-  ])('names of children of an image named %s are legal, short and found again', (name, expected) => {
+  ])('names of children of the image %s are legal and short, and identify the image', (name, expected) => {
     const snapshot = snapshotName(image(name), 7, 2);
     expect(snapshot).toBe(expected);
     expect(snapshot).toMatch(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/);
@@ -57,7 +57,7 @@ describe('the names of children', () => {
   });
 });
 
-test('a child belongs to the image whose UID is in its controller reference, not to another image of the same name', () => {
+test('a child belongs to the image with the UID in its controller reference, not to another image of the same name', () => {
   const child = { metadata: childMetadata(image('win'), 'win-12345678-1') };
   expect(isOwnedBy(child, image('win'))).toBe(true);
   expect(isOwnedBy(child, image('win', '87654321-aaaa'))).toBe(false);

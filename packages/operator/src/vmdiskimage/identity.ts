@@ -22,7 +22,7 @@ function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
   return `${name.slice(0, MAX_NAME).replace(/[-.]+$/, '')}-${uid.slice(0, UID_DIGITS)}`;
 }
 
-/** Number of the attempt whose children were created and named by an earlier controller. */
+/** Number of the attempt with adopted children: an earlier controller created and named them. */
 export const ADOPTED = 0;
 
 /** Returns the name of the DataVolume of an attempt, and of its PersistentVolumeClaim. */
@@ -61,8 +61,9 @@ export function prefixKey(image: VMDiskImage): string {
 }
 
 /**
- * Returns the `prefixKey` of the image whose snapshot or claim a DataVolume clones, or a DataSource names; undefined if the
- * source cannot belong to an image. The name is sufficient, so a clone also counts while its source is missing from the cache.
+ * Returns the `prefixKey` of the image that owns the snapshot or claim that a DataVolume clones, or a DataSource names;
+ * undefined if the source cannot belong to an image. The name is sufficient, so a clone also counts while its source is
+ * missing from the cache.
  */
 export function clonedPrefix({ metadata, spec }: DataVolume | DataSource): string | undefined {
   const { snapshot, pvc } = spec?.source ?? {};
@@ -72,7 +73,7 @@ export function clonedPrefix({ metadata, spec }: DataVolume | DataSource): strin
   return keyOf({ namespace: source.namespace ?? metadata.namespace, name });
 }
 
-/** Returns the `prefixKey` of the image whose DataVolume has a claim of this name. */
+/** Returns the `prefixKey` of the image that a claim belongs to, from its name; undefined if it belongs to no image. */
 export function claimPrefix({ metadata: { namespace, name } }: KubeObject): string | undefined {
   const prefix = withoutNumbers(name, 1);
   return prefix === undefined ? undefined : keyOf({ namespace, name: prefix });

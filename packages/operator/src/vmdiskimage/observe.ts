@@ -89,7 +89,7 @@ export function imagesWithPrefix(prefix: string | undefined, caches: Caches): re
   return [...caches.get(VMDiskImage).byIndex(BY_PREFIX, prefix)].map(({ metadata }) => keyOf(metadata));
 }
 
-/** Returns the keys of the images whose snapshot or claim a DataVolume clones, or a DataSource names. */
+/** Returns the keys of the images that own the snapshot or claim that a DataVolume clones, or a DataSource names. */
 export function clonedImages(clone: DataVolume | DataSource, caches: Caches): readonly string[] {
   const { snapshot, pvc } = clone.spec?.source ?? {};
   const source = snapshot && caches.get(VolumeSnapshot).get(snapshot);
@@ -109,9 +109,9 @@ export function claimsOf(image: VMDiskImage, caches: Caches): readonly Persisten
 }
 
 /**
- * Whether the garbage collector deletes a claim once the DataVolumes of the image are gone. After `--cascade=orphan`, it keeps
- * two kinds of claims: a claim without a controller, whose DataVolume a user has deleted in this way; and a claim whose
- * DataVolume has lost its owner reference, because a user has deleted the image in this way.
+ * Whether the garbage collector deletes a claim once the DataVolumes of the image are gone. After `--cascade=orphan`,
+ * it keeps two kinds of claims: a claim without a controller (a user has deleted its DataVolume in this way), and the
+ * claim of a DataVolume that has lost its owner reference (a user has deleted the image in this way).
  */
 export function isDeletedWith(image: VMDiskImage, claim: PersistentVolumeClaim, caches: Caches): boolean {
   const owner = controllerOf(claim);

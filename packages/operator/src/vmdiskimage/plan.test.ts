@@ -168,7 +168,7 @@ describe('Queued', () => {
     expect(shown(planned)).toEqual(['create win-12345678-1']);
   });
 
-  test('the next attempt has a number that is in no name of a child, even if the status was lost', () => {
+  test('the number of the next attempt is higher than the numbers in the names of all children, even if the status was lost', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(0) }), { slot: 'held', lastAttempt: 4 });
     expect(shown(planned)).toEqual(['create win-12345678-5']);
   });
@@ -275,7 +275,7 @@ describe('attempts', () => {
   });
 
   test.each(['Pending', 'ContainerCreating', 'Completed'])(
-    'an attempt does not store %s as an error',
+    'an attempt does not store the importer state %s as an error',
     (reason) => {
       const conditions = [{ type: 'Running', status: 'False', reason, message: 'text' }];
       const seen = { ...held, volume: volume({ phase: 'ImportInProgress', conditions }) };
@@ -329,7 +329,7 @@ describe('final failures', () => {
     ['SourceMissing', 'expected status code 200, got 404. Status: 404 Not Found'],
     ['SourceForbidden', 'expected status code 200, got 403. Status: 403 Forbidden'],
     ['ChecksumMismatch', 'checksum mismatch: expected a, got b'],
-  ])('an attempt that fails with %s is final, and its DataVolume is deleted', (reason, message) => {
+  ])('the failure %s is final, and the DataVolume of the attempt is deleted', (reason, message) => {
     const seen = {
       slot: 'held',
       volume: volume({ phase: 'ImportInProgress', conditions: running(message) }),
@@ -535,7 +535,7 @@ describe('requests to try a Failed image again', () => {
     },
   );
 
-  test('a failed image whose disk is imported is synced again without another download', () => {
+  test('a failed image that has an imported disk is synced again without another download', () => {
     const attempt = { ...ATTEMPT, generation: 1 };
     const changed = image(
       { ...failed, phase: 'RetryableFailure', attempt },
@@ -595,7 +595,7 @@ describe('Ready images', () => {
     ]);
   });
 
-  test('a Ready image keeps its data while another source is imported, and deletes it afterwards', () => {
+  test('a Ready image keeps its data while another source is imported, and deletes the old data afterwards', () => {
     const changed = { spec: { diskSize: '20Gi' } };
     const queued = next(image(READY, changed), COMPLETE);
     expect(shown(queued)).toEqual(['acquireSlot']);

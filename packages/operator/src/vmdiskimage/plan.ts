@@ -66,16 +66,16 @@ export type Action =
 /** Requeue interval as a safety net while the image waits for an event, such as a free slot or a deleted child. */
 const SAFETY_MS = 60_000;
 
-/** Phases of a DataVolume whose importer has ended. */
+/** Phases of a DataVolume in which its importer has ended. */
 const ENDED: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
 
 /**
  * Plans the next step for an image that is not being deleted, or is being deleted and still referenced.
  *
- * Every attempt is stored in the status, with a resourceVersion precondition, before its DataVolume is created, and the name of
- * the DataVolume contains its number: after a crash or a change of the leader, the same object is created again. A snapshot is
- * taken only after the import has succeeded. The image is Ready only if the DataVolume, its claim and at least one usable
- * snapshot exist and belong to the image.
+ * Every attempt is stored in the status, with a resourceVersion precondition, before its DataVolume is created, and the
+ * name of the DataVolume contains the number of the attempt: after a crash or a change of the leader, the same object
+ * is created again. A snapshot is taken only after the import has succeeded. The image is Ready only if the DataVolume,
+ * its claim and at least one usable snapshot exist and belong to the image.
  */
 export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan {
   const image = withReferences(stored, observed, now);
@@ -105,8 +105,9 @@ export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan
 }
 
 /**
- * Plans for an image that is paused. Its slot is released once no importer needs it, so that other images can be synced: an image
- * whose disk is imported returns to the queue, and a failed import is reported. All other steps wait until the image is resumed.
+ * Plans for an image that is paused. Its slot is released once no importer needs it, so that other images can be
+ * synced: an image with an imported disk returns to the queue, and a failed import is reported. All other steps wait
+ * until the image is resumed.
  */
 function planPaused(image: Reported, observed: Observed, now: number): Plan {
   const { slot, volume, obsolete } = observed;
@@ -171,7 +172,8 @@ function planStart(image: Reported, observed: Observed, now: number): Plan {
 
 function planSyncing(image: Reported, observed: Observed, now: number): Plan {
   const { slot, volume, snapshots, limits } = observed;
-  // The slot is missing only if a user changed the ConfigMap or the status. The image has precedence over those that wait.
+  // The slot is missing only if a user changed the ConfigMap or the status. The image has precedence over waiting
+  // images.
   if (slot === 'none') return { status: image.status, actions: [{ type: 'acquireSlot' }] };
   if (slot === 'waiting') return { status: image.status, actions: [], requeueAfterMs: SAFETY_MS };
   if (hasData(observed)) return planReady(image, observed, now);
@@ -217,8 +219,8 @@ function planFailure(image: Reported, failure: Failure, observed: Observed, now:
 }
 
 /**
- * Plans for an image whose last attempt failed: deletes the children of the attempt, releases the slot, and tries again after the
- * back-off.
+ * Plans for an image after a failed attempt: deletes the children of the attempt, releases the slot, and tries again
+ * after the back-off.
  */
 function planFailed(image: Reported, observed: Observed, now: number): Plan {
   const { phase, failureCount = 0, lastFailureTime = timeOf(0) } = image.status;
@@ -248,7 +250,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
     ...removing(image, [...obsoleteChildren(observed), ...stuck.map(snapshotChild)]).actions,
     ...(observed.slot === 'held' ? [{ type: 'releaseSlot' } as const] : []),
     ...(needsSnapshot(image, observed) ? [takeSnapshot(image, observed)] : []),
-    // Only if this time was announced before, so that the Event always precedes the deletion.
+    // Pruned only if this time was announced by an earlier plan, so that the Event always precedes the deletion.
     ...(pruneInMs <= 0 && announced === pruneAt ? [{ type: 'prune' } as const] : []),
   ];
   const events: EventInput[] = [];

@@ -61,8 +61,8 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
       ? `no VolumeSnapshot of the PersistentVolumeClaim ${name} exists yet`
       : `the VolumeSnapshot ${keyOf(snapshot.metadata)} is not ready; check the VolumeSnapshotClass and the snapshot controller`;
   }
-  // With a volume populator, the claim stays Pending until the import has finished, so it blocks nothing while the importer
-  // works.
+  // With a volume populator, the claim stays Pending until the import has finished, so a Pending claim does not block a
+  // running importer.
   if (claim?.status?.phase !== 'Bound' && !IMPORTING.has(phase)) {
     const state = claim === undefined ? 'does not exist' : `is ${claim.status?.phase ?? 'Pending'}`;
     const bound = said(image, conditionOf(volume.status?.conditions, 'Bound'));

@@ -55,7 +55,7 @@ interface State {
   readonly sources: Map<string, DataSource>;
 }
 
-test('the references from the indexes equal a recount of all objects after any history of changes', () => {
+test('the references from the indexes equal a recount of all objects after any sequence of changes', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { caches } = new Manager({
@@ -82,7 +82,7 @@ test('the references from the indexes equal a recount of all objects after any h
   );
 });
 
-/** Makes a cache contain these objects. */
+/** Makes a cache contain exactly these objects. */
 function show<T extends KubeObject>(cache: ObjectCache<T>, objects: ReadonlyMap<string, T>): void {
   for (const { metadata } of [...cache.list()])
     if (!objects.has(keyOf(metadata))) cache.onDelete(metadata, metadata.uid ?? '');

@@ -8,7 +8,9 @@ import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { ADOPTED, attemptOf, clonedPrefix, prefixKey } from './identity.ts';
 import type { VMDiskImage } from './resource.ts';
 
-/** Index of DataVolumes and DataSources by the `prefixKey` of the image whose snapshot or claim they name. */
+/**
+ * Index of DataVolumes and DataSources by the `prefixKey` of the image that owns the snapshot or claim that they name.
+ */
 const CLONES_BY_IMAGE = 'cloned-vmdiskimage';
 /**
  * Index of DataVolumes and DataSources by the snapshot or claim that they name, because the name of an adopted snapshot or claim
@@ -112,7 +114,7 @@ const USERS = [VirtualMachine, DataVolume, DataSource] as const;
 /**
  * Reads all VirtualMachines, DataVolumes and DataSources from etcd into the caches, so that `usersOf` returns every user that
  * existed at the time of the call, even if a watch is late.
- * @returns namespaces that exist and cannot be listed, whose objects may be missing
+ * @returns the namespaces that exist and cannot be listed; their objects may be missing
  */
 export async function refreshUsers(caches: Caches, signal: AbortSignal): Promise<readonly string[]> {
   const skipped = await Promise.all(USERS.map((kind) => caches.get<KubeObject>(kind).refresh(signal)));
@@ -120,8 +122,8 @@ export async function refreshUsers(caches: Caches, signal: AbortSignal): Promise
 }
 
 /**
- * Counts the references to an image. The root disk of a counted VirtualMachine is not counted, because the machine would count
- * twice.
+ * Counts the references to an image. The root disk of a counted VirtualMachine is not counted; otherwise the machine
+ * would count twice.
  */
 export function countReferences({ machines, clones }: Users): References {
   const counted = new Set(machines.map(({ metadata }) => metadata.uid));

@@ -85,7 +85,7 @@ export const imageFields = {
   ),
 };
 
-/** Returns whether a URL in CEL begins with one of these prefixes. */
+/** Returns a CEL expression that is true if the URL begins with one of these prefixes. */
 const begins = (...prefixes: readonly string[]) =>
   `(${prefixes.map((prefix) => `self.url.startsWith('${prefix}')`).join(' || ')})`;
 

@@ -5,7 +5,7 @@ import type { Observed } from './observe.ts';
 import type { VMDiskImage } from './resource.ts';
 import type { Reported } from './status.ts';
 
-/** Minimum time between the announcement and the deletion, unless the retention itself is shorter. */
+/** Notice period between the announcement and the deletion, unless the retention itself is shorter. */
 const MAX_NOTICE_MS = 24 * 60 * 60_000;
 
 /**

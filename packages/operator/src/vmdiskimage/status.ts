@@ -102,7 +102,7 @@ export function cleaning(image: Reported, child: string, now: number): Reported 
   return report({ ...image, status }, { state: 'progressing', reason: 'Queued', message }, now);
 }
 
-/** Returns an image whose attempt begins. @param isImported whether the disk of this attempt is imported already */
+/** Returns an image that begins an attempt. @param isImported whether the disk of this attempt is imported already */
 export function started(image: Reported, number: number, isImported: boolean, now: number): Reported {
   const { dataVolume: _1, progress: _2, queuedAt: _3, ...status } = image.status;
   const time = timeOf(now);
@@ -119,7 +119,7 @@ export function started(image: Reported, number: number, isImported: boolean, no
   return syncing({ ...image, status: begun }, undefined, now);
 }
 
-/** Returns an image whose attempt continues. @param blocker what blocks it, if it makes no progress */
+/** Returns an image with a running attempt. @param blocker what blocks the attempt, if it makes no progress */
 export function syncing(image: Reported, blocker: string | undefined, now: number): Reported {
   const { spec, status } = image;
   const step: VMDiskImageOutcome =
@@ -140,7 +140,7 @@ export function syncing(image: Reported, blocker: string | undefined, now: numbe
   return report(image, step, now, progressing);
 }
 
-/** Returns an image whose attempt failed. */
+/** Returns an image after its attempt failed. */
 export function failed(image: Reported, failure: Failure, now: number): Reported {
   const { progress: _1, queuedAt: _2, ...status } = image.status;
   const remedy = failure.isTerminal
@@ -162,7 +162,7 @@ export function failed(image: Reported, failure: Failure, now: number): Reported
   return report({ ...image, status: counted }, outcome, now);
 }
 
-/** Returns an image whose failure is reported already, with conditions for the newest spec. */
+/** Returns an image with a failure that is already reported, with conditions for the newest spec. */
 export function stillFailed(image: Reported, now: number): Reported {
   const { phase, conditions } = image.status;
   const before = conditionOf(conditions, 'Ready');
@@ -191,7 +191,7 @@ export function ready(image: Reported, { snapshots, users }: Observed, now: numb
   return report({ ...image, status: complete }, { state: 'ready', reason: 'Ready', message }, now);
 }
 
-/** Returns an image whose children are being deleted, or whose deletion is blocked. */
+/** Returns an image while its children are being deleted or its deletion is blocked. */
 export function deleting(
   image: VMDiskImage,
   outcome: Omit<VMDiskImageOutcome, 'reason'>,

@@ -30,8 +30,8 @@ export class SyncQueue {
   }
 
   /**
-   * All images in the order in which they get slots. Syncing images come first, so that one whose slot a user has removed gets it
-   * back.
+   * All images in the order in which they get slots. Syncing images come first, so that a Syncing image gets its slot
+   * back after a user has removed the slot.
    */
   get images(): readonly QueuedImage[] {
     this.#sorted ??= [...this.#images.values()].toSorted(inOrder);

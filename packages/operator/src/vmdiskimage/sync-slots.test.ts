@@ -14,7 +14,7 @@ const queuedImage = (uid: string, queuedAt = uid): QueuedImage => ({
   queuedAt,
 });
 
-test('free slots go to the first images that hold none', () => {
+test('free slots go to the first images in the queue that hold no slot', () => {
   const queue = ['a', 'b', 'c', 'd'].map((uid) => queuedImage(uid));
   const granted = (holders: readonly string[], limit: number) =>
     grant(new Set(holders), queue, limit).map(({ uid }) => uid);
@@ -64,7 +64,8 @@ describe('the queue of images', () => {
 });
 
 function replica(queue: readonly QueuedImage[], limit: number, onReleased = () => {}): SyncSlots<EntryStore> {
-  // With an empty cache, a replica has to read every holder of a slot from the API server, and decides correctly.
+  // With an empty cache, a replica has to read every holder of a slot from the API server, and must still decide
+  // correctly.
   return new SyncSlots<EntryStore>({
     storeOf: (store) => store,
     limit,
@@ -105,7 +106,7 @@ describe('slots', () => {
     expect(await old.acquire('a', server.store)).toBe(true);
     expect(await current.acquire('b', server.store)).toBe(false);
     await old.release('a', server.store);
-    await current.release('a', server.store); // the version that it knows still lists the image a
+    await current.release('a', server.store); // `current` knows an old version, which still lists the image a
     expect(await current.acquire('b', server.store)).toBe(true);
     expect(server.most).toBe(1);
   });

@@ -29,9 +29,9 @@ export function grant(
 /**
  * Sync slots: permits to import an image. They are stored in a ConfigMap, as UID → key of the image.
  *
- * Guarantees: the ConfigMap never lists more images than the limit allows, whichever replicas act (see `Ledger`). Images get
- * slots first come, first served. A slot survives a crash of the operator; its image uses or releases it later. The slot of an
- * image that no longer exists is released when another image needs it.
+ * Guarantees: the ConfigMap never lists more images than the limit allows, whichever replicas write to it (see
+ * `Ledger`). Images get slots first come, first served. A slot survives a crash of the operator; its image uses or
+ * releases it later. The slot of an image that no longer exists is released when another image needs it.
  */
 export class SyncSlots<C = Client> {
   readonly #options: SyncSlotsOptions<C>;
@@ -41,7 +41,7 @@ export class SyncSlots<C = Client> {
     this.#options = options;
   }
 
-  /** Forgets the known holders, at the start of a leadership term. */
+  /** Drops the known holders at the start of a leadership term, so that the next operation reads them again. */
   reset(): void {
     this.#ledger.reset();
   }
@@ -51,7 +51,7 @@ export class SyncSlots<C = Client> {
     return (await this.#ledger.read(this.#options.storeOf(client))).values.has(uid);
   }
 
-  /** Takes a slot for an image if it is next. @returns whether the image holds a slot now */
+  /** Takes a slot for an image if the image is next. @returns whether the image holds a slot now */
   acquire(uid: string, client: C): Promise<boolean> {
     const store = this.#options.storeOf(client);
     return this.#ledger.decide(store, (operation) => this.#tryAcquire(uid, operation, store));
@@ -76,7 +76,7 @@ export class SyncSlots<C = Client> {
     // Only the images that would get the next slots look for abandoned slots, so that a long queue causes few requests.
     const waiting = queue().filter((image) => !holders.has(image.uid));
     if (!waiting.slice(0, limit).some((image) => image.uid === uid)) return false;
-    // The cache alone does not prove that a holder is gone, because its watch may be late. So missing holders are requested.
+    // The cache alone does not prove that a holder is gone, because the watch may be late. So missing holders are read.
     const missing = [...holders].filter(([holder, key]) => !this.#options.isCached(key, holder));
     const abandoned = await findAbandoned(new Map(missing), store);
     if (abandoned.length === 0) return false;

@@ -36,7 +36,7 @@ interface Entry {
   readonly target: BackoffTarget;
   /** Undefined if the attempt did not fail and is only rate-limited. */
   readonly failure: Failure | undefined;
-  /** Attempts in a row. */
+  /** Number of consecutive attempts. */
   readonly count: number;
   readonly until: number;
   readonly isRetrying?: boolean;
@@ -71,7 +71,7 @@ export class Backoffs {
     return durationMs;
   }
 
-  /** Records whether a retry is in flight. Meanwhile the failure is retained, however long the retry takes. */
+  /** Records whether a retry is in flight. Until the retry ends, the failure is retained. */
   setRetrying(target: BackoffTarget, isRetrying: boolean): void {
     this.#entries = this.#entries.map((entry) =>
       isSame(entry.target, target) ? { ...entry, isRetrying } : entry,

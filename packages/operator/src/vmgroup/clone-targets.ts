@@ -5,7 +5,7 @@ import type { Placement } from '../vcenter/placement.ts';
 import type { TemplateRules } from '../vcenter/vcenter.ts';
 import type { VmGroup } from './resource.ts';
 
-/** vCenter objects that a clone needs: its source and where it goes. */
+/** vCenter objects that a clone needs: the template, and the destination without the folder. */
 export type CloneTarget = Pick<
   CloneOptions,
   'template' | 'resourcePool' | 'datastore' | 'storagePolicy' | 'linked'
@@ -96,7 +96,7 @@ export class CloneTargetCache {
   }
 }
 
-/** Returns the path of the resource pool, below the cluster if the placement names one. */
+/** Returns the path of the resource pool, below the cluster if the placement names a cluster. */
 function resourcePoolIn({ cluster, resourcePool }: Placement): string | undefined {
   const isName = resourcePool !== undefined && !resourcePool.includes('/');
   return isName && cluster !== undefined ? `${cluster}/Resources/${resourcePool}` : (resourcePool ?? cluster);

@@ -23,7 +23,7 @@ export const FINALIZER = 'vmwright.dev/vmgroup';
 const LIVENESS_MS = 2_000;
 /** Timeout of a reconcile, after which a vCenter that hangs no longer delays the groups on other vCenters. */
 const TIMEOUT_MS = 30_000;
-/** Maximum delay of a retry. Without it, groups would wait for an hour after an outage of an hour. */
+/** Maximum delay of a retry. Without this limit, groups could wait for an hour after an outage of an hour. */
 const MAX_BACKOFF_MS = 60_000;
 
 export interface VmGroupControllerOptions {

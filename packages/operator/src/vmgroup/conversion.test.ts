@@ -47,7 +47,7 @@ function object(apiVersion: string, spec: object) {
   return { apiVersion, kind: 'VmGroup', metadata, spec, status };
 }
 
-test('a round trip from either version changes nothing', () => {
+test('a conversion to the other version and back changes nothing', () => {
   fc.assert(
     fc.property(flat, (spec) => {
       const original = object(OLD, spec);

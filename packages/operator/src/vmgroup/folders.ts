@@ -63,7 +63,7 @@ export async function claimFolder(
 
 /**
  * Creates a group's folder under a provisional name, records its owner, and renames it. If the operator stops in between, or the
- * create request is executed late, the name shows that the operator created the folder.
+ * create request is executed late, the provisional name shows that the operator created the folder.
  * @returns the folder with the final name; it may belong to another group that created it at the same time
  */
 async function createOwnedFolder(
@@ -111,7 +111,7 @@ function scopeOf({ cluster, namespace }: Omit<FolderOwner, 'isOurs'>): OwnerScop
 /** Returns the group that a folder `<namespace>-<name>` belongs to, for a message. */
 function groupFrom(folder: string, namespace: string): string {
   const prefix = `${namespace}-`;
-  if (!folder.startsWith(prefix)) return 'a VmGroup of another namespace'; // the name of the folder was shortened
+  if (!folder.startsWith(prefix)) return 'a VmGroup of another namespace'; // the folder was renamed
   return `the VmGroup '${folder.slice(prefix.length)}' in the namespace '${namespace}'`;
 }
 
@@ -143,9 +143,10 @@ export interface ReleaseOptions extends ChangeOptions {
 }
 
 /**
- * Removes a group's folder if the operator created it and it is empty. A folder with machines of the group stays unchanged. Any
- * other is recorded as kept if the operator created it, for garbage collection to remove it once it is empty; if people created
- * it, its owner is erased. A machine that is moved into it between check and removal is only unregistered.
+ * Removes a group's folder if the operator created it and it is empty. A folder with machines of the group stays
+ * unchanged. Any other folder stays, too: if the operator created it, it is recorded as kept, so that garbage
+ * collection removes it once it is empty; if people created it, its owner is erased. A machine that is moved into the
+ * folder between check and removal is not deleted, only unregistered.
  */
 export async function releaseFolder(
   client: VcenterClient,

@@ -10,9 +10,10 @@ import { type Replica, VmGroup } from './resource.ts';
 import type { ActionType, Operating } from './slots.ts';
 
 /**
- * Called when vCenter has accepted an act.
+ * Called when vCenter has accepted a change of a machine.
  * @param task the vCenter task; undefined if there is none, as for the shutdown of a guest
- * @param act undefined for a task that another process, or an earlier term, started
+ * @param act the change, for the audit log; undefined for a task that another process, or an earlier leadership term,
+ * started
  */
 export type OnAct = (task: Ref<'Task'> | undefined, act: Act | undefined) => void;
 
@@ -27,7 +28,7 @@ export interface Operation {
   readonly reason: string;
   /**
    * Runs the operation to its end.
-   * @param onAct called with each act as vCenter accepts it
+   * @param onAct called with each change as vCenter accepts it
    * @param scope signal and fence of the operation, to be passed to every call
    */
   readonly run: (onAct: OnAct, scope: ChangeOptions) => Promise<void>;
@@ -80,9 +81,9 @@ const CLAIM_VISIBLE_WITHIN_MS = 10_000;
  * State of one group between reconciles. A reconcile starts operations without waiting for their end. The end of an operation
  * enqueues the group.
  *
- * Guarantees: one operation per slot at a time; the next one starts when the inventory shows the result, or after 30 s. Failed
- * operations are retried with exponential back-off. A machine that powers off repeatedly is also powered on with exponential
- * back-off. An operation of an ended term, or of a dropped group, is cancelled and sends nothing more.
+ * Guarantees: one operation per slot at a time; the next one starts when the inventory shows its result, or after 30 s.
+ * Failed operations are retried with exponential back-off. A machine that powers off repeatedly is also powered on with
+ * exponential back-off. An operation of an ended term, or of a dropped group, is cancelled and sends nothing more.
  */
 export class GroupInFlight {
   readonly backoffs: Backoffs;

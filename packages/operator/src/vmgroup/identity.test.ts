@@ -21,7 +21,7 @@ test('an operator that watches all namespaces gets no namespace from a provision
   });
 });
 
-test('a provisional name of another cluster or namespace has no owner, and neither has any other name', () => {
+test('no owner is derived from the provisional name of another cluster or namespace, or from any other name', () => {
   expect(provisionalOwnerFrom(name, { cluster: 'staging' })).toBeUndefined();
   expect(provisionalOwnerFrom(name, { cluster: 'production', namespaces: ['other'] })).toBeUndefined();
   for (const other of ['default-web', 'vmwright', `vmwright-${owner.uid}`])

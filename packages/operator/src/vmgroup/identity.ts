@@ -36,7 +36,7 @@ type ProvisionalOwner = Pick<FolderOwner, 'cluster' | 'namespace' | 'uid'>;
 
 /**
  * Returns the owner of a folder with a provisional name; undefined for any other name, and for groups outside the scope.
- * The namespace is empty if the scope includes all namespaces, because the name contains only its hash.
+ * The namespace is empty if the scope includes all namespaces, because the name contains only a hash of it.
  */
 export function provisionalOwnerFrom(
   name: string,
@@ -50,8 +50,8 @@ export function provisionalOwnerFrom(
 }
 
 /**
- * Returns the name of the machine in a slot. It depends only on the group and the slot, so that a repeated clone has the
- * same name and vCenter rejects it: names are unique within a folder.
+ * Returns the name of the machine in a slot. It depends only on the group and the slot, so that a repeated clone
+ * request has the same name and vCenter rejects it: names are unique within a folder.
  */
 export function replicaName({ metadata: { name, uid = '' } }: VmGroup, slot: number): string {
   const suffix = `-replica-${letters(`${uid}/${slot}`)}`;

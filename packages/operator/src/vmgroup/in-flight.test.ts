@@ -345,7 +345,7 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
     'when its group is reconciled in another term': ({ inFlight }) => inFlight.of(KEY, group(), new Fence()),
     'when its term ends': ({ term }) => term.close(new OperationCancelledError()),
   } satisfies Record<string, (env: ReturnType<typeof start>) => void>;
-  test.each(Object.entries(ways))('%s', async (_, cancel) => {
+  test.each(Object.entries(ways))('an operation is cancelled %s', async (_, cancel) => {
     const env = start();
     const { state, enqueued, permit } = env;
     const scopes: ChangeOptions[] = [];

@@ -27,7 +27,7 @@ export class InFlight {
   }
 
   /**
-   * Returns the state of a group. Drops the state of another object of the same name and of an earlier term, and resets
+   * Returns the state of a group. Drops the state of an earlier object of the same name or an earlier term, and resets
    * the back-offs when the spec has changed.
    * @param term fence of the reconcile
    */

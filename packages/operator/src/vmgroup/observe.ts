@@ -9,8 +9,8 @@ import type { VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
 /**
- * The template in the spec. Empty if the plan does not depend on it; the reference of an earlier lookup if the latest lookup
- * failed.
+ * Result of the lookup of the template in the spec. Empty if the plan does not depend on the template. If the latest
+ * lookup failed, contains the reference of an earlier lookup.
  */
 export type ObservedTemplate = Pick<Observed, 'templateId' | 'isTemplateFound'>;
 

@@ -30,7 +30,7 @@ const FAILED: Readonly<Record<ActionType, string>> = {
   lookUp: 'Looking up a machine failed',
 };
 
-/** Logs one operation: an audit line for each act that vCenter accepts, and a line at its end. */
+/** Logs one operation: an audit line for each change that vCenter accepts, and a line when the operation ends. */
 export class OperationLog {
   readonly #log: Logger;
   readonly #world: Pick<World, 'monotonic'>;
@@ -45,7 +45,7 @@ export class OperationLog {
     this.#startedAt = world.monotonic();
   }
 
-  /** @param act undefined for a task that an earlier process started, which has logged it */
+  /** @param act undefined for a task that an earlier process started and has already logged */
   acted(task: string | undefined, act: Act | undefined): void {
     this.#task = task ?? this.#task;
     if (act === undefined) return;

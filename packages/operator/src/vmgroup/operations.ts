@@ -41,7 +41,7 @@ export interface OperationContext extends Location {
 interface Running extends OperationContext {
   /** Signal and fence of the operation, passed to every call. */
   readonly scope: ChangeOptions;
-  /** Called with each act as vCenter accepts it. */
+  /** Called with each change as vCenter accepts it. */
   readonly onAct: OnAct;
 }
 
@@ -148,7 +148,7 @@ const ACTS: Readonly<Record<MachineChange, Act>> = {
   destroy: 'delete',
 };
 
-/** Returns the options of an `ensure` function that reports its acts. */
+/** Returns the options of an `ensure` function with which it reports its changes to `onAct`. */
 function ensuring({ onAct, scope }: Pick<Running, 'onAct' | 'scope'>): EnsureOptions {
   return { ...scope, onTask: (task, change) => onAct(task, ACTS[change]) };
 }
@@ -158,7 +158,7 @@ export function cloneAttempt({ spec: { template } }: VmGroup): string {
   return `cloning machines from template '${template}'`;
 }
 
-/** Returns an operation that follows a vCenter task which another process, or an earlier term, started. */
+/** Returns an operation that follows a vCenter task which another process, or an earlier leadership term, started. */
 export function followTask(type: ActionType, machine: string, task: string, { client }: VCenter): Operation {
   return {
     type,
@@ -215,7 +215,8 @@ function labelsOf(slot: number, { template }: CloneDestination, { cluster, group
 }
 
 /**
- * Checks that the machine with the duplicate name is the machine of this slot: the response to an earlier clone request was lost.
+ * Checks that the machine with the duplicate name is the machine of this slot, because the response to an earlier clone
+ * request may have been lost.
  * @throws ReportedError if the machine is not the group's, or if its UUID is unknown
  */
 async function assertOurs(
@@ -255,8 +256,8 @@ async function uuidOf(
 }
 
 /**
- * Adopts the machine of an earlier clone: if the inventory does not list it among the group's machines, it has lost its ownership
- * labels, which are set again.
+ * Adopts the machine of an earlier clone. If the inventory does not list it among the group's machines, it has lost its
+ * ownership labels, and the labels are set again.
  * @throws MovedError if the machine is outside the group's folder
  */
 async function adoptMachine(
@@ -360,8 +361,8 @@ async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running
 }
 
 /**
- * Throws if people took the machine over. Reads it from vCenter right before it is destroyed: the inventory may be
- * late.
+ * Throws if people took the machine over. Reads the machine from vCenter right before it is destroyed, because the
+ * inventory may be outdated.
  */
 async function assertNotTakenOver(
   vm: Ref<'VirtualMachine'>,

@@ -57,13 +57,13 @@ export async function orphanMachines(
     if (vm !== undefined) await orphan(vm);
     listed.delete(replica.slot);
   }
-  for (const vm of listed.values()) await orphan(vm); // includes machines whose slots the status lacks
+  for (const vm of listed.values()) await orphan(vm); // machines whose slots are missing from the status
   return [];
 }
 
 /**
  * Looks up a machine by its UUID in the whole vCenter, if the inventory does not list it: people may have moved it out of
- * the watched folder, or the inventory is late.
+ * the watched folder, or the inventory is outdated.
  */
 async function unlisted(
   { metadata: { uid = '' } }: VmGroup,

@@ -127,7 +127,8 @@ export class PlacementResolver {
       );
       state.folderClaimed(folder);
     } catch (error) {
-      // The watch of a deleted folder would stay open without machines, so it is closed. The next reconcile opens a new one.
+      // The watch of a deleted folder would stay open without machines, so it is closed. The next reconcile opens a new
+      // watch.
       const isMissing = error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND';
       if (isMissing && (await vcenter.folders.isGone(watched))) vcenter.folders.close(watched);
       throw error;
@@ -215,8 +216,9 @@ function requestOf({ metadata: { namespace = '' }, spec, status }: VmGroup) {
 }
 
 /**
- * Checks folders that the API server has not validated: the default folder of an administrator, and folders of groups that
- * are older than the rules. Accepts a group that is being deleted, because its machines exist and its placement is immutable.
+ * Checks folders that the API server has not validated: the default folder of an administrator, and folders of groups
+ * that are older than the CEL rules. Accepts a group that is being deleted, because its machines exist and its
+ * placement is immutable.
  * @throws ReportedError
  */
 export function assertPlaceable(
@@ -233,13 +235,13 @@ export function assertPlaceable(
 }
 
 /**
- * Rejects a changed placement, because machines do not move. Accepts a group that is being deleted: its status has
- * the placement.
+ * Rejects a changed placement, because machines do not move. Accepts a group that is being deleted, because its
+ * machines are found by the placement in the status.
  */
 function assertNotMoved({ metadata, spec: { placement = {} }, status = {} }: VmGroup): void {
   const { vcenter, datacenter = '', folder = '' } = status;
   if (vcenter === undefined || metadata.deletionTimestamp !== undefined) return;
-  // Compares the spec only: a changed default applies to new groups.
+  // Compares only the spec, because a changed default applies only to new groups.
   const isMoved =
     vcenter !== (placement.vcenter ?? vcenter) ||
     trimmed(datacenter) !== trimmed(placement.datacenter ?? datacenter) ||

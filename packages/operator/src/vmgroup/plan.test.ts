@@ -62,7 +62,7 @@ describe('scaling out', () => {
     });
   });
 
-  test('a clone into a slot that was used before is marked as a retry; an adopted machine counts as one clone', () => {
+  test('a clone into a used slot is marked as a retry, and an adopted machine counts as one attempt', () => {
     const isRetry = (actions: readonly Action[]) =>
       actions.map((action) => (action.type === 'clone' ? action.isRetry : undefined));
     const first = plan(group({ replicas: 2 }), observed(), NOW);
@@ -86,13 +86,13 @@ describe('scaling out', () => {
     expect(next.status.replicas?.[2]).toMatchObject({ slot: 2, task: 'task-7' });
   });
 
-  test('a machine that the status lacks is adopted instead of cloning another', () => {
+  test('a machine that is missing from the status is adopted, and no other machine is cloned', () => {
     const next = plan(group({ replicas: 1 }), observed([machine(7)]), NOW);
     expect(summary(next.actions)).toEqual([]);
     expect(next.status.replicas?.map(({ slot }) => slot)).toEqual([7]);
   });
 
-  test('the status counts clones and removals, so each of them changes the status and is preceded by a write', () => {
+  test('clones and removals are counted in the status, so that a status write precedes each of them', () => {
     const { status, actions } = plan(group({ replicas: 1 }), observed(), NOW);
     expect(withAttempts(status, actions, NOW).replicas).toMatchObject([{ attempts: 1 }]);
     expect(withAttempts(status, [], NOW)).toEqual(status);
@@ -132,7 +132,7 @@ test('a UUID that a user edited in the status is corrected before a machine is c
 });
 
 describe('scaling in', () => {
-  test('by default, machines that do not run are removed first, then the newest, and are stored as terminating', () => {
+  test('by default, scale-in terminates machines that do not run first, then the newest', () => {
     const machines = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
     const { status, actions } = plan(group({ replicas: 1 }, { replicas }), observed(machines), NOW);
     expect(terminatingSlots(status)).toEqual([0, 2]);
@@ -148,7 +148,7 @@ describe('scaling in', () => {
     expect(terminatingSlots(plan(wanted, observed(machines), NOW).status)).toEqual(expected);
   });
 
-  test('a slot into which nothing was cloned yet is dropped first, without an action', () => {
+  test('scale-in first drops slots into which nothing was cloned yet, without an action', () => {
     const two = observed([machine(1), machine(2)]);
     const { status, actions } = plan(group({ replicas: 2 }, { replicas }), two, NOW);
     expect(status.replicas?.map(({ slot }) => slot)).toEqual([1, 2]);
@@ -156,7 +156,7 @@ describe('scaling in', () => {
     expect(status.phase).toBe('RUNNING');
   });
 
-  test('a slot without a visible machine is kept until a lookup proves that the machine is gone', () => {
+  test('a terminating slot without a listed machine is kept until a lookup proves that the machine is gone', () => {
     const used = [replica(0, { attempts: 1 }), replica(1, { attempts: 1 }), replica(2, { attempts: 1 })];
     const two = [machine(1), machine(2)];
     const first = plan(group({ replicas: 2 }, { replicas: used }), observed(two), NOW);
@@ -251,7 +251,7 @@ describe('updates', () => {
     ['50%', [0]],
     ['100%', [0, 1, 2]],
   ] as const)(
-    'a changed template replaces up to maxUnavailable machines at a time: %s',
+    'with maxUnavailable %s, a changed template replaces at most that many machines at a time',
     (maxUnavailable, expected) => {
       const wanted = group({ template: 'debian', update: { maxUnavailable } }, { replicas });
       expect(
@@ -345,7 +345,7 @@ describe('shutdownSeconds', () => {
     replicas: [replica(0), replica(1), replica(2, { terminating: true, shutdownAt })],
   });
 
-  test('with shutdownSeconds, a guest is asked to shut down before the removal, and the time of that is stored', () => {
+  test('with shutdownSeconds, a guest is asked to shut down before the removal, and the request time is stored', () => {
     const { status, actions } = plan(wanted, observed(three), NOW);
     expect(summary(actions)).toEqual(['shutDown 2']);
     expect(withAttempts(status, actions, NOW).replicas?.[2]).toMatchObject({
@@ -425,7 +425,7 @@ test('deletion removes every machine', () => {
 describe('machines under the control of people', () => {
   const held = [machine(0, { isInFolder: false }), machine(1, { isTemplate: true, power: 'poweredOff' })];
 
-  test('machines that people took over are not removed at scale-in; all that were moved are reported in slot order', () => {
+  test('machines that people took over are not removed at scale-in; the moved ones are reported in slot order', () => {
     const machines = [machine(2, { isInFolder: false, name: 'c' }), ...held, machine(3)];
     const four = [...replicas, replica(3)];
     const { status, actions } = plan(group({ replicas: 0 }, { replicas: four }), observed(machines), NOW);

@@ -22,7 +22,10 @@ import { deletingStatus, observedStatus, type PlannedStatus } from './status.ts'
 export interface Plan extends PlannedStatus {
   /** Operations to start after the status is stored, most urgent first. Some of them may have to wait for a permit. */
   readonly actions: readonly Action[];
-  /** Reasons why the group does not match its spec. One event is recorded per cause; none if it `isProgressing`. */
+  /**
+   * Reasons why the group does not match its spec. One event is recorded per cause, but none for an error with
+   * `isProgressing`.
+   */
   readonly errors: readonly ConditionError[];
   /** Time until the next reconcile without an event. @default none */
   readonly requeueAfterMs?: number | undefined;
@@ -57,7 +60,7 @@ export function planDeletion(group: VmGroup, observed: Observed, message: string
   return { ...decided, ...deletingStatus({ ...group, status }, error?.message ?? message, now) };
 }
 
-/** Returns the status of a paused group: what is observed, without a decision. No slot is added or dropped. */
+/** Returns the status of a paused group, which only reports what is observed. No slot is added or dropped. */
 export function observePaused(group: VmGroup, observed: Observed, now: number): VmGroupStatus {
   const slots = [...knownReplicas(group, observed, now).values()].map(
     (replica): Slot => ({
@@ -90,7 +93,7 @@ function decide(group: VmGroup, observed: Observed, now: number): Decision {
   };
 }
 
-/** Returns the slots after scaling out and in, including terminating ones. */
+/** Returns the slots after scaling out and in, including terminating slots. */
 function scaledSlots(group: VmGroup, observed: Observed, now: number): readonly Slot[] {
   const { spec } = group;
   const machines = new Map(observed.machines.map((machine) => [machine.slot, machine]));
@@ -124,7 +127,7 @@ function scaledSlots(group: VmGroup, observed: Observed, now: number): readonly 
  */
 function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map<number, Replica> {
   const { uid = '' } = group.metadata;
-  // The UUID is derived again: users can edit the status, and a machine with another UUID is not the group's.
+  // The UUID is derived again, because users can edit the status and a machine with another UUID is not the group's.
   const stored = (replica: Replica) => ({ ...replica, instanceUuid: instanceUuid(uid, replica.slot) });
   const replicas = new Map<number, Replica>(
     (group.status?.replicas ?? []).map((replica) => [replica.slot, stored(replica)]),
@@ -135,8 +138,8 @@ function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map
 }
 
 /**
- * Terminates machines of an old template, within maxUnavailable. None is removed before the new template is found, or while
- * clones back off.
+ * Terminates machines of an old template, within maxUnavailable. No machine is removed before the new template is
+ * found, or while clones back off.
  */
 function rolledOut(group: VmGroup, observed: Observed, slots: readonly Slot[]): readonly Slot[] {
   const { spec } = group;
@@ -210,8 +213,8 @@ const URGENCY: readonly ActionType[] = [
 ];
 
 /**
- * Drops `shutdownAt` when the shutdown has ended or is no longer needed. If the guest still shuts down, the machine is
- * powered on again.
+ * Drops `shutdownAt` when the shutdown has ended or is no longer needed. If the guest shuts down nevertheless, the
+ * machine is powered on again.
  */
 function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
   const { shutdownAt, ...replica } = slot.replica;
@@ -225,7 +228,7 @@ function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
 
 /**
  * Time for which a machine that was powered off stays off with OnDelete, so that an administrator can delete it and get
- * a new one. A machine that never ran is powered on at once.
+ * a new machine. A machine that never ran is powered on at once.
  */
 const OFF_GRACE_MS = 5 * 60_000;
 
@@ -238,8 +241,8 @@ function withOffSince({ spec }: VmGroup, slot: Slot, now: number): Slot {
 }
 
 /**
- * Returns the time until the operator powers on the first of the machines that OnDelete leaves off; 0 when one is due, undefined
- * if there is none.
+ * Returns the time until the operator powers on the first of the machines that OnDelete leaves off; 0 if a machine is
+ * due now, undefined if there is no such machine.
  */
 function offGraceLeft(slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { offSince } }) => {
@@ -268,8 +271,8 @@ function gracePeriodOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
 }
 
 /**
- * Returns the time until the first grace period ends. Ignores those that have ended: their action starts now, or waits for
- * an event that enqueues the group.
+ * Returns the time until the first grace period ends. Ignores grace periods that have ended, because their action
+ * starts now or waits for an event that enqueues the group.
  */
 function gracePeriodLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
@@ -280,13 +283,13 @@ function gracePeriodLeft(group: VmGroup, slots: readonly Slot[], now: number): n
   return left.length === 0 ? undefined : Math.min(...left);
 }
 
-/** Returns the slots that scale-in may terminate, first victim first. */
+/** Returns the slots that scale-in may terminate, in the order in which they are terminated. */
 function inScaleInOrder({ spec }: VmGroup, slots: readonly Slot[]): readonly Slot[] {
   const { scaleIn = 'NotReadyFirst' } = spec;
   const age = (a: Slot, b: Slot) =>
     a.replica.created.localeCompare(b.replica.created) || a.replica.slot - b.replica.slot;
-  // A machine that people took over is not under the group's control, so its slot is terminated before those of running
-  // machines.
+  // A machine that people took over is not under the group's control, so its slot is terminated before the slots of
+  // other machines.
   const isControlled = ({ machine, operating }: Slot) =>
     Number(operating !== undefined || (machine !== undefined && !isTakenOver(machine)));
   const readiness = (a: Slot, b: Slot) =>

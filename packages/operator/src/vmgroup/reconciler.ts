@@ -213,7 +213,8 @@ export class VmGroupReconciler {
   /** Adopts in-flight tasks after a restart or a change of leader. */
   #adoptTasks(group: VmGroup, { vcenter }: Location, state: GroupInFlight): void {
     state.adopt(group.status?.replicas ?? [], ({ name, terminating, power }, task) => {
-      // The task of an existing machine is treated as a resize: it may be one, during which the machine is unavailable.
+      // The task of an existing machine may be a resize, during which the machine is unavailable, so it is treated as
+      // one.
       const type = terminating ? 'remove' : power === undefined ? 'clone' : 'resize';
       return [followTask(type, name, task, vcenter), vcenter.limiterFor(limitOf(type)).adopt()];
     });
@@ -275,8 +276,8 @@ export class VmGroupReconciler {
       vcenter.cancelPermits(context.key);
       throw error;
     }
-    // All operations have succeeded, and only the inventory is late, so its changes are fetched now. While a task is still
-    // running, the client's pause between fetches collects the changes of several machines.
+    // All operations have succeeded, but the inventory is outdated, so its changes are fetched now. While a task is
+    // still running, the client's pause between fetches collects the changes of several machines.
     if (state.isWaitingForInventory) vcenter.client.flush();
     const operating = state.operating();
     if (actions.every(({ slot }) => operating.has(slot))) vcenter.cancelPermits(context.key);
@@ -356,7 +357,10 @@ export class VmGroupReconciler {
     vcenterOf(this.#options.vcenters, group)?.cancelPermits(key);
   }
 
-  /** Records one Warning event per cause, however often it is retried. @returns the causes that were not recorded yet */
+  /**
+   * Records one Warning event per cause, however often it is retried.
+   * @returns the errors that are reported for the first time
+   */
   #recordEvents(
     group: VmGroup,
     state: GroupInFlight,
@@ -457,7 +461,7 @@ function limitOf(type: ActionType): 'clone' | 'other' {
   return type === 'clone' ? 'clone' : 'other';
 }
 
-/** Reasons of the events about started operations. Lookups change nothing and have none. */
+/** Reasons of the events about started operations. Lookups change nothing, so no event is recorded for them. */
 const EVENT_REASONS: Readonly<Record<ActionType, string | undefined>> = {
   lookUp: undefined,
   clone: 'Cloning',

@@ -45,7 +45,7 @@ export function replaceRequested(
   const replaced = slots.map((slot) => {
     const { machine, replica } = slot;
     if (!pending.has(replica.slot)) return slot;
-    // A slot without a machine gets a new one anyway; a machine that people took over is never removed.
+    // A slot without a machine gets a new machine anyway, and a machine that people took over is never removed.
     const isDone = replica.terminating === true || machine === undefined || isTakenOver(machine);
     if (!isDone && (!canReplace || observed.backingOff.has(replica.slot) || (isReady(slot) && left-- <= 0)))
       return slot;

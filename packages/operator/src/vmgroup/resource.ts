@@ -33,8 +33,8 @@ const template = string({
 });
 
 /**
- * Fields of the placement. A missing field gets the default from the vCenter's configuration. Without one, datacenter and
- * cluster must be unambiguous, and datastore and storagePolicy are left out of the clone request.
+ * Fields of the placement. A missing field gets the default from the vCenter's configuration. Without a default,
+ * datacenter and cluster must be unambiguous, and datastore and storagePolicy are left out of the clone request.
  */
 const place = {
   vcenter: optional(

@@ -10,9 +10,9 @@ export interface Machine {
   /** Value of the machine's reference in vCenter, such as `vm-12`. */
   readonly id: string;
   readonly power: 'poweredOn' | 'poweredOff' | 'suspended';
-  /** False while its ESXi host does not respond, or its files are unavailable. */
+  /** False while the ESXi host of the machine does not respond, or the machine's files are unavailable. */
   readonly isConnected: boolean;
-  /** False when people moved the machine to another folder below the watched one. */
+  /** False when people moved the machine to another folder below the watched folder. */
   readonly isInFolder: boolean;
   /** True when people turned the machine into a template. */
   readonly isTemplate: boolean;
@@ -41,7 +41,9 @@ export interface Observed {
   readonly areClonesBackingOff: boolean;
   /** Slots whose machines keep their size for now, because a change of their size failed. */
   readonly resizeRejected: ReadonlySet<number>;
-  /** Slots without a machine anywhere in vCenter: it was destroyed, or a lookup by UUID found none of the group. */
+  /**
+   * Slots without a machine in vCenter: the machine was destroyed, or a lookup by UUID found no machine of the group.
+   */
   readonly gone: ReadonlySet<number>;
   /** Names of machines that a lookup by UUID found outside the group's folder, by slot. */
   readonly movedAway: ReadonlyMap<number, string>;
@@ -111,14 +113,17 @@ export function isSized({ spec }: VmGroup, { cpus, memoryMb }: Machine): boolean
 }
 
 /**
- * Whether a slot without a machine in the inventory may have one elsewhere in vCenter: people can move a machine out of
- * the watched folder. Such a slot is kept until a lookup by UUID proves that the machine is gone.
+ * Whether a slot without a machine in the inventory may have a machine elsewhere in vCenter: people can move a machine
+ * out of the watched folder. Such a slot is kept until a lookup by UUID proves that the machine is gone.
  */
 export function mayExist({ slot, attempts = 0 }: Replica, { gone }: Observed): boolean {
   return attempts > 0 && !gone.has(slot);
 }
 
-/** Whether people took a machine over: moved it out of its folder, or turned it into a template. It is never destroyed. */
+/**
+ * Whether people took a machine over: moved it out of its folder, or turned it into a template. The operator never
+ * destroys it.
+ */
 export function isTakenOver({ isInFolder, isTemplate }: Pick<Machine, 'isInFolder' | 'isTemplate'>): boolean {
   return !isInFolder || isTemplate;
 }

@@ -34,7 +34,7 @@ describe('groups that wait for a permit', () => {
     expect(waitingStatus.lastMessage).toBe('removing the machines; waiting for a vCenter task slot');
   });
 
-  test('a group that waits for a permit after a failure reports the failure instead', () => {
+  test('a group that waits for a permit after a failure reports the failure instead of the wait', () => {
     const errors = [{ reason: 'NotFound', message: 'no such template' }] as const;
     const { status, waitingStatus } = plan(group(), { ...EMPTY, errors }, NOW);
     expect(waitingStatus).toEqual(status);
@@ -45,13 +45,13 @@ describe('groups that wait for a permit', () => {
 describe('VCenterAvailable', () => {
   const available = plan(group(), EMPTY, NOW).status;
 
-  test('VCenterAvailable is absent for a group that was never placed: no vCenter was observed', () => {
+  test('VCenterAvailable is absent for a group that was never placed, because no vCenter was observed', () => {
     expect(conditionsOf(observePaused(group(), NOTHING_OBSERVED, NOW))).not.toHaveProperty(
       'VCenterAvailable',
     );
   });
 
-  test('VCenterAvailable is True for an observed group, and the same on every reconcile', () => {
+  test('VCenterAvailable is True for an observed group, and does not change on the next reconcile', () => {
     expect(conditionsOf(available)).toMatchObject({ VCenterAvailable: 'True Connected' });
     expect(plan(group(available), EMPTY, NOW + 60_000).status).toEqual(available);
   });

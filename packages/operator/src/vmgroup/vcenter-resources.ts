@@ -162,8 +162,8 @@ function resourceFrom(vcenter: VCenter, machine: OwnedMachine, names: FolderName
 }
 
 /**
- * Whether people took a machine over: it is a template, or the name of its folder is not that of its group's folder. Also
- * true if vCenter does not show the machine's folder.
+ * Whether people took a machine over: it is a template, or its folder has another name than the folder of its group.
+ * Also true if vCenter does not show the machine's folder.
  */
 export function isMachineTakenOver(
   { ownership, properties }: Omit<OwnedMachine, 'ref'>,
@@ -194,7 +194,10 @@ type FolderNames = ReadonlyMap<string, string>;
 
 interface OwnedFolder extends OwnedResource {
   readonly ref: Ref<'Folder'>;
-  /** Whether the folder was kept when its group was deleted, and is not empty. A late clone can still appear in it. */
+  /**
+   * Whether the folder was kept when its group was deleted, and is not empty. Such a folder is not listed, but its
+   * machines are, because a late clone can still appear in it.
+   */
   readonly isInUse: boolean;
 }
 
@@ -205,7 +208,7 @@ interface Folders {
 }
 
 /**
- * Lists the folders and their owners. Reads them each time, because vCenter does not notify of changed custom
+ * Lists the folders and their owners. Reads them each time, because vCenter does not report changes of custom
  * attributes.
  */
 async function listFolders(vcenter: VCenter, scope: OwnerScope, signal: AbortSignal): Promise<Folders> {
@@ -236,8 +239,9 @@ async function listFolders(vcenter: VCenter, scope: OwnerScope, signal: AbortSig
 const MAX_SEARCHED_FOLDERS = 100;
 
 /**
- * The folders that contain groups' folders: the default folder of each vCenter, and the folders that were watched since the start
- * of the operator. A folder stays after its last group is gone, because a late clone can still appear in it.
+ * The folders that contain groups' folders: the default folder of each vCenter, and the folders that were watched since
+ * the start of the operator. A folder stays in this list after its last group is gone, because a late clone can still
+ * appear in it.
  */
 class SearchedFolders {
   readonly #defaults = new Map<VCenter, Ref<'Folder'>>();
@@ -266,7 +270,7 @@ class SearchedFolders {
   }
 }
 
-/** Returns the default folder of a vCenter; undefined if no group has been placed there yet. */
+/** Returns the default folder of a vCenter; undefined if it does not exist, because no group was placed there yet. */
 async function defaultFolderOf(vcenter: VCenter, signal: AbortSignal): Promise<Ref<'Folder'> | undefined> {
   const { datacenter: name, folder = DEFAULT_FOLDER } = vcenter.withDefaults();
   const { lookup } = vcenter.client;

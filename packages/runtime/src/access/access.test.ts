@@ -11,7 +11,7 @@ import { CertificateAuthority } from '../pki/certificate.ts';
 import { AccessError } from './access.ts';
 import { inClusterAccess } from './in-cluster.ts';
 
-/** Returns the user as the API server sees it, taken from the 403: the tests' service accounts may not read secrets. */
+/** Returns the user name that the API server reports in its 403: the tests' service accounts may not read Secrets. */
 async function userOf(client: Client): Promise<string> {
   try {
     await client.raw('/api/v1/secrets?limit=1');
@@ -50,13 +50,13 @@ describe('kubeconfigAccess connects to a real API server', () => {
     expect(await userOf(second)).toBe('administrator');
   });
 
-  test('a token authenticates', async ({ cluster, namespace }) => {
+  test('a token in the kubeconfig authenticates', async ({ cluster, namespace }) => {
     const token = await cluster.api.token(namespace, 'default');
     await using client = await clientOf(await kubeconfigWith(cluster, { user: { token } }));
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('a context without a user is anonymous', async ({ cluster }) => {
+  test('a context without a user connects as system:anonymous', async ({ cluster }) => {
     await using client = await clientOf(await kubeconfigWith(cluster, {}));
     expect(await userOf(client)).toBe('system:anonymous');
   });
@@ -106,7 +106,10 @@ describe('token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:after`);
   });
 
-  test('the file is read again at once when its token is rejected', async ({ cluster, namespace }) => {
+  test('the token file is read again at once when the API server rejects its token', async ({
+    cluster,
+    namespace,
+  }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });
     const file = join(path, '../token');
     await writeFile(file, 'rejected');
@@ -132,7 +135,7 @@ describe('token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:default`);
   });
 
-  test('a file that is missing or empty from the start causes an AccessError with its path', async ({
+  test('a token file that is missing or empty from the start causes an AccessError with its path', async ({
     cluster,
   }) => {
     const path = await kubeconfigWith(cluster, { user: { tokenFile: 'token' } });

@@ -9,7 +9,8 @@ export interface Credentials {
   authorization(): string | undefined | Promise<string | undefined>;
   /**
    * Fetches new credentials after a 401 response. Concurrent calls share one fetch.
-   * @param rejected the Authorization header that the server rejected; nothing is fetched if it was replaced already
+   * @param rejected the Authorization header that the server rejected; nothing is fetched if the credentials have
+   *   changed since
    * @returns whether the credentials differ from the rejected ones, so that a retry makes sense
    */
   renew(rejected?: string): Promise<boolean>;
@@ -91,9 +92,9 @@ export function refreshedToken(clock: Clock, fetch: () => Promise<Expiring<strin
 }
 
 /**
- * Fetches a new value unless `rejected` was replaced since it was sent: between a request and its 401 response another
- * request may have renewed it. Returns whether the header now differs from `rejected` or, if that is undefined, whether
- * the fetch succeeded.
+ * Fetches a new value unless the cached header already differs from `rejected`: between a request and its 401 response,
+ * another request may have renewed the value. Returns whether the header now differs from `rejected`; if `rejected` is
+ * undefined, whether the fetch succeeded.
  */
 export async function renewRejected<T>(
   cached: RefreshedValue<T>,

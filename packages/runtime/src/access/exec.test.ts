@@ -49,7 +49,7 @@ describe('exec plugin with a real API server', () => {
     expect(await runs(folder)).toBe(1);
   });
 
-  test('the plugin runs again when the token expires, and at once when it is rejected', async ({
+  test('the plugin runs again when the token expires, and at once when the API server rejects the token', async ({
     cluster,
     namespace,
   }) => {
@@ -162,7 +162,7 @@ describe('exec plugin', () => {
     await expect(authorization).rejects.toThrow('was killed by SIGKILL');
   });
 
-  test('a plugin is killed after a minute even if its child process hangs', async () => {
+  test('a hanging plugin is reported as killed after a minute even if its child process keeps stdout open', async () => {
     const folder = await temporaryFolder('plugin');
     // The shell is killed, and its child `sleep` keeps stdout open.
     const script = '#!/bin/sh\necho $$ > pid\nsleep 20\necho never\n';

@@ -79,8 +79,8 @@ function parseSpec(spec: ExecPluginOptions['spec'], path: string): Program {
 }
 
 /**
- * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors neither quote them nor
- * have Node's error, which quotes them, as `cause`.
+ * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors do not quote them.
+ * Node's error quotes them, so it is not the `cause`.
  */
 function run(clock: Clock, { command, args, env, installHint }: Program): Promise<string> {
   return new Promise((resolve, reject) => {
@@ -95,7 +95,7 @@ function run(clock: Clock, { command, args, env, installHint }: Program): Promis
       child.stdout?.destroy();
       child.stderr?.destroy();
     });
-    child.stdin?.on('error', () => undefined); // the plugin may have exited
+    child.stdin?.on('error', () => undefined); // the write fails if the plugin has exited already
     child.stdin?.end(); // a plugin that prompts gets end-of-file instead of waiting
   });
 }

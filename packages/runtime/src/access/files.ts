@@ -3,7 +3,10 @@ import { type Clock, messageOf } from '@vmwright/core';
 import { AccessError } from './access.ts';
 import { type Credentials, refreshedToken } from './credentials.ts';
 
-/** How long a token file's content is cached. The kubelet rotates the token at 80 % of its lifetime. */
+/**
+ * How long a token file's content is cached. The kubelet rotates the token at 80 % of its lifetime, so the cached token
+ * is still valid.
+ */
 const TOKEN_TTL_MS = 60_000;
 
 /**

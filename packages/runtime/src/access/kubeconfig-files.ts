@@ -49,7 +49,7 @@ export class KubeconfigFiles {
   }
 
   /**
-   * Returns the content of the entry with this name: the value of `cluster` in `{name, cluster: {…}}`.
+   * Returns the content of the entry with this name, for example the value of `cluster` in `{name, cluster: {…}}`.
    * @throws AccessError if no file has the entry
    */
   entry(list: 'contexts' | 'clusters' | 'users', name: string): Entry {

@@ -23,8 +23,8 @@ const UNSUPPORTED = ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', '
 /**
  * Access from a kubeconfig, with client certificate, token, token file, exec plugin or OIDC.
  *
- * Errors: `AccessError`. Thrown here when the file is invalid, and by requests when something it refers to fails (an
- * exec plugin, a missing token file).
+ * Errors: an `AccessError` is thrown by this function if the file is invalid, and by requests if something that the
+ * file refers to fails (an exec plugin, a missing token file).
  */
 export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Access> {
   const { world, path, env = process.env } = options;
@@ -73,7 +73,7 @@ function originOf({ fields, path }: Entry): string {
 }
 
 /**
- * Returns the cluster's proxy. An invalid one is reported when the file is loaded, not at the first request.
+ * Returns the cluster's proxy. An invalid proxy is reported when the file is loaded, not at the first request.
  * @throws AccessError
  */
 function proxyOf({ fields, path }: Entry): { readonly proxy?: string } {

@@ -85,7 +85,7 @@ test('outageSignal aborts when an outage begins, and a new signal replaces it wh
 
 test('after restart() the backend becomes unavailable if it does not respond within 10 s', () => {
   const { clock, availability } = setUp();
-  clock.advance(3_600_000); // another replica has led
+  clock.advance(3_600_000); // another replica was the leader during this hour
   availability.restart();
   availability.failed(refused);
   clock.advance(9_999);

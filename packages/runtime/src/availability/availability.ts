@@ -6,7 +6,7 @@ import { type Clock, type Logger, messageOf, type Timer } from '@vmwright/core';
  */
 export class BackendUnavailableError extends Error {
   readonly code = 'BACKEND_UNAVAILABLE';
-  /** Name of the backend: `cloud`. */
+  /** Name of the backend, such as `cloud`. */
   readonly backend: string;
 
   constructor(backend: string, message: string, options?: ErrorOptions) {
@@ -19,7 +19,7 @@ export class BackendUnavailableError extends Error {
 export interface AvailabilityOptions {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly log: Logger;
-  /** Name of the backend in log lines and errors: `cloud`. */
+  /** Name of the backend in log lines and errors, such as `cloud`. */
   readonly backend: string;
   /** Milliseconds without a response after which the backend is unavailable. */
   readonly afterMs: number;
@@ -50,8 +50,8 @@ export interface Outage {
  * Guarantees: `onChange` is called once per transition. `outageSignal` aborts when an outage begins, so that requests
  * that still wait for a response do not delay the reconciles that report the outage.
  *
- * Assumptions: a probe ends in bounded time, and `restart` is called when probing begins or resumes. The class does not
- * probe: without reports its state does not change.
+ * Assumptions: a probe ends in bounded time, and `restart` is called when probing begins or resumes. The class itself
+ * sends no probes.
  */
 export class Availability {
   readonly #options: AvailabilityOptions;

@@ -10,7 +10,7 @@ export interface CacheOptions<T extends KubeObject> {
   readonly client: Pick<Client, 'watch' | 'pages'>;
   readonly kind: Kind<T>;
   /**
-   * Namespaces to watch. If there are several, the cache leaves out namespaces that it cannot list until it can.
+   * Namespaces to watch. If there are several, the cache leaves out those that cannot be listed, until they can.
    * @default all
    */
   readonly namespaces?: readonly string[];
@@ -38,7 +38,7 @@ export interface CacheOptions<T extends KubeObject> {
   readonly initialList?: 'watch' | 'pages' | undefined;
   /**
    * Whether a namespace exists. Called when the API server forbids listing a namespace: the namespace may have been
-   * deleted, and the program's RoleBinding with it. @default it is assumed to exist
+   * deleted, and the program's RoleBinding with it. @default every namespace is assumed to exist
    */
   readonly namespaceExists?: (namespace: string) => Promise<boolean>;
   /**

@@ -92,7 +92,7 @@ test('the first list is read in pages when the server does not support WatchList
   expect(rejections).toHaveLength(1);
 });
 
-test('reads return copies without managed fields', async ({ cluster, namespace }) => {
+test('cache reads return copies without managed fields', async ({ cluster, namespace }) => {
   await using writer = await connect(cluster.kubeconfig);
   await writer.create(ConfigMap, {
     metadata: { namespace, name: 'copied', labels: { set: 'copies' } },
@@ -182,7 +182,7 @@ test('writes of the program are visible at once, cause one event each, and are n
   expect(seen).toEqual(['added', 'changed', 'removed']);
 });
 
-test('a metadataOnly cache also drops the content of writes of the program; list items have kind and apiVersion', async ({
+test('a metadataOnly cache drops the content of objects that the program writes; list items have kind and apiVersion', async ({
   cluster,
   namespace,
 }) => {
@@ -196,7 +196,7 @@ test('a metadataOnly cache also drops the content of writes of the program; list
   expect(items.every(({ apiVersion, kind }) => apiVersion === 'v1' && kind === 'ConfigMap')).toBe(true);
 });
 
-test('an empty list of namespaces is rejected', async ({ cluster }) => {
+test('a cache rejects an empty list of namespaces', async ({ cluster }) => {
   await expect(start(cluster.kubeconfig, { namespaces: [] })).rejects.toThrow(
     'has an empty list of namespaces',
   );
@@ -235,7 +235,7 @@ test('with a selector, writes of the program are visible at once and objects tha
   expect(await write({ app: 'a' })).toEqual({ app: 'a' });
 });
 
-test('an invalid label selector is rejected', async ({ cluster }) => {
+test('a cache rejects an invalid label selector', async ({ cluster }) => {
   await expect(start(cluster.kubeconfig, { labelSelector: 'a===b' })).rejects.toThrow(
     'invalid label selector "a===b": use a=b, a!=b, a, !a, a in (b,c) or a notin (b,c)',
   );

@@ -18,9 +18,9 @@ import { leanObject, transformed } from './stored-object.ts';
  * - Once synced, it contains every object, and every later change eventually arrives. If it watches several namespaces,
  *   it syncs without those that cannot be listed (`unlistable`); their objects are added later as `initial` events.
  * - If the kind is optional and its CRD is not installed, the cache is synced and empty (`isServed`). When the CRD is
- *   removed, its objects are removed from the cache; when it is installed, they are added.
- * - An object never goes back to an older version. Writes through a context's client are visible at once (`onWrite`),
- *   so a reconcile never acts on a state older than its own last write.
+ *   removed, its objects are removed from the cache; when the CRD is installed, its objects are added.
+ * - An object never goes back to an older version. Writes through the client of a reconcile's context are visible at
+ *   once (`onWrite`), so a reconcile never acts on a state older than its own last write.
  * - Readers get copies and cannot modify the cache.
  */
 export class ObjectCache<T extends KubeObject> {
@@ -62,7 +62,7 @@ export class ObjectCache<T extends KubeObject> {
         ? new Map([['', new NamespacePartition<T>(undefined)]])
         : new Map([...namespaces].map((name) => [name, partition(name)]));
     this.#shared = options.shared ?? new SharedNamespaces();
-    // Only a cache of several namespaces can leave one out, so other caches have nothing to coordinate.
+    // A cache of one namespace, or of all namespaces, never leaves one out, so it has nothing to coordinate.
     if (namespaces.size > 1) this.#shared.join(this.#partitions, () => this.#checkSynced());
   }
 
@@ -133,8 +133,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Calls the subscriber with every cached object as an `initial` event, then with each change. Returns the
-   * unsubscriber.
+   * Calls the subscriber with every cached object as an `initial` event, then with each change. Returns the function
+   * that unsubscribes.
    */
   subscribe(subscriber: Subscriber<T>): () => void {
     this.#subscribers.add(subscriber);
@@ -146,8 +146,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Lists all objects again. When it resolves, the cache is at least as new as the moment of the call, even if its
-   * watch is late.
+   * Lists all objects again. When the promise resolves, the cache contains every change that was made before the call,
+   * even if the watch lags.
    * @returns namespaces that exist and cannot be listed: their objects may be missing or stale
    */
   async refresh(signal: AbortSignal): Promise<readonly string[]> {
@@ -195,8 +195,8 @@ export class ObjectCache<T extends KubeObject> {
       await this.#relist(partition, signal);
       return true;
     } catch (error) {
-      // A namespace that has become forbidden is skipped. Its open watch continues, so the partition is not failing
-      // yet.
+      // A namespace that has become forbidden is skipped, although the partition is not failing yet: its open watch
+      // continues.
       const isSkipped = error instanceof ForbiddenError && this.#partitions.size > 1;
       if (!isSkipped && !this.#isUnserved(error)) throw error;
       this.#failed(partition, error);
@@ -268,7 +268,7 @@ export class ObjectCache<T extends KubeObject> {
 
   /** Empties the partition, because a kind that is not installed has no objects. */
   #unserved(partition: NamespacePartition<T>): void {
-    this.#setServed(false); // set before the cache syncs, because readers check it after the sync
+    this.#setServed(false); // set before the cache syncs, because readers check `isServed` after the sync
     this.#complete(partition, new Set(), Number.POSITIVE_INFINITY);
   }
 
@@ -330,7 +330,10 @@ export class ObjectCache<T extends KubeObject> {
     this.#synced.resolve();
   }
 
-  /** Notifies subscribers unless the partition is staged: they get its objects when it is published. */
+  /**
+   * Notifies subscribers unless the partition is staged. Objects of a staged partition are reported when it is
+   * published.
+   */
   #notifyPublished({ staged }: NamespacePartition<T>, change: Change | undefined): void {
     if (staged === undefined) this.#notify(change);
   }
@@ -357,7 +360,7 @@ export class ObjectCache<T extends KubeObject> {
     const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
-    // the object becomes visible with the rest of its namespace
+    // While the namespace is staged, the object becomes visible together with the rest of the namespace.
     if (this.#partitions.get(namespace)?.staged !== undefined) return false;
     const watched = namespaces === undefined ? '' : namespace;
     const versions = [this.#observedVersions.get(watched) ?? 0, this.#refreshedVersions.get(watched) ?? 0];

@@ -101,14 +101,14 @@ export class Caches {
     await Promise.all(this.#running);
   }
 
-  /** Resources whose cache has not synced yet. */
+  /** Resources with a cache that has not synced yet. */
   get unsynced(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { hasSynced }]) => (hasSynced ? [] : [resource]));
   }
 
   /**
-   * Resources with a namespace in which they cannot be listed or watched at the moment, such as `vms in b`. A cache syncs
-   * without such namespaces, unless it has no others.
+   * Resources with a namespace in which they cannot be listed or watched at the moment, such as `vms in b`. A cache
+   * syncs without such namespaces, unless all its namespaces are affected.
    */
   get unlistable(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { unlistable }]) =>

@@ -9,17 +9,17 @@ const many = (times: number, error: Error) => Array.from({ length: times }, () =
 
 test.for([
   [
-    'the third consecutive 403 is persistent',
+    'the third consecutive 403 of a namespace makes its failure persistent',
     many(4, forbidden),
     ['repeated', 'repeated', 'persistent', 'repeated'],
   ],
   [
-    'the seventh consecutive other failure is persistent, and the earlier ones are reported',
+    'the seventh consecutive failure other than a 403 is persistent, and the first six are reported as transient',
     many(8, outage),
     [...Array.from({ length: 6 }, () => 'transient'), 'persistent', 'repeated'],
   ],
   [
-    'a different error during a persistent failure is reported',
+    'a different error during a persistent failure is reported as transient',
     [...many(3, forbidden), outage, forbidden],
     ['repeated', 'repeated', 'persistent', 'transient', 'repeated'],
   ],
@@ -31,7 +31,7 @@ test.for([
   expect(partition.isFailing).toBe(false);
 });
 
-test('a success resets the failure count', () => {
+test('a successful list or watch resets the failure count of a namespace', () => {
   const partition = new NamespacePartition<ConfigMap>('a');
   for (const error of many(2, forbidden)) partition.failed(error);
   partition.succeeded();
@@ -39,7 +39,7 @@ test('a success resets the failure count', () => {
   expect(partition.isFailing).toBe(false);
 });
 
-test('publish hands over the staged objects once', () => {
+test('publish passes the staged objects to its callback once', () => {
   const published: string[][] = [];
   const partition = new NamespacePartition<ConfigMap>('a', (objects) => {
     published.push([...objects].map(({ metadata }) => metadata.name));

@@ -26,7 +26,7 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly initialList?: 'watch' | 'pages';
   readonly keyOf: (object: T) => string;
   readonly sink: Sink<T>;
-  /** Called with each failure except a first 410; the reflector retries. */
+  /** Called with each failure except the first of consecutive 410 responses; the reflector retries. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -72,13 +72,14 @@ export class Reflector<T extends KubeObject> {
       try {
         await this.#listAndWatch(signal);
         this.#wasGone = false;
-        this.#delayMs = FIRST_DELAY_MS; // the server ended the watch regularly
+        this.#delayMs = FIRST_DELAY_MS; // the server ended the watch without an error
       } catch (error) {
         if (signal.aborted) return;
-        // A single 410 is normal and relists at once; consecutive ones are a server error.
+        // A single 410 is normal and causes a new list at once; consecutive 410 responses are a server error.
         const isFirstGone = error instanceof GoneError && !this.#wasGone;
         this.#wasGone = error instanceof GoneError;
-        // On 404 the CRD was removed with all its objects. When it is installed again, list its objects from the start.
+        // A 404 means that the CRD was removed with all its objects, so the resource version is obsolete: list from the
+        // start.
         if (error instanceof GoneError || error instanceof NotFoundError) this.#resourceVersion = undefined;
         if (!isFirstGone) onError(error);
         if (world.monotonic() - started > RESET_BACKOFF_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
@@ -136,7 +137,7 @@ export class Reflector<T extends KubeObject> {
         if (event.type === 'BOOKMARK') {
           this.#hasBookmarks ||= !event.initialEventsEnd;
           if (listed !== undefined) {
-            if (!event.initialEventsEnd) continue; // no version to resume at: the list is incomplete
+            if (!event.initialEventsEnd) continue; // not a version to resume at, because the list is incomplete
             sink.complete(listed, event.resourceVersion);
             listed = undefined;
           }

@@ -28,7 +28,7 @@ class Gate {
   }
 }
 
-/** Starts a cache whose watch events and list pages can be held back between the server and the cache. */
+/** Starts a cache. The test can hold back watch events and list pages between the server and the cache. */
 async function start(client: Client, namespaces: readonly string[]) {
   const watchGate = new Gate();
   let pageGate = new Gate();
@@ -123,7 +123,7 @@ async function setUp(cluster: Cluster) {
   return { client, namespace, create, patch, remove, env };
 }
 
-test('refresh makes the cache equal to the server while the watch is late, and the late watch causes no event twice', async ({
+test('refresh makes the cache equal to the server while the watch is late, and the late watch causes no duplicate event', async ({
   cluster,
 }) => {
   const { create, patch, remove, env } = await setUp(cluster);
@@ -159,7 +159,7 @@ test('refresh does not add an object that was created and deleted while the watc
   expect(get('short-lived')).toBeUndefined();
 });
 
-test('refresh stores the re-created object while the watch lags, and the watch does not restore the old one', async ({
+test('refresh stores a re-created object while the watch lags, and the late watch does not restore the old object', async ({
   cluster,
 }) => {
   const { create, remove, env } = await setUp(cluster);
@@ -175,7 +175,7 @@ test('refresh stores the re-created object while the watch lags, and the watch d
   expect(get('again')?.metadata.uid).not.toBe(old.uid);
 });
 
-test('an object that the watch reports as deleted during the list does not come back', async ({
+test('an object that the watch reports as deleted while refresh lists does not come back', async ({
   cluster,
 }) => {
   const { create, remove, env } = await setUp(cluster);
@@ -189,7 +189,7 @@ test('an object that the watch reports as deleted during the list does not come 
   expect(events).toEqual(['removed deleted']);
 });
 
-test('changes that the watch delivers during the list are kept', async ({ cluster }) => {
+test('changes that the watch delivers while refresh lists are kept', async ({ cluster }) => {
   const { create, patch, env } = await setUp(cluster);
   await create('changed', { n: '1' });
   const { fetchPage, get, until, events } = await env();
@@ -202,7 +202,9 @@ test('changes that the watch delivers during the list are kept', async ({ cluste
   expect(events).toEqual(['changed changed', 'added created']);
 });
 
-test('an older list that ends after a newer one does not bring an object back', async ({ cluster }) => {
+test('an older list that ends after a newer one does not bring a deleted object back', async ({
+  cluster,
+}) => {
   const { create, remove, env } = await setUp(cluster);
   await create('deleted');
   const { fetchPage, refresh, watchGate, get, watched } = await env();
@@ -249,7 +251,7 @@ test('refresh leaves out a namespace that has become forbidden, and keeps its ob
     );
   for (const namespace of names) await expect.poll(() => canList(namespace)).toBe(true);
   const { cache, refresh, watchGate } = await start(client, names);
-  // The open watch of the namespace continues, so the cache has not noticed yet.
+  // The open watch of namespace b continues after this, so the cache does not notice that b is forbidden.
   await kubectl(b, 'delete', 'rolebinding', 'reader');
   await expect.poll(() => canList(b)).toBe(false);
   watchGate.close();

@@ -37,7 +37,7 @@ describe('tombstones', () => {
   });
 });
 
-test('versions that are not numbers replace each other in order of arrival', () => {
+test('if resource versions are not numbers, the object that arrives last is stored', () => {
   const store = new Store();
   const odd = (resourceVersion: string) => ({ metadata: { name: 'a', uid: 'u', resourceVersion } });
   expect(store.put('a', odd('one'))?.type).toBe('added');

@@ -5,9 +5,9 @@ export type Indexer<T> = (object: T) => readonly string[];
 
 interface Entry {
   /**
-   * The object as JSON. A string of 2.5 KB is one heap cell without pointers; the parsed object is about a hundred
-   * cells, takes twice the memory, and the garbage collector visits each of them. Readers get their own copy, so they
-   * cannot modify the stored object.
+   * The object as JSON. A string of 2.5 KB is one heap cell without pointers. The parsed object takes twice the memory,
+   * in about a hundred cells that the garbage collector must visit. Readers get their own copy, so they cannot modify
+   * the stored object.
    */
   json: string;
   version: number;
@@ -35,14 +35,14 @@ export interface Change {
   readonly after: string | undefined;
   /** Resource version of the newest known state. */
   readonly version: number;
-  /** Whether `before` is another object of the same name whose deletion was not observed. @default false */
+  /** Whether `before` is another object of the same name that was deleted without a `removed` change. @default false */
   readonly replaces?: boolean;
 }
 
 /**
  * Objects of a kind by key, each in its newest known version. An older version never replaces a newer one, whether it
- * comes from the watch or from a write's response. That makes own writes visible at once and late watch events
- * harmless.
+ * comes from the watch or from a write's response. So the program's own writes are visible at once, and late watch
+ * events are harmless.
  */
 export class Store<T extends KubeObject> {
   readonly #entries = new Map<string, Entry>();
@@ -93,7 +93,10 @@ export class Store<T extends KubeObject> {
     return this.#indexOf(index).get(value)?.size ?? 0;
   }
 
-  /** Stores an object. @returns undefined if the stored version is at least as new or a tombstone hides this one */
+  /**
+   * Stores an object.
+   * @returns undefined if the stored version is at least as new, or a tombstone hides this version
+   */
   put(key: string, object: T): Change | undefined {
     const version = versionOf(object);
     const uid = object.metadata.uid ?? '';
@@ -151,9 +154,9 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Clears the tombstones that a complete list of the keys with this prefix makes obsolete. A list that lacks an
-   * object, and is not older than its last stored version, was made after the deletion, so no older version can arrive.
-   * The tombstones of objects that the list still contains stay until the watch reports the deletion.
+   * Clears the tombstones that a complete list of the keys with this prefix makes obsolete. A list that lacks an object
+   * and is not older than the last stored version of the object was made after the deletion, so no older version can
+   * arrive. The tombstones of objects that the list still contains stay until the watch reports the deletion.
    */
   clearTombstones(prefix: string, keys: ReadonlySet<string>, version: number): void {
     for (const [uid, { key, lastSeenVersion }] of this.#tombstones)

@@ -16,7 +16,10 @@ export function leanObject<T extends KubeObject>(
   return lean;
 }
 
-/** Returns an object as the program transforms it. @throws the errors of `transform`, and if its result is not an object */
+/**
+ * Returns the result of the program's `transform`.
+ * @throws the error of `transform`, or an error if its result is not an object
+ */
 export function transformed<T extends KubeObject>(
   object: T,
   { transform }: Pick<CacheOptions<T>, 'transform'>,

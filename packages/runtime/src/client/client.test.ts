@@ -33,7 +33,7 @@ test('an object can be created, read, patched and deleted', async ({ cluster, na
   await expect(client.get(ConfigMap, ref)).rejects.toThrow(NotFoundError);
 });
 
-test('apply owns the fields that it sets, and no others', async ({ cluster, namespace }) => {
+test('server-side apply owns only the fields that it sets', async ({ cluster, namespace }) => {
   await using client = await connect(cluster.kubeconfig);
   await using other = await connect(cluster.kubeconfig, { fieldManager: 'other-manager' });
   const metadata = { namespace, name: 'applied' };

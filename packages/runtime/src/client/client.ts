@@ -84,7 +84,10 @@ export class Client implements AsyncDisposable {
     this.#close = () => transport.close();
   }
 
-  /** Returns a client that shares these connections. `scope` fences its writes and is notified of them. */
+  /**
+   * Returns a client that shares the connections of this one. `scope` fences the writes of the new client and is
+   * notified of them.
+   */
   scoped(scope: WriteScope): Client {
     return new Client(this.#options, { client: this, scope });
   }
@@ -115,7 +118,7 @@ export class Client implements AsyncDisposable {
     kind: Kind<T>,
     options: ListOptions = {},
   ): AsyncGenerator<Page<T>, void, undefined> {
-    // The server rejects a resource version next to a continue token, which contains it.
+    // The server rejects a resource version together with a continue token, because the token contains the version.
     const { resourceVersion, resourceVersionMatch, ...rest } = options;
     let page = await this.list(kind, { limit: 500, ...options });
     while (page.continue !== undefined) {
@@ -220,7 +223,7 @@ export class Client implements AsyncDisposable {
       apiVersion: 'v1',
       ...((uid ?? resourceVersion) !== undefined && { preconditions: { uid, resourceVersion } }),
       ...(propagation && { propagationPolicy: propagation }),
-      ...(options.dryRun && { dryRun: ['All'] }), // the server ignores the query if there is a body
+      ...(options.dryRun && { dryRun: ['All'] }), // the server ignores a `dryRun` query parameter if there is a body
     });
     const path = objectPath(kind, ref);
     // Without a precondition, a retry could delete an object that was created again under the same name.
@@ -235,7 +238,7 @@ export class Client implements AsyncDisposable {
       object,
       ref,
       uid: object?.metadata.uid ?? uidOf(response),
-      conditional: false, // so that an object whose own reconcile deletes it is enqueued again, to be finalized
+      conditional: false, // so that an object that its own reconcile deletes is enqueued again, to be finalized
     });
   }
 
@@ -292,7 +295,7 @@ export class Client implements AsyncDisposable {
   ): Promise<T> {
     const query = { fieldManager: this.fieldManager, force: options.force ?? true, dryRun: dryRun(options) };
     const path = withQuery(`${objectPath(kind, object.metadata)}${subresource}`, query);
-    const contentType = 'application/apply-patch+yaml'; // JSON is YAML
+    const contentType = 'application/apply-patch+yaml'; // the body is JSON, which is valid YAML
     const request = {
       method: 'PATCH',
       path,

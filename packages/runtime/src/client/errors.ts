@@ -16,7 +16,7 @@ export interface ApiErrorOptions {
 
 /** Thrown for an unsuccessful response of the API server. */
 export class ApiError extends Error {
-  /** Stable error code: `NOT_FOUND`. */
+  /** Stable error code, such as `NOT_FOUND`. */
   readonly code: string = 'API_ERROR';
   readonly status: number;
   readonly reason: string | undefined;
@@ -94,7 +94,10 @@ export class UnavailableError extends ApiError {
   }
 }
 
-/** Thrown when no response arrived: refused, reset, timed out. Whether the request was executed is unknown. */
+/**
+ * Thrown when no response arrived: the connection was refused or reset, or the request timed out. Whether the request
+ * was executed is unknown.
+ */
 export class ConnectionError extends Error {
   readonly code = 'CONNECTION';
   readonly retryable = true;

@@ -63,7 +63,7 @@ describe('assertLeader', () => {
     expect(sent).toEqual([]);
   });
 
-  test('assertLeader is called for each attempt: a fence that closes in between prevents the retry', async () => {
+  test('assertLeader is called for each attempt: a fence that closes between two attempts prevents the retry', async () => {
     const { requests, sent, clock } = server(respond(503));
     let open = true;
     const assertLeader = () => {
@@ -95,7 +95,7 @@ describe('assertLeader', () => {
   });
 });
 
-test('a request accepts JSON by default', async () => {
+test('the Accept header of a request is application/json by default', async () => {
   const { requests, sent } = server(respond(200));
   await requests().text(GET);
   await requests().text({ ...GET, accept: 'application/json;as=Table' });
@@ -137,7 +137,7 @@ describe('credentials', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('credentials are fetched once for two requests whose 401 responses arrive one after the other', async () => {
+  test('credentials are renewed once for two requests that get their 401 responses one after the other', async () => {
     let respondLate: (response: TransportResponse) => void = () => undefined;
     const late = () => new Promise<TransportResponse>((resolve) => (respondLate = resolve));
     const { requests, world } = server(late, respond(401), respond(200, ['done']));
@@ -151,7 +151,7 @@ describe('credentials', () => {
     expect(fetched()).toBe(2);
   });
 
-  test('a request whose credentials cannot be fetched fails with the error of the fetch and is not sent', async () => {
+  test('if the credentials cannot be fetched, the request fails with the error of the fetch and is not sent', async () => {
     const { requests, sent } = server(respond(200));
     let fetches = 0;
     const failing: Credentials = {
@@ -165,7 +165,7 @@ describe('credentials', () => {
     expect([fetches, sent.length]).toEqual([1, 0]);
   });
 
-  test('a request whose credentials never arrive fails after its timeout, or when the caller aborts it', async () => {
+  test('if the credentials never arrive, the request fails after its timeout or when the caller aborts it', async () => {
     const { requests, clock } = server(respond(200));
     const hanging: Credentials = { ...noCredentials, authorization: () => new Promise(() => undefined) };
     const late = requests(hanging).text({ ...GET, idempotent: false });

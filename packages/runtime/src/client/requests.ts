@@ -82,8 +82,8 @@ export class Requests {
 
   /**
    * Returns the whole response.
-   * @throws ApiError for an unsuccessful response, ConnectionError for none, AccessError if the credentials are not
-   *   available
+   * @throws ApiError for an unsuccessful response, ConnectionError if no response arrives, AccessError if the
+   *   credentials are not available
    */
   text(outgoing: ApiRequest): Promise<string> {
     return this.#send(outgoing, async (deadline, authorization) => {

@@ -12,7 +12,7 @@ export function tracedRequests(observer: RequestObserver, tracer: Tracer | undef
       tracer.call({
         name: `kube-apiserver ${method}`,
         durationMs,
-        isError: !(status < 400), // also without a response
+        isError: !(status < 400), // also true without a response: the status is then NaN
         attributes: {
           'http.request.method': method,
           'url.path': path.split('?', 1)[0] ?? path,

@@ -13,7 +13,7 @@ export interface Condition {
 }
 
 /**
- * Returns the conditions with this one set: it replaces the condition of the same type, or is appended.
+ * Returns the conditions with `condition` set: it replaces the condition of the same type, or is appended.
  * `lastTransitionTime` changes only with `status`, so setting the same condition again changes nothing and causes no
  * write.
  * @param now milliseconds since 1970
@@ -30,7 +30,7 @@ export function setCondition(
   return before === undefined ? [...all, after] : all.map((each) => (each === before ? after : each));
 }
 
-/** Returns the conditions without the one of this type. */
+/** Returns the conditions without the condition of this type. */
 export function removeCondition(conditions: readonly Condition[] | undefined, type: string): Condition[] {
   return (conditions ?? []).filter((each) => each.type !== type);
 }
@@ -54,7 +54,7 @@ export function isTrue(
   return generation === undefined || condition.observedGeneration === generation;
 }
 
-/** Kubernetes stores these times with a precision of seconds. */
+/** Formats a time without fractions of a second, as Kubernetes stores the times of conditions. */
 function time(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+/, '');
 }

@@ -31,7 +31,8 @@ export interface ReportedStatus {
  * spec. By kstatus convention, Reconciling and Stalled are present only while they are True.
  *
  * A new object has no status before its first reconcile, which kstatus reads as success. Give the status schema the
- * default `{ observedGeneration: -1 }`, which differs from every generation.
+ * default `{ observedGeneration: -1 }`, which differs from every generation, so that kstatus reports the new object as
+ * in progress.
  * @param now milliseconds since 1970
  */
 export function withOutcome<S extends ReportedStatus>(

@@ -10,9 +10,10 @@ export interface WorkContext {
   /** Aborts on timeout, when the program stops, when leadership is lost, or when the object's shard moves away. */
   readonly signal: AbortSignal;
   /**
-   * Client whose writes are visible in the caches at once and fail once `fence` is closed. In a reconcile, writes that
-   * carry the version they replace do not enqueue the object again. Calls are aborted when the fence closes, not when
-   * the program stops: the result of an operation outside the cluster can still be stored.
+   * Client for reads and writes. Its writes are visible in the caches at once, and fail once `fence` is closed. In a
+   * reconcile, writes that carry the version they replace do not enqueue the object again. Calls are aborted when the
+   * fence closes, not when the program stops, so that the result of an operation outside the cluster can still be
+   * stored.
    */
   readonly client: Client;
   /**

@@ -46,9 +46,11 @@ export interface ControllerOptions<T extends KubeObject> {
   readonly for: Kind<T>;
   /** Selects the changes of these objects that cause a reconcile. @default all */
   readonly predicate?: Predicate<T>;
-  /** Kinds that these objects own through a controller owner reference: a change of one enqueues its owner. */
+  /**
+   * Kinds that these objects own through a controller owner reference: a change of an owned object enqueues the owner.
+   */
   readonly owns?: readonly Kind[];
-  /** Watches of other kinds whose changes enqueue objects of this controller; created by `watch(…)`. */
+  /** Watches of other kinds, created by `watch(…)`: their changes enqueue objects of this controller. */
   readonly watches?: readonly Watch[];
   /** Kinds that `reconcile` and `finalize` read from the cache. Their changes do not enqueue objects. */
   readonly reads?: readonly Kind[];
@@ -127,7 +129,7 @@ interface Run {
  * - Every change that passes the predicate is followed by a reconcile that sees it.
  * - An object is never reconciled concurrently with itself, and a failing object does not delay others.
  * - An error of `reconcile` is caught and logged with the object's name.
- * - Writes of a reconcile that carry the version they replace do not enqueue its object again.
+ * - Writes of a reconcile that carry the resource version they replace do not enqueue the reconciled object again.
  * - With sharding, objects of other replicas are skipped; they are enqueued when this replica gains their shard.
  */
 export class Controller<T extends KubeObject> {
@@ -256,7 +258,7 @@ export class Controller<T extends KubeObject> {
     else {
       // During a reconcile, events are kept and compared with its writes afterwards, because the watch event of a write
       // may arrive before its response. A deletion event carries the object's last version, which may be one of these
-      // writes. The prefix `removed` distinguishes it from the event of that write.
+      // writes. The prefix `removed` distinguishes the deletion from the event of that write.
       run.pendingEvents.push({
         change: `${type === 'removed' ? 'removed ' : ''}${resourceOf(kind)}@${version}`,
         priority,
@@ -412,14 +414,14 @@ export class Controller<T extends KubeObject> {
   async #reconcile(key: string, run: Run, signal: AbortSignal): Promise<Result> {
     const { for: kind, reconcile, finalizer, reconcilesDeleting = false } = this.#options;
     let object = this.#cache.get(key);
-    if (object === undefined) return undefined; // deleted
+    if (object === undefined) return undefined; // the object was deleted
     const context = this.#context(key, run, signal);
     if (finalizer === undefined) {
       const isWanted = object.metadata.deletionTimestamp === undefined;
       return isWanted || reconcilesDeleting ? reconcile(object, context) : undefined;
     }
     if (object.metadata.deletionTimestamp !== undefined) {
-      if (!hasFinalizer(object, finalizer.name)) return undefined; // only other finalizers hold the object
+      if (!hasFinalizer(object, finalizer.name)) return undefined; // other controllers own the remaining ones
       const result = await finalizer.finalize(object, context);
       if (result !== undefined) return result; // `finalize` asks to be called again
       // The object may have changed during `finalize`; with the newest known version the removal does not conflict.

@@ -26,7 +26,7 @@ const status = fc.letrec<{ value: unknown; object: Record<string, unknown> }>((t
   object: fc.dictionary(fc.constantFrom('x', 'y', 'conditions', 'constructor'), tie('value'), { maxKeys: 4 }),
 })).object;
 
-test('applying the patch to the old value gives the new value', () => {
+test('applying the merge patch to the old value gives the new value', () => {
   fc.assert(
     fc.property(status, status, (before, after) => {
       const patch = mergePatch(before, after);
@@ -36,7 +36,7 @@ test('applying the patch to the old value gives the new value', () => {
   );
 });
 
-test('the patch of equal values is undefined', () => {
+test('the merge patch of equal values is undefined', () => {
   fc.assert(
     fc.property(status, (value) => {
       expect(mergePatch(value, structuredClone(value))).toBeUndefined();

@@ -1,4 +1,4 @@
-/** Result of a successful reconcile: done, or to be called again after a delay. */
+/** Result of a successful reconcile: nothing, or a request for another reconcile after a delay. */
 export type Result = void | Requeue;
 
 /** Asks for another reconcile after a delay; created by `requeueAfter`. */
@@ -13,8 +13,8 @@ export function requeueAfter(ms: number): Requeue {
 }
 
 /**
- * Error after which an object is not retried, only reconciled again when something enqueues it, such as a change. It is
- * logged and counted like any other error.
+ * Error after which an object is not retried. The object is reconciled again only when something enqueues it, such as a
+ * change. The error is logged and counted like any other.
  */
 export class TerminalError extends Error {
   readonly code = 'TERMINAL';

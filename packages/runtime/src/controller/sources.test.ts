@@ -57,7 +57,7 @@ test('within() brings the next poll forward and never delays it', async () => {
     everyMs: 10_000,
     poll: async () => {
       polledAt.push((clock.monotonic() - started) / 1_000);
-      if (polledAt.length === 3) poller.within(2_000); // during a poll
+      if (polledAt.length === 3) poller.within(2_000); // called during a poll
       return [];
     },
     onError: () => undefined,

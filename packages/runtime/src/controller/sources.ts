@@ -14,7 +14,7 @@ export interface Watch {
 /**
  * Watches another kind and enqueues the objects that its changes affect.
  * @param map returns the keys of the affected objects
- * @param predicate selects the changes that count. @default all
+ * @param predicate selects the changes that enqueue objects. @default all
  */
 export function watch<T extends KubeObject>(
   kind: Kind<T>,
@@ -42,7 +42,10 @@ export type Source = (enqueue: (key: string) => void, signal: AbortSignal) => Pr
 /** Options of a poller. */
 export interface PollerOptions {
   readonly world: World;
-  /** Milliseconds between two polls, with 20 % jitter. A function is called before each pause and returns its length. */
+  /**
+   * Milliseconds between two polls, with 20 % jitter. If it is a function, it is called before each pause and returns
+   * the length of that pause.
+   */
   readonly everyMs: number | (() => number);
   /** Returns the keys of the objects to reconcile. */
   readonly poll: (signal: AbortSignal) => Promise<Iterable<string>>;

@@ -16,8 +16,8 @@ export interface WorkEnvironment {
   /** Records reconciles and jobs as spans. @default no tracing */
   readonly tracer?: Tracer | undefined;
   /**
-   * Returns the fence of the current term (with sharding: of the ownership of the key); a closed fence if there is
-   * none.
+   * Returns the fence of the current term (with sharding: of the ownership of the key); a closed fence if there is no
+   * term or ownership.
    */
   readonly fence: (key: string) => Fence;
   /** Resource version at which the current term began; older changes may arrive late. @default 0 */
@@ -39,7 +39,7 @@ interface WorkItem {
   readonly onWrite?: <O extends KubeObject>(write: Write<O>) => void;
 }
 
-/** Creates the context of a reconcile or a job's run. @param declared resources whose caches it may read */
+/** Creates the context of a reconcile or a job's run. @param declared resources that it may read from the caches */
 export function workContext(
   { world, client, caches, fence: fenceOf }: WorkEnvironment,
   declared: ReadonlySet<string>,

@@ -1,5 +1,6 @@
 /**
- * Samples the CPU until the promise resolves. Node's inspector is loaded only here.
+ * Samples the CPU until the promise resolves. Loads Node's inspector on the first call, because most programs never
+ * need it.
  * @returns the profile as JSON, in the format of Chrome's developer tools
  */
 export async function recordCpuProfile(until: Promise<void>): Promise<string> {

@@ -141,7 +141,7 @@ describe('debug endpoints', () => {
     const { state, send, port } = env;
     state.isLeading = false;
     const sent = request({ host: '127.0.0.1', port, path: '/debug/heap', agent: false }).end();
-    await once(sent, 'response'); // its body is not read, so that the server cannot send all of it
+    await once(sent, 'response'); // the body is not read, so that the server cannot send all of it
     for (const path of ['/debug/heap', '/debug/profile'])
       expect(await send(path)).toMatchObject({
         status: 409,

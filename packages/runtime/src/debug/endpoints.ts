@@ -5,7 +5,7 @@ import { type HttpResponse, methodNotAllowed, RequestError } from '../server/htt
 import { recordCpuProfile } from './cpu-profile.ts';
 import { takeHeapSnapshot } from './heap-snapshot.ts';
 
-/** What the debug endpoints show. */
+/** Data that the debug endpoints show. */
 export interface DebugOptions {
   readonly clock: Pick<Clock, 'after'>;
   /** Whether this replica leads or owns shards, and therefore must not be blocked. */
@@ -33,7 +33,7 @@ const MAX_SECONDS = 60;
  *
  * `/debug/queues` and `/debug/operations` return JSON. `/debug/profile?seconds=10` samples the CPU and returns a file
  * for Chrome's developer tools. `/debug/heap` returns a heap snapshot, which contains every Secret in memory. A leader
- * refuses it, because a snapshot blocks the process for seconds, and the leader would lose its Lease.
+ * refuses the snapshot, because it blocks the process for seconds, and the leader would lose its Lease.
  */
 export class DebugEndpoints {
   readonly #options: DebugOptions;
@@ -62,7 +62,10 @@ export class DebugEndpoints {
     }
   }
 
-  /** Runs one recording at a time. That of a heap snapshot ends when its stream has closed: it is in memory until then. */
+  /**
+   * Runs one recording at a time. A heap snapshot is in memory until its stream has closed, so its recording ends only
+   * then.
+   */
   async #exclusively(record: () => Promise<HttpResponse>): Promise<HttpResponse> {
     if (this.#isRecording)
       throw new RequestError(409, 'a profile or a heap snapshot is being recorded; try again later\n');

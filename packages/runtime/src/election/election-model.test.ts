@@ -5,7 +5,7 @@ import type { LeaderElectionOptions } from './options.ts';
 
 /*
  * Invariants: two machines never lead at the same instant of true time, whatever happens to them, their clocks and the
- * network; and once all faults have ended, one of them leads.
+ * network; and once all faults have ended, exactly one machine leads.
  */
 
 const CANDIDATES = 3;
@@ -128,7 +128,7 @@ function electionProperty({ plant, leads = ({ leads }) => leads }: PropertyOptio
   });
 }
 
-test('at most one machine leads at any instant, and one leads after the faults have ended', async () => {
+test('at most one machine leads at any instant, and exactly one leads after the faults have ended', async () => {
   // Shrinking a failure takes long; after the limit the smallest failure so far is reported.
   await fc.assert(electionProperty(), { numRuns: 500, interruptAfterTimeLimit: 60_000 });
   // The scenarios must contain enough faults.
@@ -191,7 +191,7 @@ describe('mutants', () => {
     expect(await found({ plant: blind })).toContain('2 lead');
   });
 
-  test('the model detects that a leader relies on its timer alone', async () => {
+  test('the model detects that a leader relies on its abort signal alone and does not check the clock', async () => {
     expect(await found({ leads: ({ leadsBySignal }) => leadsBySignal })).toContain('2 lead');
   });
 

@@ -84,7 +84,7 @@ class Candidate {
     });
   }
 
-  /** @param endsWithSignal whether the leader's work ends with its signal; otherwise with `finish` or `fail` */
+  /** @param endsWithSignal whether the leader's work ends when its signal aborts; otherwise with `finish` or `fail` */
   run(endsWithSignal = true): this {
     this.ended = this.election.run(this.stop.signal, (leading) => {
       this.signal = leading;
@@ -272,7 +272,7 @@ describe('candidates', () => {
     expect(env.server.lease?.spec?.leaseTransitions).toBe(0);
   });
 
-  test('a candidate that is stopped while it acquires the lease releases it', async () => {
+  test('a candidate that is stopped while it acquires the lease releases the lease', async () => {
     using env = new TestEnv();
     const open = env.client();
     const client = env.client({

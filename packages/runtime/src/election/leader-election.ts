@@ -46,8 +46,9 @@ const CONFLICT_ATTEMPTS = 2;
  *   cannot ensure that should exit.
  * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. While a machine sleeps, its
  *   wall clock is not set back by as much as the sleep lasts.
- * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record.
- *   (Candidates that have seen it wait for its expiry, and the leader creates it again.)
+ * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record, so
+ *   it would lead at once. (Candidates that have seen the record wait for its expiry, and the leader creates the Lease
+ *   again.)
  *
  * Errors: an API server that rejects a call or does not respond is reported to the observer and retried indefinitely.
  * If `onLeading` fails with any error but the reason of its signal, `run` rejects with that error and leaves the lease
@@ -122,8 +123,8 @@ export class LeaderElection {
   }
 
   /**
-   * Fence of the current term; a closed one if there is none. Work keeps the fence that it began with: its decisions
-   * may be wrong in a later term, since another replica may have led in between.
+   * Fence of the current term; a closed fence if there is no term. Work keeps the fence that it began with: its
+   * decisions may be wrong in a later term, since another replica may have led in between.
    */
   get fence(): Fence {
     return this.#term?.fence ?? this.#closed;
@@ -131,7 +132,7 @@ export class LeaderElection {
 
   /**
    * Competes for the lease, and leads whenever it holds the lease, until `signal` aborts or `onLeading` ends by itself.
-   * Resolves when it no longer leads and has released the lease or failed to.
+   * Resolves when this process no longer leads, and has released the lease or failed to release it.
    * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or the reason of `signal`. The
    *   second signal aborts if leadership is lost, which may also happen during a graceful shutdown.
    */
@@ -256,7 +257,10 @@ export class LeaderElection {
     }
   }
 
-  /** Writes the claim. @returns the time right before the request was sent; undefined if another write came first */
+  /**
+   * Writes a record that claims the lease.
+   * @returns the time right before the request was sent; undefined if another write came first
+   */
   async #claim(lease: Lease | undefined, signal?: AbortSignal): Promise<Moment | undefined> {
     const { world } = this.#options;
     this.#mayHoldLease = true;

@@ -68,8 +68,8 @@ export class LeaseLock {
 
   /**
    * Replaces the last observed record.
-   * @returns false if the stored lease is not the last observed one: either nothing was written because another process
-   *   has changed it, or an earlier attempt of this call, whose response was lost, has written it
+   * @returns false if the stored lease is not the last observed one: either another process has changed it, so nothing
+   *   was written, or an earlier attempt of this call has written it and the response was lost
    * @throws the error of the call; whether the record was written is unknown
    */
   async write(spec: LeaseSpec, signal?: AbortSignal): Promise<boolean> {

@@ -4,12 +4,12 @@ import { holderOf } from './record.ts';
 export interface ObservationOptions {
   /** Identity of this process; a lease that it holds counts as free. */
   readonly identity: string;
-  /** Duration to assume for a record without one, in milliseconds. */
+  /** Lease duration to assume for a record that states none, in milliseconds. */
   readonly leaseMs: number;
 }
 
 /**
- * The lease as a candidate has observed it, with the time of observation on its own monotonic clock.
+ * The lease as a candidate has observed it, with the time of observation on the candidate's own monotonic clock.
  *
  * A holder's term starts when it sends the request, which is before the server stores the record and before any
  * candidate can read it. Once a candidate has seen a record unchanged for its whole duration, the holder's term has

@@ -9,7 +9,10 @@ export interface ElectionObserver {
   leading(isLeading: boolean, leaseName: string): void;
   /** Called when the observed holder of the lease changes, with undefined if the lease is free. */
   holder?(identity: string | undefined): void;
-  /** Called when an attempt to acquire, renew or release the lease fails. The election retries it, unless it was a release. */
+  /**
+   * Called when an attempt to acquire, renew or release the lease fails. The election retries, except after a failed
+   * release.
+   */
   failed?(error: unknown): void;
 }
 
@@ -26,8 +29,8 @@ export interface LeaderElectionOptions {
    */
   readonly identity: string;
   /**
-   * Milliseconds for which candidates wait after they have seen a renewal. A multiple of 1,000, because the API has
-   * whole seconds.
+   * Milliseconds for which candidates wait after they have seen a renewal, before they acquire the lease. A multiple of
+   * 1,000, because the API has whole seconds.
    * @default 15_000
    */
   readonly leaseMs?: number;

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { LeadershipLostError } from './errors.ts';
 import { momentOf, Term } from './term.ts';
 
-/** A clock whose timers never fire, as right after a pause of the process. */
+/** A clock with timers that never fire, like late timers right after a pause of the process. */
 class LateClock {
   time = 1_000;
   wall = 5_000_000;

@@ -28,9 +28,9 @@ export interface TermOptions {
  * After a pause of the process or a blocked event loop, timers fire late and in any order. So `holds` reads the clock
  * on each call; the timer only aborts the signal, for code that does not read `holds`.
  *
- * The monotonic clock continues while the process is stopped, but on most systems not while the machine sleeps; the
- * wall clock does. So the longer of the two durations counts. A wall clock that is set forward may end a term early,
- * which is safe; one that is set back has no effect.
+ * The monotonic clock continues while the process is stopped. On most systems it stands still while the machine sleeps,
+ * and the wall clock continues. So the longer of the two durations counts. A wall clock that is set forward may end a
+ * term early, which is safe; one that is set back has no effect.
  */
 export class Term {
   /** Fence of the term: open during the term, and closed forever afterwards. */

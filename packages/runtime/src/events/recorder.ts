@@ -24,7 +24,7 @@ export interface EventClient {
   mergePatch<T extends Event | CoreEvent>(kind: Kind<T>, ref: ObjectRef, patch: object): Promise<unknown>;
 }
 
-/** API group of events: the current one, or the core group, for roles that allow no other. */
+/** API group in which events are written; `core` is for roles that allow events only in the core group. */
 export type EventGroup = 'events.k8s.io' | 'core';
 
 export interface EventRecorderOptions {
@@ -194,7 +194,7 @@ export class EventRecorder {
     else await client.create(Event, event);
   }
 
-  /** Evicts series in order of their start while the first one is stale or there are too many; later calls evict the rest. */
+  /** Evicts the oldest series while it is stale or there are too many. Later calls evict stale series behind it. */
   #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {
       if (now - seenAt > SERIES_MS || this.#series.size > MAX_PENDING) this.#series.delete(same);
@@ -208,6 +208,6 @@ function truncate(text: string, bytes: number): string {
   const buffer = Buffer.from(text);
   if (buffer.length <= bytes) return text;
   let end = bytes;
-  while (((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1; // a continuation byte
+  while (((buffer[end] ?? 0) & 0xc0) === 0x80) end -= 1; // a UTF-8 continuation byte
   return buffer.toString('utf8', 0, end);
 }

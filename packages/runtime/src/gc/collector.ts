@@ -18,7 +18,7 @@ export interface CollectorOptions<T> {
   readonly external: ExternalResources<T>;
   readonly world: Pick<World, 'monotonic'>;
   readonly everyMs: number;
-  /** Minimum time between the first run that finds an external resource without an owner and its deletion or report. */
+  /** Milliseconds for which an external resource must be found without an owner before it is deleted or reported. */
   readonly graceMs: number;
   /** Namespaces that the program watches. @default all */
   readonly namespaces?: readonly string[] | undefined;

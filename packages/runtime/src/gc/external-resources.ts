@@ -22,7 +22,10 @@ export interface ExternalResources<T> {
   outlivedOwner?(item: T): boolean;
   /** Returns whether a user took the resource over. It is then reported and never deleted. @default false */
   isHeld?(item: T): boolean;
-  /** Reads a resource from the backend, not from a cache. @returns undefined if it or its ownership labels are gone */
+  /**
+   * Reads a resource from the backend, not from a cache.
+   * @returns undefined if the resource or its ownership labels are gone
+   */
   refetch(item: T, signal: AbortSignal): Promise<T | undefined>;
   /** Deletes a resource, unless it is gone already. */
   remove(item: T, options: RemoveOptions): Promise<void>;

@@ -18,10 +18,10 @@ export interface FindOrphansOptions<T> {
 
 /** Result of `findOrphans`. */
 export interface FoundOrphans<T> {
-  /** External resources whose owner does not exist. */
+  /** External resources with an owner that does not exist. */
   readonly orphans: readonly T[];
   /**
-   * Namespaces whose objects the API server forbids listing. External resources with an owner there are not in
+   * Namespaces in which the API server forbids listing the objects. External resources with an owner there are not in
    * `orphans`.
    */
   readonly forbidden: readonly string[];
@@ -57,7 +57,10 @@ export async function findOrphans<T>(options: FindOrphansOptions<T>): Promise<Fo
   };
 }
 
-/** Returns the items whose owner is in one of the namespaces and not among the UIDs. Skips items without owner labels. */
+/**
+ * Returns the items with an owner that is in one of the namespaces and not among the UIDs. Skips items without owner
+ * labels.
+ */
 export function withoutOwner<T>(
   { ownerOf }: Pick<ExternalResources<T>, 'ownerOf'>,
   items: readonly T[],

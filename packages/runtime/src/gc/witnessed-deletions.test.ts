@@ -50,7 +50,7 @@ test('an object that was replaced under the same name is a witnessed deletion if
   expect(['a', 'b', 'c', 'd'].filter((uid) => deletions.has(uid))).toEqual(['a']);
 });
 
-test('a deletion that keeps the external resources is not witnessed', () => {
+test('a deletion that keeps the external resources does not count as witnessed', () => {
   removed(vm('a', true, { policy: 'keep' }));
   expect(deletions.has('a')).toBe(false);
 });
@@ -62,7 +62,7 @@ test('an object that is restored with the same UID is no longer a witnessed dele
   expect(deletions.has('a')).toBe(false);
 });
 
-test('a deletion is forgotten after an hour without a call of touch', () => {
+test('a witnessed deletion is forgotten after an hour without a call of touch', () => {
   removed(vm('a', true));
   removed(vm('b', true));
   now = HOUR_MS - 1;
@@ -74,7 +74,7 @@ test('a deletion is forgotten after an hour without a call of touch', () => {
   expect(deletions.has('a')).toBe(false);
 });
 
-test('the oldest deletion is forgotten when there are more than 10,000', () => {
+test('the oldest witnessed deletion is forgotten when there are more than 10,000', () => {
   for (let n = 0; n <= 10_000; n++) removed(vm(`vm-${n}`, true));
   expect(['vm-0', 'vm-1', 'vm-10000'].map((uid) => deletions.has(uid))).toEqual([false, true, true]);
 });

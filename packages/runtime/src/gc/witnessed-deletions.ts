@@ -18,7 +18,7 @@ const KEPT_MS = 60 * 60_000;
 const MOST = 10_000;
 
 /**
- * UIDs of the objects whose deletion this process has witnessed: the object disappeared from the cache, its last state
+ * UIDs of the objects that this process has seen being deleted: the object disappeared from the cache, its last state
  * had a `deletionTimestamp`, which the API server never removes, and its external resources should be deleted with it.
  *
  * An object that disappears without a `deletionTimestamp` is not witnessed: after a restore of etcd, objects are missing

@@ -208,7 +208,7 @@ test('a kind in a protected group is accepted only with the approval annotation'
 
 test('kubectl explain shows every description', async ({ cluster, client }) => {
   const NAME = 'ktvm'; // `vms` is also a short name of KubeVirt's kind, which other test files install
-  await client.list(Vm); // the kind is served
+  await client.list(Vm); // fails unless the kind is served
   const explain = async (...args: string[]) => {
     const { stdout } = await cluster.kubectl(['explain', `--api-version=${Vm.group}/v1`, ...args]);
     return stdout.replaceAll(/\s+/g, ' ');

@@ -164,7 +164,7 @@ describe('invalid declarations', () => {
   });
 });
 
-test('names default to those derived from the kind', () => {
+test('names that a declaration omits are derived from the kind', () => {
   const crd = crdOf(defineKind({ ...names, version: 'v1', spec: object({}) }));
   expectTypeOf(crd).toEqualTypeOf<ObjectOf<typeof CustomResourceDefinition>>();
   expect(CustomResourceDefinition.plural).toBe('customresourcedefinitions');

@@ -13,16 +13,16 @@ import {
 /** Names and scope of a kind. */
 export interface Names {
   readonly group: string;
-  /** `VmGroup` */
+  /** Name of the kind, such as `VmGroup`. */
   readonly kind: string;
-  /** `vmgroups` */
+  /** Plural name of the resource, such as `vmgroups`. */
   readonly plural: string;
   /** @default the kind in lower case */
   readonly singular?: string;
   /** @default the kind and `List` */
   readonly listKind?: string;
   readonly shortNames?: readonly string[];
-  /** Groups of kinds that `kubectl get <category>` lists together: `all`. */
+  /** Groups of kinds that `kubectl get <category>` lists together, such as `all`. */
   readonly categories?: readonly string[];
   /** @default 'Namespaced' */
   readonly scope?: 'Namespaced' | 'Cluster';
@@ -55,7 +55,7 @@ export interface NamedVersion extends Version {
   readonly name: string;
   /** @default true */
   readonly served?: boolean;
-  /** Whether objects are stored in this version; true for exactly one. @default false */
+  /** Whether objects are stored in this version; true for exactly one version. @default false */
   readonly storage?: boolean;
 }
 
@@ -63,7 +63,7 @@ export interface NamedVersion extends Version {
 export interface Column {
   readonly name: string;
   readonly type: 'string' | 'integer' | 'number' | 'boolean' | 'date';
-  /** `.status.phase` */
+  /** Path of the field to show, such as `.status.phase`. */
   readonly jsonPath: string;
   readonly description?: string;
   /** Columns with a priority above 0 are shown only with `-o wide`. @default 0 */
@@ -167,7 +167,7 @@ export type ExactFields<V> = {
  *     });
  *     type Vm = ObjectOf<typeof Vm>;
  *
- * With several: `versions: [{ name: 'v1', storage: true, spec, … }, { name: 'v1beta1', spec, … }]`.
+ * With several versions: `versions: [{ name: 'v1', storage: true, spec, … }, { name: 'v1beta1', spec, … }]`.
  *
  * @throws DeclarationError for a declaration that the API server would reject and the compiler cannot check
  */

@@ -22,7 +22,7 @@ export interface ObjectMeta {
   readonly ownerReferences?: readonly OwnerReference[];
 }
 
-/** Reference to the owner of an object. The garbage collector deletes the object after its owner. */
+/** Reference to the owner of an object. The garbage collector deletes the object after its owner was deleted. */
 export interface OwnerReference {
   readonly apiVersion: string;
   readonly kind: string;

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { FairLimiter, type Permit } from './fair-limiter.ts';
 
-/** Timers that fire when the test says so. */
+/** Timers that fire when the test calls `fire`. */
 class ManualTimers {
   readonly #callbacks = new Set<() => void>();
 

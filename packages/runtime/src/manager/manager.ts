@@ -127,8 +127,8 @@ export interface StatusOptions {
   readonly routes?: Readonly<Record<string, StatusRoute>>;
   /**
    * HTTPS server for `/metrics` and `/debug/…` that requires a Kubernetes bearer token with permission to `get` or
-   * `put` the path. Requires `webhooks`, whose serving certificate it uses, and the permissions that `rbacOf` adds with
-   * `secureStatus`. @default no HTTPS server
+   * `put` the path. Requires `webhooks`, because it uses their serving certificate, and the permissions that `rbacOf`
+   * adds with `secureStatus`. @default no HTTPS server
    */
   readonly secure?: { readonly port: number; readonly host?: string } | undefined;
 }
@@ -151,7 +151,8 @@ const FLUSH_EVENTS_MS = 2_000;
  * is released, caches stop, webhooks stop, connections close, the status server stops.
  *
  * Guarantees: leadership is never released while a reconcile is running, because the next leader would act at the same
- * time. With sharding, the same holds per namespace: another replica gets it only when no reconcile in it is running.
+ * time. With sharding, the same holds per namespace: another replica gets a namespace only when no reconcile in it is
+ * running.
  */
 export class Manager {
   readonly client: Client;
@@ -227,7 +228,7 @@ export class Manager {
     const parts = { world, client, logger: log, metrics: this.#metrics, name, namespace: access.namespace };
     this.#webhooks = options.webhooks && new Webhooks(options.webhooks, parts);
     if (options.status?.secure !== undefined && this.#webhooks === undefined)
-      throw new Error('`status.secure` requires the manager option `webhooks`, whose certificate it uses');
+      throw new Error('`status.secure` requires the manager option `webhooks` for its certificate');
   }
 
   /**
@@ -245,7 +246,7 @@ export class Manager {
     return controller;
   }
 
-  /** Adds operations that outlive a reconcile to `/debug/operations`. @param read returns those in flight now */
+  /** Adds operations that outlive a reconcile to `/debug/operations`. @param read returns the operations in flight */
   showOperations(name: string, read: () => readonly object[]): void {
     this.#operations.set(name, read);
   }
@@ -285,8 +286,8 @@ export class Manager {
   }
 
   /**
-   * Runs until the signal aborts and everything has stopped. A replica that loses leadership stands by again; one that
-   * loses its sharding membership joins again.
+   * Runs until the signal aborts and everything has stopped. A replica that loses leadership stands by again; a replica
+   * that loses its sharding membership joins again.
    * @throws if a server cannot start, the caches do not sync, a runnable ends early, or a reconcile does not end in
    *   time: the process must then exit
    */

@@ -9,7 +9,7 @@ export interface CountOptions<T> {
   readonly phaseOf: (object: T) => string | undefined;
 }
 
-/** Phase of an object whose controller has not written its status yet. */
+/** Phase of an object without a known phase, for example because its controller has not written the status yet. */
 const NONE = 'None';
 const INDEX = 'metrics/phase';
 
@@ -34,7 +34,7 @@ export class ObjectMetrics {
   /** Adds the objects of a cache to the gauge. Call it once per cache. */
   count<T extends KubeObject>(cache: ObjectCache<T>, { phases, phaseOf }: CountOptions<T>): void {
     const { kind } = cache.kind;
-    // The index keeps the returned array of each object, so all objects of a phase share one array.
+    // The index keeps the returned array of each object, so all objects of a phase share one array to save memory.
     const values = new Map([...phases, NONE].map((phase) => [phase, [phase] as const]));
     const none = [NONE] as const;
     cache.addIndex(INDEX, (object) => values.get(phaseOf(object) ?? NONE) ?? none);

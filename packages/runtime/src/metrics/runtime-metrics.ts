@@ -56,8 +56,8 @@ const RESULTS: readonly ReconcileResult[] = ['success', 'error', 'requeue', 'req
 
 /**
  * Metrics of the runtime with the names, labels and buckets of controller-runtime and client-go, so that existing
- * dashboards and alerts work. Each method creates the series of one controller, queue, Lease or webhook, which start at
- * 0.
+ * dashboards and alerts work. Each method creates the series of one controller, queue, Lease or webhook, with the
+ * initial value 0.
  */
 export class RuntimeMetrics {
   readonly #families: ReturnType<typeof families>;
@@ -211,7 +211,7 @@ export class RuntimeMetrics {
   }
 }
 
-/** Methods and status codes of API requests whose series exist before the first such request. */
+/** Methods and status codes for which a series exists before the first such API request. */
 const COMMON_RESPONSES = [
   ['GET', '200'],
   ['POST', '201'],

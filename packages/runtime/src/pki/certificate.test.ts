@@ -8,7 +8,7 @@ import { CertificateAuthority } from './certificate.ts';
 const validity = { notBefore: new Date('2026-01-01T00:00:00Z'), notAfter: new Date('2056-06-01T12:30:00Z') };
 const ca = CertificateAuthority.create({ commonName: 'test authority' }, validity);
 
-test('create returns a self-signed CA certificate with the given validity', () => {
+test('CertificateAuthority.create returns a self-signed CA certificate with the given validity', () => {
   const certificate = new X509Certificate(ca.certificate);
   expect(certificate.ca).toBe(true);
   expect(certificate.verify(certificate.publicKey)).toBe(true);
@@ -51,7 +51,7 @@ test('subject alternative names can be DNS names, IPv4 and IPv6 addresses', () =
   for (const address of names.slice(1)) expect(read.checkIP(address)).toBe(address);
 });
 
-test('serial numbers are unique', () => {
+test('issued certificates have unique serial numbers', () => {
   const serials = Array.from({ length: 50 }, () => {
     const { certificate } = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['client'] });
     return new X509Certificate(certificate).serialNumber;
@@ -111,7 +111,7 @@ test('a loaded CA issues certificates like the original', () => {
   expect(certificate.checkHost('x.y.svc')).toBe('x.y.svc');
 });
 
-test('load rejects a certificate or key that does not belong to a CA', () => {
+test('CertificateAuthority.load rejects a certificate or key that does not belong to a CA', () => {
   const leaf = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'] });
   const otherCa = CertificateAuthority.create({ commonName: 'test authority' }, validity);
   expect(() => CertificateAuthority.load(leaf)).toThrow('do not belong to the same certificate authority');

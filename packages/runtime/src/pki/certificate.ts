@@ -26,7 +26,7 @@ export interface Issued {
 
 /**
  * Certificate authority (CA) with an ECDSA P-256 key, for webhooks and test clusters. It supports no revocation and no
- * intermediates. No library is used, because those available are a hundred times as large
+ * intermediates. No library is used, because the available libraries are a hundred times as large
  * (docs/internals/decisions/002-certificates.md).
  */
 export class CertificateAuthority {
@@ -130,7 +130,7 @@ interface UnsignedCertificate {
 
 function signed({ subject, issuer, publicKey, signer, validity, extensions }: UnsignedCertificate): string {
   const body = der.sequence(
-    der.tagged(0, der.integer(Uint8Array.of(2)), 'constructed'), // version 3
+    der.tagged(0, der.integer(Uint8Array.of(2)), 'constructed'), // the number 2 means version 3
     der.integer(serial()),
     ECDSA_WITH_SHA256,
     issuer,

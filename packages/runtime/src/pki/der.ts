@@ -26,7 +26,8 @@ export function integer(bytes: Uint8Array): Der {
   const start = bytes.findIndex((byte) => byte !== 0);
   const digits = start === -1 ? Uint8Array.of(0) : bytes.subarray(start);
   const [first = 0] = digits;
-  return value(INTEGER, first < 0x80 ? digits : concat([Uint8Array.of(0), digits])); // the top bit is the sign
+  // The top bit is the sign, so a leading 0 keeps the number positive.
+  return value(INTEGER, first < 0x80 ? digits : concat([Uint8Array.of(0), digits]));
 }
 
 export function boolean(flag: boolean): Der {

@@ -54,7 +54,7 @@ describe('invalid inputs', () => {
     expect(() => leaf({ usage: [] })).toThrow('needs at least one usage');
   });
 
-  test('load rejects a CA whose key is not ECDSA P-256', () => {
+  test('CertificateAuthority.load rejects a CA with a key that is not ECDSA P-256', () => {
     expect(() => CertificateAuthority.load(P384)).toThrow('is not an ECDSA P-256 key');
   });
 });

@@ -91,8 +91,8 @@ function assertAlternativeName(name: string): void {
   }
   const labels = name.replace(/^\*\./, '').split('.');
   if (name.length <= MAX_DNS_NAME_LENGTH && labels.every((label) => LABEL.test(label))) return;
-  // The field is an IA5String, so other characters need their ASCII form. The name is not converted silently, because
-  // clients must use the same form.
+  // The field is an IA5String, so a name with non-ASCII characters needs its ASCII form. The name is not converted
+  // silently, because clients must use the same form.
   const ascii = /[^\p{ASCII}]/u.test(name) ? domainToASCII(name) : '';
   const hint = ascii === '' ? '' : `; its ASCII form is ${ascii}`;
   throw new CertificateInputError(`${JSON.stringify(name)} is not a DNS name${hint}`);

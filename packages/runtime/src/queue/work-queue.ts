@@ -309,7 +309,7 @@ export class WorkQueue {
     return level;
   }
 
-  /** Sets the only timer to the earliest waiting entry. */
+  /** Sets the only timer of the queue to the ready time of the earliest waiting entry. */
   #armTimer(): void {
     const { first } = this.#delayed;
     if (first === undefined || (this.#timer !== undefined && this.#timer.at <= first.readyAt)) return;

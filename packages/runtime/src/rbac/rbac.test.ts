@@ -52,7 +52,7 @@ describe('rules', () => {
     expect(rulesFor(permissions.toReversed())).toEqual(rulesFor(permissions));
   });
 
-  test('rules are bound only in the watched namespaces if the program does not watch all', () => {
+  test('roles are bound only in the watched namespaces if the program does not watch all namespaces', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',
@@ -69,7 +69,7 @@ describe('rules', () => {
       // Events about cluster-scoped objects, here nodes, are stored in the namespace default.
       'RoleBinding default noter-own',
     ]);
-    // A cache asks whether a namespace that it is forbidden to list was deleted.
+    // A cache that is forbidden to list a namespace gets the Namespace object, to see whether it was deleted.
     const cluster = objects.find(({ metadata }) => metadata.name === 'noter-cluster');
     expect(cluster).toMatchObject({
       rules: expect.arrayContaining([

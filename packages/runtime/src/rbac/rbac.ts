@@ -104,7 +104,7 @@ export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest 
   ];
 }
 
-/** Controllers and jobs whose permissions are in the same roles. */
+/** Controllers and jobs with permissions in the same roles. */
 interface ProgramPart {
   readonly controllers: readonly ControllerPermissions[];
   readonly jobs: readonly JobPermissions[];
@@ -191,7 +191,7 @@ function programPermissionsOf(program: ProgramPermissions): readonly Permission[
   return [
     ...webhookPermissions(program),
     ...(secureStatus ? TOKEN_REVIEWS : []),
-    // A cache asks whether a namespace that it is forbidden to list was deleted.
+    // A cache that is forbidden to list a namespace gets the Namespace object, to see whether it was deleted.
     ...(names === undefined ? [] : [{ kind: Namespace, verbs: ['get'], names } satisfies Permission]),
     ...permissions,
   ];

@@ -27,15 +27,15 @@ export interface ListenerOptions {
   /** Time that `close` waits for pending responses, in milliseconds. @default 5_000 */
   readonly graceMs?: number | undefined;
   /**
-   * Maximum number of connections. A further one replaces the least recently used connection without a complete request;
-   * if there is none, the new connection is closed.
+   * Maximum number of connections. A further connection replaces the least recently used connection without a complete
+   * request; if there is no such connection, the new one is closed.
    */
   readonly maxConnections: number;
 }
 
 /**
- * Client timeouts, for `createServer`. Node enforces them in real time: it answers a slower request with 408 and closes
- * the connection.
+ * Client timeouts, for `createServer`. Node enforces them with its own timers, not with `clock`: it answers a slower
+ * request with 408 and closes the connection.
  */
 export const SERVER_TIMEOUTS = {
   /** Timeout of the headers of a request, from its first byte or from the start of the connection. */
@@ -60,7 +60,10 @@ const UNUSED_MS = 500;
 export class Listener {
   readonly #options: ListenerOptions;
   readonly #server: Server;
-  /** Connections on which no request has arrived yet. Node does not count them as idle. */
+  /**
+   * Connections on which no request has arrived yet. Node does not count them as idle, so `closeIdleConnections` does
+   * not close them.
+   */
   readonly #unused = new Set<Socket>();
   /** All connections, including those in the TLS handshake, in least recently used order. */
   readonly #connections = new Map<string, Connection>();
@@ -163,7 +166,10 @@ function idOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Returns a request listener that sends the handler's response. A RequestError becomes its status, other errors 500. */
+/**
+ * Returns a request listener that sends the handler's response. A RequestError is answered with its status, other
+ * errors with 500.
+ */
 export function requestListener(logger: Logger, handle: (request: IncomingMessage) => Promise<HttpResponse>) {
   return (request: IncomingMessage, response: ServerResponse): void => {
     // Ignore clients that disconnect early.

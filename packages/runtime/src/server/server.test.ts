@@ -380,7 +380,7 @@ describe('additional routes', () => {
     expect(await send(env.server, '/dead-letters', 'HEAD')).toMatchObject({ status: 200, text: '' });
   });
 
-  test('additional routes allow GET and HEAD only, and no other path', async () => {
+  test('additional routes allow GET and HEAD only, and match only their exact path', async () => {
     await using env = await withRoutes();
     for (const method of ['POST', 'PUT', 'DELETE'])
       expect((await send(env.server, '/dead-letters', method)).status, method).toBe(405);
@@ -405,7 +405,7 @@ describe('additional routes', () => {
   });
 
   test.skipIf(external === undefined)(
-    'a local route is forbidden for clients of another address',
+    'a local route is forbidden for clients with another address',
     async () => {
       await using env = await withRoutes({ host: '0.0.0.0' });
       const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {
@@ -434,7 +434,7 @@ describe('additional routes', () => {
   });
 });
 
-test('a port in use gives an error with the address', async () => {
+test('starting a server on a port in use fails with an error that contains the address', async () => {
   await using env = await start();
   const second = start({ port: env.server.port });
   await expect(second).rejects.toThrow(ServerError);

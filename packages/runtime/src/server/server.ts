@@ -17,7 +17,7 @@ const { createServer: createTlsServer } = process.getBuiltinModule('node:https')
 export interface StatusRoute {
   /**
    * Clients that may read the path. `anyone` is open to all clients, like `/healthz`. `local` is open to clients on
-   * this machine, which includes `kubectl port-forward`; use it for details such as object names.
+   * this machine, which includes `kubectl port-forward`; use `local` for details such as object names.
    */
   readonly for: 'anyone' | 'local';
   respond(): HttpResponse | Promise<HttpResponse>;
@@ -40,7 +40,7 @@ export interface StatusServerOptions {
   readonly certificate?: Issued | undefined;
   /**
    * Checks access to `/metrics` and the paths below `/debug`, and throws a RequestError to reject a request. @default
-   * allows all requests but `/debug/heap` on a loopback address, and none on others
+   * allows all requests except `/debug/heap` on a loopback address, and no request on any other address
    */
   readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
   /** Whether to serve `/metrics` without authentication. @default false */
@@ -51,7 +51,7 @@ export interface StatusServerOptions {
   readonly graceMs?: number;
 }
 
-/** Maximum size of a request body in bytes; it contains only a log level. */
+/** Maximum size of a request body in bytes. The server reads a body only to set the log level. */
 const MAX_LEVEL_BYTES = 64;
 /** Maximum number of connections; enough for probes and a few scrapers. */
 const MAX_CONNECTIONS = 100;

@@ -6,7 +6,7 @@ import type { Kind } from '../kind/kind.ts';
 import { RequestError } from './http-response.ts';
 import { TokenAccess } from './token-access.ts';
 
-/** Stands in for an API server with the tokens `good` of jane and `poor` of joe, where only jane may get /metrics. */
+/** Simulates an API server with the tokens `good` of jane and `poor` of joe that allows only jane's requests. */
 function start() {
   const clock = new VirtualClock();
   const { logger, lines } = collectingLogger();
@@ -64,7 +64,7 @@ test.for([
   ['Bearer', 401],
   ['Bearer a b', 401],
   [`Bearer ${'x'.repeat(10_000)}`, 401],
-])('the header %j without a valid bearer token causes no review', async ([authorization, status]) => {
+])('the invalid header %j is rejected without a review', async ([authorization, status]) => {
   const { request, reviews } = start();
   expect(await request(authorization === undefined ? undefined : String(authorization))).toBe(status);
   expect(reviews).toEqual([]);

@@ -83,7 +83,7 @@ export class HeldShards {
   }
 
   /**
-   * Begins no new work on a shard, aborts the work in progress, and releases the shard when that work has ended.
+   * Prevents new work on a shard, aborts the work in progress, and releases the shard when that work has ended.
    * @param onReleased called when the shard is no longer held
    */
   release(shard: number, reason: unknown, onReleased: () => void): void {
@@ -99,7 +99,7 @@ export class HeldShards {
     if (entry.inProgress === 0) drained();
   }
 
-  /** Begins no new work on any shard and aborts all work in progress. The shards stay held. */
+  /** Prevents new work on all shards and aborts all work in progress. The shards stay held. */
   stop(reason: unknown): void {
     this.#stopped ??= { reason };
     for (const { releasing } of this.#shards.values()) releasing.abort(reason);

@@ -15,7 +15,7 @@ function start(...configured: readonly number[]) {
       new Replica({ name: `r${at}`, timeline, server, random, speed: 1, wallOffsetMs: 0, shards }),
   );
   const heldBy = (replica: Replica | undefined) => [...(replica?.sharding?.held ?? [])].sort();
-  /** Checks that no shard is held twice, and that each replica owns only keys whose shard it holds. */
+  /** Checks that no shard is held twice, and that each replica owns only keys in shards that it holds. */
   const check = () => {
     const held = replicas.flatMap(heldBy);
     expect(new Set(held).size).toBe(held.length);
@@ -53,7 +53,7 @@ test('shards move to a replica that joins, and back when it stops', async () => 
   second?.stop();
   await run(60_000);
   expect(heldBy(first)).toEqual(ALL);
-  expect(before?.size).toBeGreaterThan(0); // a copy of that moment
+  expect(before?.size).toBeGreaterThan(0); // `held` is a copy, so the stop has not emptied it
 });
 
 test('replicas agree on the shard of a key, even if one is configured with another number of shards', async () => {

@@ -37,7 +37,7 @@ test('a shard map is absent at first, then blank if a blank one is written, then
   expect((await store.read()).shardMap).toEqual(OWNERS);
 });
 
-test('only one of two writes based on the same version succeeds', async () => {
+test('only one of two writes of the shard map based on the same version succeeds', async () => {
   const { store } = start();
   expect([await store.write(undefined, 'blank'), await store.write(undefined, 'blank')]).toEqual([
     true,

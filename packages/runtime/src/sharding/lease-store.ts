@@ -72,7 +72,7 @@ export class LeaseStore {
   /**
    * Writes the shard map if it has not changed since it was read.
    * @returns false if the stored map is not the one that was read: another member has changed it, or an earlier attempt
-   *   of this call, whose response was lost, has written it
+   *   of this call has written it and the response was lost
    * @throws if the request fails; whether the server has processed it, or still will, is unknown
    */
   async write(seen: Lease | undefined, shardMap: Owners | 'blank', signal?: AbortSignal): Promise<boolean> {

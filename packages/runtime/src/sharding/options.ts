@@ -10,7 +10,7 @@ export interface ShardingObserver {
    * member.
    */
   owns(held: number, shards: number, members: number): void;
-  /** Called when reading or writing the Leases fails. It is retried. */
+  /** Called when reading or writing the Leases fails. The request is retried. */
   failed?(error: unknown): void;
 }
 

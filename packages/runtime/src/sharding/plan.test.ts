@@ -32,7 +32,7 @@ test('the assignment gives both test members more than one shard', () => {
   expect(theirs.length).toBeGreaterThan(1);
 });
 
-test('a member that holds its shards has nothing to do', () => {
+test('the plan of a member that holds exactly its own shards is empty', () => {
   expect(plan({ held: new Set(mine) })).toEqual(NOTHING);
 });
 

@@ -32,8 +32,9 @@ const NOTHING: Plan = { write: undefined, claims: [], release: [] };
 /**
  * Plans the next change of the shard map.
  *
- * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first: an
- * owner that reads the blank map stops. Shards are assigned again only when every owner must have read it.
+ * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first:
+ * an owner that reads the blank map stops. Shards are assigned again only when every owner must have read the blank
+ * map.
  */
 export function planOf(input: PlanInput): Plan {
   const { shardMap, blankIsSafe } = input;

@@ -14,7 +14,7 @@ test('a shard map is parsed as it was formatted', () => {
   expect(shardMapOf(lease(shardMapText(OWNERS, TIME)))).toEqual(OWNERS);
 });
 
-test('the format is readable JSON', () => {
+test('a shard map is formatted as readable JSON', () => {
   expect(JSON.parse(shardMapText(OWNERS, TIME))).toMatchObject({
     shards: 4,
     owners: { 'x-a': [0, 3], 'x-b': [2] },
@@ -26,7 +26,7 @@ test('a shard map with 256 shards and 10 members is below 2 KiB', () => {
   expect(shardMapText(owners, TIME).length).toBeLessThan(2_048);
 });
 
-test('a missing Lease is absent, a Lease without the annotation is blank', () => {
+test('the shard map is absent if the Lease is missing, and blank if the Lease has no annotation', () => {
   expect(shardMapOf(undefined)).toBe('absent');
   expect(shardMapOf(lease(undefined))).toBe('blank');
 });
@@ -41,7 +41,7 @@ test.for([
   ['no checksum', '{"shards":4,"owners":{}}'],
   ['copied from another time', shardMapText(OWNERS, '2026-11-15T11:00:00.000000Z')],
   ['too many shards', shardMapText(new Array(5_000).fill('x-a'), TIME)],
-] as const)('an edited shard map is damaged: %s', ([, text]) => {
+] as const)('an edited shard map counts as damaged: %s', ([, text]) => {
   expect(shardMapOf(lease(text))).toBe('damaged');
 });
 

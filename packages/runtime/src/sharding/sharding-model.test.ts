@@ -216,7 +216,7 @@ function property({
 const HISTORIES = Number(process.env.SHARDING_HISTORIES ?? 300);
 const SEED = process.env.SHARDING_SEED;
 
-test('two replicas never act in one namespace at the same time, and finally one acts in each', async () => {
+test('two replicas never act in one namespace at the same time, and after the faults one replica acts in each namespace', async () => {
   await fc.assert(property(), {
     numRuns: HISTORIES,
     // Shrinking takes long; after the limit the smallest failure so far is reported.
@@ -234,7 +234,7 @@ test('two replicas never act in one namespace at the same time, and finally one 
   expect(counts.edits).toBeGreaterThan(scaled(200));
 }, 3_600_000);
 
-test('a member whose clock jumps forward and back between two syncs loses its shards, and acts again', async () => {
+test('if the wall clock of a member jumps forward and back between two syncs, the member loses its shards, joins again and acts', async () => {
   const timeline = new Timeline();
   const server = new LeaseTable();
   const member = new Replica({
@@ -324,7 +324,7 @@ describe('mutants', () => {
         client: {
           ...client,
           list: async (...args) => {
-            // Returns the same list for 20 s, like a cache whose watch connection is dead but not yet closed.
+            // Returns the same list for 20 s, like a cache with a watch connection that is dead but not yet closed.
             if (cached !== undefined && world.monotonic() - cached.at < 20_000) return cached.page;
             cached = { at: world.monotonic(), page: await client.list(...args) };
             return cached.page;

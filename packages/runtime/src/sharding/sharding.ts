@@ -11,7 +11,7 @@ import { MemberObservations } from './member-observations.ts';
 import type { ShardingOptions, ShardOwnership } from './options.ts';
 import { type Plan, planOf } from './plan.ts';
 
-/** One period of being a member. Its shards are lost when it ends. */
+/** Period in which this replica is a member. The held shards are lost when the period ends. */
 interface Membership {
   readonly heldShards: HeldShards;
   /**
@@ -215,7 +215,7 @@ export class Sharding implements ShardOwnership {
 
   async #syncUntil(membership: Membership, acting: AbortSignal, done: AbortSignal): Promise<void> {
     while (!done.aborted) {
-      membership.term.check(); // after a suspension of the process, this may run before the timer of the term
+      membership.term.check(); // after a suspension of the process, this line may run before the timer of the term
       const settled = await this.#reportErrors(done, () => this.#sync(membership, done, acting));
       await this.#pause(settled ?? true, done);
     }

@@ -22,7 +22,8 @@ export interface RunningManager extends AsyncDisposable {
  *       manager.control({ for: Greeting, reconcile });
  *     });
  *
- * @param cluster path of the kubeconfig: of the testbed's `Cluster`, or of an account with only the program's roles
+ * @param cluster the testbed's `Cluster`, or the path of a kubeconfig for a service account with only the program's
+ *   roles
  * @throws the error of `run` if the manager ends before its caches have synced
  */
 export async function startManager(

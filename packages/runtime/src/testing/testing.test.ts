@@ -57,7 +57,7 @@ test('waitFor rejects after its timeout with the last state of the object', asyn
     `configmaps ${namespace}/quiet did not reach the expected state within 0.2 s: it does not exist`,
   );
   await client.create(ConfigMap, { metadata: ref, data: { state: 'odd' } });
-  // Double the timeout until the object was observed, because that depends on the speed of the machine.
+  // Double the timeout until the object was observed, because the time to observe it depends on the machine.
   const failure = async (timeoutMs: number): Promise<unknown> => {
     let observed = false;
     const observe = () => {

@@ -88,7 +88,7 @@ async function* states<T extends KubeObject>(
       }
     } catch (error) {
       signal.throwIfAborted();
-      // Tests may break the connection, or wait for a kind whose CRD is not served yet.
+      // Tests may break the connection, or wait for a kind that the API server does not serve yet.
       if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
       if (error instanceof ForbiddenError) throw error;
       await wait(nodeWorld, 100, signal);

@@ -71,7 +71,7 @@ test('calls become children of the span in which they are made, with times from 
   ]);
 });
 
-test('calls belong to the right one of concurrent spans, and a span in another span is its child', async () => {
+test('each of two concurrent spans gets only its own calls, and a span inside another span is the child of that span', async () => {
   const { spans, tracer } = start();
   const first = Promise.withResolvers<void>();
   const outer = tracer.span('one', {}, async () => {
@@ -106,7 +106,7 @@ test('calls outside of a span, or after its end, are not recorded', async () => 
   expect(spans.map(({ name }) => name)).toEqual(['reconcile vm']);
 });
 
-test('the error of a span is recorded and thrown', async () => {
+test('an error that is thrown in a span is recorded on the span and rethrown', async () => {
   const { spans, tracer } = start();
   const failing = tracer.span('reconcile vm', {}, async () => {
     tracer.call({ name: 'cloud GET', durationMs: 0, isError: true, attributes: {} });

@@ -26,7 +26,7 @@ interface Scope {
  *
  * It keeps the current span in an AsyncLocalStorage of its own instead of OpenTelemetry's global context manager, so that two
  * managers in one process do not share it. Other instrumentations do not see the span.
- * @param tracer tracer of a provider, whose id generator should use the same world
+ * @param tracer tracer of a provider; the id generator of the provider should use the same world
  */
 export function openTelemetryTracer(
   tracer: OpenTelemetryTracer,

@@ -37,8 +37,8 @@ export type ConversionRules<V extends Versions> = {
 
 /** Untyped form of the conversion functions of one version. */
 interface AnyConversion {
-  // Declared as methods, whose parameters TypeScript checks bivariantly, so that functions for one version are
-  // accepted. `objectIn` checks the version.
+  // Declared as methods, because TypeScript checks the parameters of methods bivariantly and so accepts functions for
+  // one version. `objectIn` checks the version.
   toStored(object: KubeObject): Converted<KubeObject>;
   fromStored(object: KubeObject): Converted<KubeObject>;
 }

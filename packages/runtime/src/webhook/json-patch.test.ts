@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { applyPatch } from '../../test/webhook-patch.ts';
 import { jsonPatch } from './json-patch.ts';
 
-test('the patch contains only differences and is empty for equal values', () => {
+test('a JSON patch contains only differences and is empty for equal values', () => {
   expect(jsonPatch({ a: [1, { b: 2 }] }, { a: [1, { b: 2 }] })).toEqual([]);
   expect(jsonPatch({ a: 1, b: { c: 2, d: 3 } }, { a: 1, b: { c: 4 }, e: null })).toEqual([
     { op: 'replace', path: '/b/c', value: 4 },
@@ -12,7 +12,7 @@ test('the patch contains only differences and is empty for equal values', () => 
   ]);
 });
 
-test('slashes and tildes in names are escaped', () => {
+test('slashes and tildes in field names are escaped in the paths of a JSON patch', () => {
   const before = { labels: { 'a/b': '1', 'c~d': '2', '~1': '3', '': '4' } };
   expect(jsonPatch(before, { labels: { 'a/b': '5', 'x~/y': '6', '': '7' } })).toEqual([
     { op: 'replace', path: '/labels/a~1b', value: '5' },
@@ -23,7 +23,7 @@ test('slashes and tildes in names are escaped', () => {
   ]);
 });
 
-test('inserting or removing an array item is one operation', () => {
+test('inserting or removing an array item is one operation of the JSON patch', () => {
   expect(jsonPatch([1, 2, 3], [1, 9, 2, 3])).toEqual([{ op: 'add', path: '/1', value: 9 }]);
   expect(jsonPatch([1, 2, 3], [1, 3])).toEqual([{ op: 'remove', path: '/1' }]);
   expect(jsonPatch([{ n: 1 }, { n: 2 }], [{ n: 1 }, { n: 3 }])).toEqual([
@@ -44,7 +44,7 @@ const { value } = fc.letrec<{ value: unknown }>((tie) => ({
   ),
 }));
 
-test('applying the patch to `before` gives `after` for random values', () => {
+test('applying the JSON patch to `before` gives `after` for random values', () => {
   fc.assert(
     fc.property(value, value, (before, after) => {
       expect(applyPatch(before, jsonPatch(before, after))).toEqual(after);

@@ -121,7 +121,7 @@ describe('invalid reviews', () => {
       'request.oldObject must be of kind ConfigMap (v1), but contains no object',
     ],
   ];
-  test.for(invalid)('a review with %s gets an explanation', async ([, body, status, message]) => {
+  test.for(invalid)('a review with %s is rejected with an explanation', async ([, body, status, message]) => {
     await using env = await start();
     const response = await send(env.server, body);
     expect(response.status).toBe(status);
@@ -238,7 +238,7 @@ test('TLS versions before 1.2 are rejected', async () => {
   socket.destroy();
 });
 
-test('close waits for a pending review', async () => {
+test('closing the webhook server waits for a pending review', async () => {
   const [started, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   await using env = await start({
     validate: async () => {
@@ -255,7 +255,7 @@ test('close waits for a pending review', async () => {
   await closed;
 });
 
-test('idle connections, and connections that were never used, do not delay close', async () => {
+test('idle connections, and connections that were never used, do not delay closing the server', async () => {
   await using env = await start();
   const used = await dial(env.server);
   await statusLineOver(used);

@@ -35,7 +35,10 @@ export interface WebhookServerOptions {
 
 /** Maximum memory of all request bodies together, in bytes. */
 const MAX_TOTAL_BYTES = 64 * 1024 * 1024;
-/** Maximum number of connections. An API server uses one per concurrent request, by default at most 200 for writes. */
+/**
+ * Maximum number of connections. An API server uses one connection per concurrent request, by default at most 200 for
+ * writes.
+ */
 const MAX_CONNECTIONS = 500;
 /** Timeout for receiving a body. The API server sends it immediately. */
 const BODY_TIMEOUT_MS = 10_000;
@@ -69,8 +72,8 @@ export class WebhookServer {
         ...tlsOf(certificate, clients),
         ...SERVER_TIMEOUTS,
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-        // Client certificates are checked per request and not in the handshake: conversions come without one, and a
-        // rejected client would get no explanation.
+        // Client certificates are checked per request and not in the handshake: conversion requests come without a
+        // certificate, and a rejected client would get no explanation.
         ...(clients && { requestCert: true, rejectUnauthorized: false }),
       },
       requestListener(logger, (request) => this.#handle(request)),

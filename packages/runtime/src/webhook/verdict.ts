@@ -22,7 +22,7 @@ export interface RequestInfo {
   /** Subresource of the request, such as `status`; empty for the object itself. */
   readonly subresource: string;
   readonly user: User;
-  /** Whether nothing will be stored: handlers must not change external state then. */
+  /** Whether the request is a dry run: nothing will be stored, and handlers must not change external state. */
   readonly dryRun: boolean;
   /** Aborts shortly before the API server stops waiting for the response. */
   readonly signal: AbortSignal;
@@ -37,7 +37,7 @@ export type UpdateRequest<T> = RequestInfo & {
 export type DeleteRequest = RequestInfo & {
   readonly operation: 'DELETE';
   readonly before?: undefined;
-  /** What the garbage collector does with the dependents: `Background`, `Foreground` or `Orphan`; undefined for the default. */
+  /** Propagation policy for the dependents: `Background`, `Foreground` or `Orphan`; undefined for the default. */
   readonly propagation: string | undefined;
 };
 

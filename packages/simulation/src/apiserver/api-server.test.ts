@@ -126,7 +126,7 @@ test('the garbage collector deletes a dependent some time after its owner', asyn
 describe('unsupported requests', () => {
   const Unknown = foreignKind<KubeObject>({ ...ConfigMap, plural: 'pods', kind: 'Pod' });
 
-  test('an unsupported request ends the run with an error that names it', async () => {
+  test('an unsupported request ends the run with an error that names the request', async () => {
     const { client, done } = start();
     await expect(done(client.list(Unknown))).rejects.toThrow(
       'GET /api/v1/pods: the API server model does not support pods of /v1',

@@ -38,8 +38,8 @@ export interface ApiServerOptions {
  *
  * Not modelled, answered with 501: PUT, strategic merge patches, deletecollection, subresources other than status and
  * scale, versions of a kind other than the storage version, rare kinds of invalid names and labels, applies of
- * undeclared fields or wrong types. CEL rules are not evaluated: `serve` throws for a kind that has them, unless it gets
- * a function with the same checks.
+ * undeclared fields or wrong types. CEL rules are not evaluated: `serve` throws for a kind that has them, unless the
+ * caller passes a function with the same checks.
  * Silently not modelled: Namespace objects (every namespace exists), authentication and RBAC, webhooks, size limits and
  * quotas, more than ten updating managers, validation ratcheting, collisions of generated names, TTL and validation of
  * Events, `remainingItemCount`, and the owner of the replicas field after a write to scale (the real server keeps one of

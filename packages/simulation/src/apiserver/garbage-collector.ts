@@ -32,7 +32,7 @@ export class GarbageCollector {
   readonly #deletes: Deletes;
   readonly #environment: ServerEnvironment;
   readonly #resources: () => Iterable<Resource>;
-  /** Whether the deletion of an owner enqueued an object, by UID of each enqueued object. */
+  /** Enqueued objects by UID. The value is true if the deletion of an owner enqueued the object. */
   readonly #due = new Map<string, boolean>();
 
   constructor(

@@ -86,8 +86,8 @@ function changedList(
 }
 
 /**
- * Returns the error of a failed JSON patch. Only code and reason match the API server's: its text repeats the patch and
- * the error of its library.
+ * Returns the error of a failed JSON patch. Only the code and the reason match those of the API server, because the
+ * text of the API server repeats the patch and the error of its patch library.
  */
 function failed(op: unknown, path: string, why: string): ApiError {
   return new ApiError(

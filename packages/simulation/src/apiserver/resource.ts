@@ -19,7 +19,8 @@ export interface ResourceRules {
   /** Fields for field selectors in addition to name and namespace, such as `spec.zone`. */
   readonly selectable?: readonly string[];
   /**
-   * Structs that every object has from the start. A manager can own fields within them, but not the structs.
+   * Structs that every object has from the start. A manager can own fields within the structs, but not the structs
+   * themselves.
    * @default {}
    */
   readonly empty?: Json;
@@ -56,7 +57,7 @@ export function resourceOf(rules: ResourceRules): Resource {
 
 const DECLARED = new WeakMap<AnyDeclaredKind, ResourceRules>();
 
-/** A kind that a CRD declares, with any type of its objects. */
+/** A kind that a CRD declares, for any object type. */
 export type AnyDeclaredKind = Kind<KubeObject> & Pick<DeclaredKind, 'declaration' | 'schema'>;
 
 /** Returns the rules of a kind that a CRD declares. @throws if the kind has CEL rules and `check` is missing */

@@ -77,7 +77,7 @@ export class Cloud implements ModelServer {
     });
   }
 
-  /** Rejects new servers of this name, ignoring case, until `allow`. */
+  /** Rejects new servers of this name, ignoring case, until `allow` is called. */
   prohibit(name: string, reason?: string): void {
     this.#prohibited.set(name.toLowerCase(), reason);
   }
@@ -235,7 +235,7 @@ export class Cloud implements ModelServer {
     return jsonResponse(201, this.representation(server));
   }
 
-  /** Marks a server as failed. It keeps existing. */
+  /** Marks a server as failed. The server continues to exist. */
   fail(id: string, message: string, cause: Cause): void {
     const server = this.#existing(id);
     this.servers.replace(server, { ...server, state: 'failed', message }, cause);
@@ -246,7 +246,7 @@ export class Cloud implements ModelServer {
     if (problem !== undefined) throw problem;
   }
 
-  /** Returns why a name is not available now, or undefined if it is. */
+  /** Returns why a name is not available now; undefined if the name is available. */
   nameProblem(name: string): Problem | undefined {
     if (this.isProhibited(name)) {
       const reason = this.#prohibited.get(name.toLowerCase());

@@ -1,7 +1,7 @@
 import type { ServerStream } from '../world/server.ts';
 import type { FenceMode } from './protocol.ts';
 
-/** Server process of one session. */
+/** PostgreSQL server process (backend) of one session. */
 export class Backend {
   readonly id: number;
   /** Name and incarnation of the replica that opened the session. */

@@ -5,7 +5,7 @@ import type { TableRow } from './table.ts';
 
 /**
  * How the fence proves that a session still owns its shards: with `session`, the session holds an advisory lock for each
- * shard; with `table`, it knows the newest epoch of each shard.
+ * shard; with `table`, the session knows the newest epoch of each shard.
  */
 export type FenceMode = 'session' | 'table';
 

@@ -10,9 +10,9 @@ export interface DatabaseEnvironment {
   /** Milliseconds since 1970, by the server's clock. */
   now(): number;
   after(ms: number, act: () => void): void;
-  /** Time that the next batch takes between its snapshot and its commit, in milliseconds. */
+  /** Milliseconds that the next batch takes between its snapshot and its commit. */
   executionMs(): number;
-  /** Time that the next batch waits before it is executed, as in a pooler without free connections, in milliseconds. */
+  /** Milliseconds that the next batch waits before it is executed, as in a pooler without free connections. */
   queuedMs(): number;
   /** Whether the server misses the disconnection of a session's client, so that the session lingers. */
   lingers(): boolean;
@@ -39,7 +39,7 @@ export type DatabaseEvent =
       readonly written: number;
       /** Number of rows that the batch skipped because another transaction has locked them. */
       readonly locked: number;
-      /** Ids that the batch skipped because the row does not exist or is soft-deleted. */
+      /** Ids of the rows that the batch skipped because they do not exist or are soft-deleted. */
       readonly missing: readonly string[];
     };
 
@@ -50,9 +50,9 @@ const KEEPALIVE_MS = 60_000;
  * Model of PostgreSQL as far as the mirror uses it: sessions, both variants of the fence, row locks, constraints, slow
  * statements, outages, and a fail-over to a standby that lacks the last commits.
  *
- * `test/database-differential` compares it with PostgreSQL. A batch takes its snapshot, checks the fence and locks its
- * rows when its execution starts, and commits when its execution ends.
- * Not modelled: lock queues, transactions of several statements, isolation levels other than read committed.
+ * `test/database-differential` compares the model with PostgreSQL. A batch takes its snapshot, checks the fence and
+ * locks its rows when its execution starts, and commits when its execution ends. Not modelled: lock queues,
+ * transactions of several statements, isolation levels other than read committed.
  */
 export class DatabaseServer implements ModelServer {
   readonly table = new Table();
@@ -81,7 +81,7 @@ export class DatabaseServer implements ModelServer {
     return !this.#isDown && !this.isReadOnly;
   }
 
-  /** Ends all sessions and accepts no connections until `start`. Statements that are being executed are rolled back. */
+  /** Ends all sessions, rolls back their running statements, and accepts no connections until `start` is called. */
   stop(): void {
     this.#isDown = true;
     for (const session of [...this.#sessions.values()]) this.#end(session, false);
@@ -183,7 +183,7 @@ export class DatabaseServer implements ModelServer {
     }
   }
 
-  /** Executes a statement that changes no row. Its result reflects the state at its arrival. */
+  /** Executes a statement that changes no row. The result reflects the state when the statement arrived. */
   #read(session: Backend, name: string, body: string): unknown {
     switch (name) {
       case 'lock':

@@ -82,7 +82,9 @@ interface SessionOptions extends SimulatedDatabaseOptions {
   readonly transport: Transport;
   /** Aborts when the connection is closed. */
   readonly connection: AbortController;
-  /** Resolves when the server has closed the connection. */
+  /**
+   * Lines that follow the session id. The server sends none, so `next` resolves when the server closes the connection.
+   */
   readonly lines: AsyncIterator<string>;
 }
 

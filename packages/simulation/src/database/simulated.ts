@@ -6,7 +6,7 @@ import type { TableRow } from './table.ts';
 
 /** Fault rates on the connections to the database. */
 export const DATABASE_FAULTS: FaultRates = {
-  request: 40, // lower than usual, because every fault ends the session
+  request: 40, // fewer faults than usual, because every fault ends the session
   requestFaults: ['lost', 'half-open', 'refused', 'throttled', 'reset', 'answer lost', 'late'],
   line: 80,
   streamFaults: ['cut', 'stalled'],
@@ -18,7 +18,7 @@ const SLOW_STATEMENT = { oneIn: 12, ms: 12_000 };
  * One batch in `oneIn` waits up to `ms` milliseconds before it is executed, which can be longer than a lease duration.
  */
 const QUEUED_BATCH = { oneIn: 8, ms: 45_000 };
-/** Page size of table reads. It is small, so that rows change while the table is read. */
+/** Page size of table reads. It is small, so that a read has several pages and rows change between them. */
 const PAGE_ROWS = 5;
 
 /** Creates the database of a simulation. @param rejects whether a constraint rejects this status in this row */

@@ -16,7 +16,7 @@ import {
 
 /*
  * Invariants of every reservation that a replica makes. They are checked when the replica sends the decision, against
- * the replica's own caches, because it cannot know changes that its watches have not delivered yet.
+ * the replica's own caches, because the replica cannot know changes that its watches have not delivered yet.
  */
 
 /** A reservation that a replica is about to store. */
@@ -25,7 +25,7 @@ interface Choice {
   readonly node: KubeObject | undefined;
   readonly was: StoredReservation | undefined;
   readonly is: StoredReservation;
-  /** Whether the replica restores a reservation from the status, because its entry in the ledger was deleted. */
+  /** Whether the replica restores a reservation from the status, because its entry in the ConfigMap was deleted. */
   readonly isRestored: boolean;
   readonly known: Known & { readonly now: number };
   /** All reservations as the replica is about to store them. */

@@ -5,7 +5,7 @@ import { textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { KnownHost, KnownHosts } from './rules.ts';
 
-/** Actions on hosts and machines that must occur over many seeds. */
+/** Actions on hosts and machines. Each must occur at least once in many seeds. */
 export const HOST_ACTIONS = [
   'a machine moved to another host',
   'a host entered maintenance mode',

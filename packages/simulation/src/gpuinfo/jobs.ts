@@ -10,7 +10,7 @@ import { isComplete } from './workload.ts';
  * History of the jobs that use reservations, from the objects in the API server. A Job is active from its first pod
  * that refers to a GPUInfo until the Job has ended or is deleted. A pod without a Job is active until it has ended or
  * is deleted. After a restart, a replica does not know to which GPUInfo earlier pods of a Job referred. It then assumes
- * the GPUInfo that the Job's template names, hence `mayBeActive`.
+ * the GPUInfo that the Job's template names; `mayBeActive` allows for this assumption.
  */
 export class JobHistory {
   readonly #server: ApiServer;
@@ -44,7 +44,8 @@ export class JobHistory {
   }
 
   /**
-   * Whether an unfinished Job whose pod failed names the GPUInfo in its template. Its next pod may use the reservation.
+   * Whether an unfinished Job whose pod failed names the GPUInfo in its template. The next pod of that Job may use the
+   * reservation.
    */
   mayBeActive(uid: string): boolean {
     const jobs = this.#server.objects(Job);

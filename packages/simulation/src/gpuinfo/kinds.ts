@@ -6,7 +6,7 @@ import { kindOf, OPEN } from '../scenario/open-kind.ts';
 
 /*
  * Kinds from which the facts about nodes come. Not imported from the operator, so that the simulation detects a wrong API
- * path there. The model serves them without a status subresource, because the operator only reads them.
+ * path in the operator. The model serves them without a status subresource, because the operator only reads them.
  */
 
 const core = { group: '', version: 'v1' } as const;

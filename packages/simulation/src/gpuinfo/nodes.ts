@@ -7,7 +7,7 @@ import { MACHINES, SCHEME, uuidOf } from './hosts.ts';
 import { GPU, MAINTENANCE_END, MAINTENANCE_START, MODEL, Node, ZONE } from './kinds.ts';
 import { HOUR_MS } from './rules.ts';
 
-/** Actions on nodes that must occur over many seeds. */
+/** Actions on nodes. Each must occur at least once in many seeds. */
 export const NODE_ACTIONS = [
   'a node was cordoned',
   'a node was tainted',

@@ -11,7 +11,7 @@ const FROM = 1_000_001;
 const SEEDS = 50;
 
 describe('GPU reservations under faults', () => {
-  test(`no invariant is violated in ${SEEDS} runs`, { timeout: 300_000 }, async () => {
+  test(`GPU reservations violate no invariant in ${SEEDS} runs`, { timeout: 300_000 }, async () => {
     for (let seed = FROM; seed < FROM + SEEDS; seed++)
       expect((await runSeed(gpuinfo, seed)).violations, `seed ${seed}`).toEqual([]);
   });

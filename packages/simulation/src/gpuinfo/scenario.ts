@@ -49,7 +49,9 @@ import { injectTargetedFaults } from './targeted-faults.ts';
 import { USER_ACTIONS, User } from './user.ts';
 import { WORKLOAD_ACTIONS, Workload } from './workload.ts';
 
-/** Maximum time until convergence: the usual bound, and time for the periodic checks after each jump of the clocks. */
+/**
+ * Maximum time until convergence: the usual bound plus the time for the periodic checks after each jump of the clocks.
+ */
 const BOUND_MS = 1_200_000;
 /** Time around the start of the idle phase in which no reservation ends and no maintenance begins or ends. */
 const QUIET_MS = { before: 60_000, after: 900_000 };
@@ -64,7 +66,7 @@ const MAX_ACTIONS = { nodes: 10, workload: 8, hosts: 8, passes: 2, deletions: 2 
 const USAGE_MS = 20_000;
 
 /**
- * Fault rates on the connections to the API server. They are lower than usual, because the operator watches seven
+ * Fault rates on the connections to the API server. Faults are rarer than usual, because the operator watches seven
  * kinds, and notices a stalled watch only after more than a minute. Late requests are more frequent, because a late
  * write of reservations is the most dangerous fault.
  */
@@ -184,7 +186,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   });
 }
 
-/** The GPUInfo controller manages no resources outside the API server. */
+/** No external resources, because the GPUInfo controller manages nothing outside the API server. */
 const NOTHING: ExternalResources = { all: () => [], listen: () => undefined };
 
 function invariantsOf(truth: GpuTruth): readonly Invariant[] {

@@ -2,9 +2,9 @@ import type { Truth } from '../invariants/invariant.ts';
 import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { isLedgerWrite } from './reservations.ts';
 
-/** Probability: one in N writes other than of leases triggers a fault. */
+/** Probability: one write in N triggers a fault, not counting writes of leases. */
 const FAULT_ONE_IN = 24;
-/** Probability: one in N writes of the reservations pauses its sender. */
+/** Probability: one write of the reservations in N pauses its sender. */
 const LEDGER_PAUSE_ONE_IN = 12;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;

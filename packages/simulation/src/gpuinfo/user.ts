@@ -7,7 +7,7 @@ import { ConfigMap, ZONE } from './kinds.ts';
 import { MODELS, ZONES } from './nodes.ts';
 import { isLive, LEDGER, type StoredReservations } from './reservations.ts';
 
-/** Actions of users that must occur over many seeds. */
+/** Actions of users. Each must occur at least once in many seeds. */
 export const USER_ACTIONS = [
   'a request was changed',
   'a request was paused',
@@ -67,7 +67,7 @@ export class User {
     }
   }
 
-  /** Deletes a request. */
+  /** Deletes a random GPUInfo. */
   deleteOne(): void {
     this.#delete(this.#simulation.choices.one(PLACES));
   }
@@ -83,7 +83,7 @@ export class User {
     new AdminClient(this.#server).merge(ConfigMap, LEDGER, { data: { [uid]: null } });
   }
 
-  /** Ends all pauses. */
+  /** Removes the paused annotation from all GPUInfos. */
   resumeAll(): void {
     for (const place of PLACES) this.#resume(place);
   }

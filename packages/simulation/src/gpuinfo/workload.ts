@@ -8,7 +8,7 @@ import type { Hosts } from './hosts.ts';
 import { GPU, INFO_LABEL, INFO_UID, Job, Node, Pod } from './kinds.ts';
 import { blockedBy, gpusOf, isOver, podGpus, wantedBy } from './rules.ts';
 
-/** Actions of workloads that must occur over many seeds. */
+/** Actions of workloads. Each must occur at least once in many seeds. */
 export const WORKLOAD_ACTIONS = [
   'a Job used a reservation',
   'a pod without a Job used a reservation',
@@ -24,7 +24,7 @@ export const WORKLOAD_ACTIONS = [
 
 type WorkloadAction = (typeof WORKLOAD_ACTIONS)[number];
 
-/** One in `USED_ONE_IN` reservations is used. */
+/** One in `USED_ONE_IN` reservations is used by a Job or a pod. */
 const USED_ONE_IN = 2;
 const ELSEWHERE_ONE_IN = 8;
 const START_MS = 8_000;
@@ -34,7 +34,8 @@ const LONG_ONE_IN = 3;
 const RETRY_MS = 15_000;
 
 /**
- * Users who start jobs, the scheduler and the Job controller. Pods have the fields that the operator's webhook adds.
+ * The scheduler, the Job controller, and the users who start jobs. Pods have the fields that the operator's webhook
+ * adds.
  */
 export class Workload {
   readonly #simulation: Simulation;
@@ -106,7 +107,7 @@ export class Workload {
     if (!isLong) schedule.after(choices.pick(RUN_MS), () => this.#endJob(namespace, job));
   }
 
-  /** Starts a pod on the reserved node, and rarely on another one. @returns its name */
+  /** Starts a pod on the reserved node or, rarely, on another node. @returns the name of the pod */
   #startFor(info: StoredObject, job: string | undefined): string {
     const { namespace = '', name, uid } = info.metadata;
     const { choices } = this.#simulation;
@@ -165,7 +166,7 @@ export class Workload {
       const after = find(this.#server, Job, namespace, name);
       const current = find(this.#server, GPUInfo, namespace, info.metadata.name);
       if (after === undefined || isComplete(after) || current === undefined) return;
-      // Starts no pod while no node is reserved, because the webhook would reject it.
+      // Starts no pod while no node is reserved, because the webhook would reject the pod.
       if (phaseIn(current) === 'Reserved') this.#startFor(current, name);
     });
   }

@@ -33,8 +33,9 @@ export interface LeakOptions {
 }
 
 /**
- * If the leader itself removed the finalizer of an object, it deletes the remaining machines of that object. Otherwise,
- * the leader cannot know whether the object was deleted, and must report the machines as orphans.
+ * If the leader itself removed the finalizer of an object, the leader deletes the remaining machines of that object. If
+ * another replica or client removed the finalizer, the leader cannot know whether the object was deleted, and must
+ * report the machines as orphans.
  */
 export function nothingLeaked({ lease, lines }: LeakOptions): Invariant {
   const removers = new Map<string, string>();

@@ -80,8 +80,8 @@ export function converged(problem: (object: StoredObject, truth: Truth) => strin
 }
 
 /**
- * Objects with the same spec end in the same state, regardless of their history: the spec A → B → A ends like a new
- * object with A.
+ * Objects with the same spec end in the same state, regardless of their history: an object with the spec A → B → A ends
+ * like a new object with the spec A.
  * @param comparable returns the part of an object that must not depend on its history
  */
 export function sameEndState(comparable: (object: StoredObject) => unknown): Invariant {

@@ -1,7 +1,9 @@
 import type { WorkQueue } from '@vmwright/runtime';
 import type { Invariant } from './invariant.ts';
 
-/** @param leaders returns the leader's work queue; the queue of a standby fills up until the standby leads */
+/**
+ * @param leaders returns the queue of the leader only, because the queue of a standby fills up until the standby leads
+ */
 export function emptyQueue(leaders: () => Pick<WorkQueue, 'depth' | 'working'> | undefined): Invariant {
   return {
     name: 'work queue is empty',

@@ -36,7 +36,7 @@ export interface CdiOptions {
 
 const PROGRESS: readonly string[] = ['0.0%', '25.4%', '61.0%', '92.7%'];
 const CLONING = 'SnapshotForSmartCloneInProgress';
-/** Progress at which imports fail or restart, if their behaviour says so. */
+/** Progress at which imports with the behaviour `fail`, `restart` or `restarts` fail or restart. */
 const FAILURE_AT = '61.0%';
 const MANY_RESTARTS = 6;
 const SLOW_MS = 6_000;
@@ -49,8 +49,8 @@ const MESSAGES: Readonly<Partial<Record<ImportBehaviour, string>>> = {
 };
 
 /**
- * Model of CDI's controller and importer: creates the claim of a DataVolume, waits until it is bound, and reports the phases of
- * an import or of a clone from a snapshot. Phases, progress and messages are the same as those of
+ * Model of CDI's controller and importer: creates the claim of a DataVolume, waits until the claim is bound, and
+ * reports the phases of an import or of a clone from a snapshot. Phases, progress and messages are the same as those of
  * the stand-in for CDI in the testbed.
  */
 export function startCdi(options: CdiOptions): Component {

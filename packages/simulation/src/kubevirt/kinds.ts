@@ -4,8 +4,9 @@ import type { ResourceRules } from '../apiserver/resource.ts';
 import { kindOf, OPEN } from '../scenario/open-kind.ts';
 
 /*
- * Kinds of KubeVirt, CDI, CSI snapshots, Multus and the storage. Not imported from the operator, so that the simulation
- * detects a wrong API path there. Specs and statuses accept any fields, because the models read only a few of them.
+ * Kinds of KubeVirt, CDI, CSI snapshots, Multus and storage. Not imported from the operator, so that the simulation
+ * detects a wrong API path in the operator. Specs and statuses accept any fields, because the models read only a few of
+ * them.
  */
 
 const { object, optional, boolean, string } = schema;

@@ -40,7 +40,7 @@ function setup(): Env {
   return env;
 }
 
-/** Sends a request, and runs the simulation until it is answered. */
+/** Sends a request, and runs the simulation until the response arrives. */
 async function sent<T>({ simulation }: Env, call: Promise<T>): Promise<T> {
   let done = false;
   const end = () => {
@@ -131,7 +131,7 @@ describe('model of CDI', () => {
     ['fail', 'Failed', 0],
     ['restart', 'Succeeded', 1],
     ['restarts', 'Succeeded', 6],
-  ] as const)('behaviour %s ends as %s after %i restarts', async ([behaviour, phase, restarts]) => {
+  ] as const)('import behaviour %s ends as %s after %i restarts', async ([behaviour, phase, restarts]) => {
     const env = setup();
     env.importing = behaviour;
     await importVolume(env);

@@ -6,17 +6,17 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { MirrorTruth } from './invariants.ts';
 
-/** Critical moments with leader election. */
+/** Critical moments in runs with leader election. Each must occur at least once in many seeds. */
 export const LEADER_MOMENTS = [
   'leadership moved to another replica',
   'leadership moved while a batch was in transit',
   'a batch arrived after another replica became leader',
 ] as const;
 
-/** Critical moments with sharding. */
+/** Critical moments in runs with sharding. Each must occur at least once in many seeds. */
 export const SHARD_MOMENTS = ['a shard moved to another replica', 'two replicas had shards'] as const;
 
-/** Critical moments that are counted here and must occur over many seeds. */
+/** Critical moments that are counted in all runs. Each must occur at least once in many seeds. */
 export const CRITICAL_MOMENTS = [
   'a batch was committed during the faults',
   'a batch arrived after its sender gave up',

@@ -11,7 +11,7 @@ export interface Expectation {
   readonly status: string | undefined;
 }
 
-/** Recomputes the statuses of all live rows from the cluster. */
+/** Yields the status that each live row must have according to the VMs in the cluster. */
 export function* expectations(
   server: ApiServer,
   table: Table,

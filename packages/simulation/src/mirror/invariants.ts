@@ -61,7 +61,7 @@ export function fenceBeforeRead({ database }: MirrorTruth): Invariant {
   };
 }
 
-/** A replica that lost the lease while it waited for the fence does not read the table with that session. */
+/** A session that acquired the fence only after its replica had lost the lease does not read the table. */
 export class OnlyLeadersRead {
   readonly #deposed = new WeakSet<Session>();
   #violated: ((detail: string) => void) | undefined;
@@ -108,7 +108,7 @@ export function missingRowsAreForgotten({ database }: MirrorTruth): Invariant {
   };
 }
 
-/** Columns other than status and updated_at never change, and updated_at never goes back. */
+/** The mirror changes only the columns status and updated_at, and updated_at never goes back. */
 export function onlyStatusChanges({ database }: MirrorTruth): Invariant {
   return {
     name: 'only status and updated_at change',
@@ -245,7 +245,7 @@ function createdMs(views: readonly View[], uid: string): number {
   return views.find(({ vm }) => vm?.metadata.uid === uid)?.atMs ?? 0;
 }
 
-/** The table equals a recomputation from the cluster. */
+/** After convergence, every row has the status that follows from the VMs in the cluster. */
 export function tableIsCorrect({ database, words }: MirrorTruth): Invariant {
   return {
     name: 'the table equals a recomputation from the cluster',
@@ -265,7 +265,7 @@ export interface ActiveMirror {
 
 /**
  * When idle, the mirror has no pending changes and no dead letters, and its metrics count no more VMs than exist.
- * @param active returns the mirrors that must be connected: the leader's, or all with sharding
+ * @param active returns the mirrors that must be connected: that of the leader or, with sharding, all mirrors
  */
 export function nothingPending(active: () => readonly ActiveMirror[]): Invariant {
   return {
@@ -303,12 +303,12 @@ export function stopsInTime(failures: readonly string[]): Invariant {
   };
 }
 
-/** Maximum time for which a row may differ from its VM while no faults are injected. `NEW_MS` does not count. */
+/** Maximum time for which a row may differ from its VM while no faults are injected, not counting `NEW_MS`. */
 const LAG_MS = 30_000;
 /**
  * Time after the creation or deletion of a VM, or after a change of its row by another client than the mirror, in which
- * the row is not checked. The mirror may search for the row with back-off, or wait for a new row instead of the
- * predecessor's.
+ * the row is not checked. The mirror may search for the row with back-off, or wait for a new row before it takes over
+ * the row of the VM's predecessor.
  */
 const NEW_MS = 60_000;
 

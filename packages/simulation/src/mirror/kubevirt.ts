@@ -12,7 +12,7 @@ export interface VmRef {
 /** Finalizer of KubeVirt's controller. */
 const FINALIZER = 'kubevirt.io/virtualMachineControllerFinalize';
 
-/** A run strategy, and the values of printableStatus that follow each other after a change. */
+/** A run strategy, and the values of printableStatus that the VM then reports one after another. */
 interface Episode {
   readonly strategy?: string;
   readonly statuses: readonly string[];
@@ -100,7 +100,7 @@ export class KubeVirt {
     this.#report(ref, { strategy, statuses });
   }
 
-  /** Changes the state of a VM through a realistic sequence. */
+  /** Takes a VM through a random sequence of states. */
   change(ref: VmRef): void {
     this.play(ref, this.#simulation.choices.one(CHANGES));
   }

@@ -101,7 +101,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/term.ts`,
     find: 'this.#queue.retry(key);',
     replace: '',
-    why: 'a lock or a constraint may be gone later',
+    why: 'the lock or constraint that prevented the write may be gone later',
     scenario,
   },
   {
@@ -109,7 +109,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/term.ts`,
     find: "if (result.type === 'skipped') skipped.push(write);",
     replace: "if (result.type === 'skipped') this.#onCommitted(write, true);",
-    why: 'a batch skips rows that another transaction has locked',
+    why: 'a batch skips rows that another transaction has locked, so these rows must be written later',
     scenario,
   },
   {
@@ -149,7 +149,7 @@ export const MIRROR_MUTANTS: readonly Mutant[] = [
     file: `${MIRROR}/database-link.ts`,
     find: 'await unlessAborted(prepare(session, signal), signal);',
     replace: 'await prepare(session, signal);',
-    why: 'a replica that lost leadership would exit instead of standing by',
+    why: 'a replica that lost leadership would exit instead of becoming a standby',
     scenario,
   },
   {

@@ -16,7 +16,7 @@ export const CLAIM_MS = 10_000;
 export interface MirrorProgramOptions
   extends Pick<MirrorOptions, 'mapping' | 'workers' | 'resyncMs' | 'statusEvents'> {
   readonly fence: FenceMode;
-  /** Number of shards. @default one replica leads */
+  /** Number of shards; undefined for leader election instead of sharding. */
   readonly shards: number | undefined;
   /** Called with the mirror of each process, and a function that returns its metrics. */
   readonly onMirror: (identity: string, mirror: Mirror, metrics: () => string) => void;

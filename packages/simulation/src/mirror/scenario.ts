@@ -55,8 +55,8 @@ const BOUND_MS = 600_000;
 const EVENTS_MS = 10_000;
 
 /**
- * Fault rates on the connections to the API server. They are lower than usual: the mirror notices a stalled watch only
- * after more than a minute, so most batches would be written only after the faults.
+ * Fault rates on the connections to the API server. Faults are rarer than usual: the mirror notices a stalled watch
+ * only after more than a minute, so with the usual rates most batches would be written only after the faults.
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 120 };
 
@@ -68,7 +68,7 @@ const MUST_HAPPEN = [
   ...CRITICAL_MOMENTS,
 ];
 
-/** Two or three replicas of the status mirror over a model of PostgreSQL, under faults. One of them leads. */
+/** Two or three replicas of the status mirror over a model of PostgreSQL, under faults. One replica leads. */
 export const mirror: Scenario = {
   name: 'mirror',
   mustHappen: [...MUST_HAPPEN, ...LEADER_MOMENTS],

@@ -12,7 +12,7 @@ const BLUE = 'bbbbbbbb-0000-4000-8000-000000000003';
 interface Place extends VmRef {
   /** vApps that the VM can belong to. */
   readonly vapps: readonly [string, ...string[]];
-  /** Whether another namespace has a VM with the same label. */
+  /** Whether another namespace has a VM with the same name and vApp label. */
   readonly isCopied?: boolean;
 }
 
@@ -25,7 +25,7 @@ const PLACES: readonly Place[] = [
 ];
 const FRESH: VmRef = { namespace: 'red', name: 'fresh' };
 
-/** Statuses that SSVirt's API server writes without the mirror. */
+/** Statuses that SSVirt's API server writes itself, independently of the mirror. */
 const API_STATUSES = ['POWERING_ON', 'POWERING_OFF', 'POWERED_ON', 'SUSPENDED'] as const;
 /** Statuses of rows that existed before the mirror was installed. Some of the rows show VMs that are gone. */
 const OLD_STATUSES = ['POWERED_ON', 'DELETED', 'SUSPENDED', 'UNRESOLVED'];

@@ -19,7 +19,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/election/term.ts`,
     find: 'return !this.#over && this.#leftMs > 0;',
     replace: 'return !this.#over;',
-    why: 'after a pause of the process, its timers fire late',
+    why: 'after a pause of the process, its timers fire late, so only the clock shows that the lease has expired',
     scenario,
   },
   {
@@ -49,7 +49,7 @@ export const ELECTION_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/manager/manager.ts`,
     find: 'await Promise.race([working, grace]);',
     replace: 'await Promise.race([working, stopped]);',
-    why: 'otherwise the next leader would act at the same time',
+    why: 'otherwise the next leader would act while the reconcile still runs',
     scenario,
   },
   {

@@ -40,7 +40,7 @@ describe('mutants', () => {
     expect(listed).toEqual(MUTANTS.map(({ name }) => name));
   });
 
-  test('each mutant is found by a seed that passes without it', { timeout: 600_000 }, async () => {
+  test('each mutant is found by a seed that passes without the mutant', { timeout: 600_000 }, async () => {
     const found = new Map<string, Set<number>>();
     const survivors: string[] = [];
     const pending = [...MUTANTS];

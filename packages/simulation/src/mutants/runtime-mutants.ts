@@ -47,7 +47,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/queue/backoff.ts`,
     find: 'if (now < known.retryAt) return known.retryAt;',
     replace: '',
-    why: 'an event that triggers an early reconcile is not a further failure',
+    why: 'a failed reconcile that an event triggers during the back-off does not count as a further failure',
     scenario,
   },
   {
@@ -95,7 +95,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/cache/reflector.ts`,
     find: 'const IDLE_TIMEOUT_MS = 70_000;',
     replace: 'const IDLE_TIMEOUT_MS = 70_000_000;',
-    why: 'a half-open connection reports no error',
+    why: 'a half-open connection reports no error, so only a timeout detects it',
     scenario,
   },
   {
@@ -143,7 +143,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/controller/controller.ts`,
     find: 'if (!run.ownWrites.includes(pending.change)) this.#add(',
     replace: 'this.#add(',
-    why: 'a status write must not trigger its own reconcile again',
+    why: 'a status write must not trigger another reconcile of the same object',
     scenario,
   },
   {

@@ -44,7 +44,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     find: "if (typeof shardMap === 'string' || shardMap.length !== shards) return false;",
     replace:
       "if (typeof shardMap === 'string') return true;\n    if (shardMap.length !== shards) return false;",
-    why: 'shards are reassigned after the deadline of their owners',
+    why: 'once the map is deleted, other members claim the shards after the deadline of their owners',
     scenario,
   },
   {
@@ -52,7 +52,7 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/plan.ts`,
     find: "if (shardMap === 'blank' && !blankIsSafe)",
     replace: 'if (false)',
-    why: 'all owners must have seen the empty map, or must be past their deadline',
+    why: 'before a reassignment, all owners must have seen the empty map or be past their deadline',
     scenario,
   },
   {
@@ -84,15 +84,15 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/sharding/sharding.ts`,
     find: '(shard) => new Fence({ within: term.fence,',
     replace: '(shard) => new Fence({ within: this.#election.fence,',
-    why: 'a shard map that was deleted or edited manually stops all owners in time',
+    why: 'a manual deletion or edit of the shard map must stop all owners before other members claim their shards',
     scenario,
   },
   {
     name: 'shard is released while its keys are being processed',
     file: `${SRC}/sharding/held-shards.ts`,
-    find: 'if (entry.inProgress === 0) drained();\n  }\n\n  /** Begins no new work on any',
-    replace: 'drained();\n  }\n\n  /** Begins no new work on any',
-    why: 'otherwise the next owner would act at the same time',
+    find: 'if (entry.inProgress === 0) drained();',
+    replace: 'drained();',
+    why: 'otherwise the next owner would act while the previous owner still processes a key',
     scenario,
   },
   {

@@ -12,7 +12,7 @@ export interface RemoteMachine {
   readonly size: number;
   readonly state: 'creating' | 'ready' | 'deleting';
   readonly owner?: Ownership;
-  /** Idempotency key: while the machine exists, another create with this key returns it. */
+  /** Idempotency key: while the machine exists, another create with this key returns this machine. */
   readonly key?: string;
   /** Milliseconds since 1970, by the backend's clock. */
   readonly createdMs: number;

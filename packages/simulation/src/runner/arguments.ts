@@ -4,7 +4,7 @@ export interface Arguments {
   readonly scenario?: string;
   /** Replays only this seed and prints its trace. */
   readonly seed?: number;
-  /** Shrinks the run to one with the same violation, few faults and a short trace. */
+  /** Shrinks the run of `seed` to one with the same violation, but few faults and a short trace. */
   readonly shrink: boolean;
   readonly from: number;
   readonly count?: number;

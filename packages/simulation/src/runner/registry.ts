@@ -27,7 +27,9 @@ export const scenarios: readonly Scenario[] = [
   gpuinfo,
 ];
 
-/** Scenarios with known violations, which show that the simulation finds them. They run only when named. */
+/**
+ * Scenarios with known violations, which show that the simulation finds them. They run only if `SCENARIO` names them.
+ */
 export const unsound: readonly Scenario[] = [
   carelessGreeter,
   ...variants.filter((variant) => !isSound(variant)).map(machines),

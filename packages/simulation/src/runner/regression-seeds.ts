@@ -8,7 +8,7 @@ import { runSeed } from './seed.ts';
 export interface RegressionSeed {
   readonly scenario: string;
   readonly seed: number;
-  /** The bug that it found. */
+  /** The bug that the seed found. */
   readonly why: string;
 }
 

@@ -85,7 +85,7 @@ export async function shrink(
     for (let to = best.tape.length; to > 0; to -= size) await take(change(Math.max(to - size, 0), to));
   }
 
-  /** Finds the smallest value of one choice by bisection. */
+  /** Finds, by bisection, the smallest value of one choice with which the tape still shows the violation. */
   async function lower(at: number): Promise<void> {
     for (let low = 0; low < (best.tape[at] ?? 0); ) {
       const middle = Math.floor((low + (best.tape[at] ?? 0)) / 2);

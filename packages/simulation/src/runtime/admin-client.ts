@@ -42,7 +42,7 @@ export class AdminClient {
     this.#send('DELETE', this.#path(kind, name), 'application/json', body);
   }
 
-  /** Adds (`wanted`) or removes the finalizer of another controller, and keeps all other finalizers. */
+  /** Adds (if `wanted`) or removes the finalizer of another controller, and keeps all other finalizers. */
   hold(kind: Kind, name: string, wanted: boolean): void {
     for (const { metadata } of this.#server.objects(kind)) {
       if (metadata.name !== name || metadata.namespace !== this.namespace) continue;

@@ -8,8 +8,8 @@ const LATEST_TIMER_MS = 500;
  * reconcile the same object (with leader election) or the same namespace (with sharding) at once.
  *
  * A process that was paused during a reconcile continues it when it resumes. This is not a violation, because the
- * process could not learn that it lost leadership. A write that it sends in that state is a violation, which the fence
- * must prevent.
+ * process could not learn that it lost leadership. A write that the process sends in that state is a violation; the
+ * fence must prevent it.
  */
 export class Exclusion {
   readonly #violations: Violations;

@@ -6,7 +6,7 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
-/** Critical moments that are counted here and must occur over many seeds. */
+/** Critical moments that are counted here. Each must occur at least once in many seeds. */
 export const LEADERSHIP_MOMENTS = [
   'leadership moved to another replica',
   'leadership was lost during a reconcile',
@@ -15,7 +15,7 @@ export const LEADERSHIP_MOMENTS = [
 
 interface LeadParts {
   readonly renewals: Renewals;
-  /** Time after its last renewal request in which a leader may act. */
+  /** Time for which a leader may act after it sent its last renewal request. */
   readonly renewMs: number;
   readonly server: ApiServer;
   readonly wire: Wire<Replica>;
@@ -69,7 +69,7 @@ export function checkLeadership(lease: string, parts: LeadParts) {
 
 /**
  * Whether only the leader may write to this path. Every replica may write Leases, to become leader, and
- * Events, because nothing depends on them.
+ * Events, because nothing depends on Events.
  */
 function isFenced(path: string): boolean {
   return !path.includes('/leases') && !path.includes('/events');

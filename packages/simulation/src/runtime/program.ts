@@ -213,7 +213,7 @@ async function tryProbe(
   }
 }
 
-/** Whether a widget must have a ConfigMap: all widgets do, except those whose text ends with 3. */
+/** Whether a widget must have a ConfigMap: true unless `spec.text` ends with 3. */
 export function wantsChild({ spec }: { readonly spec: { readonly text: string } }): boolean {
   return !spec.text.endsWith('3');
 }
@@ -235,7 +235,7 @@ async function deleteChild(
   replica.deleted.add(uid);
 }
 
-/** Returns the expected result for a widget. */
+/** Returns the correct `status.made` of a widget. */
 export function madeOf(
   widget: { readonly spec: { readonly text: string }; readonly metadata: Widget['metadata'] },
   setting: { readonly spec: { readonly value: string } } | undefined,

@@ -15,10 +15,10 @@ export interface Working {
   disturbed: boolean;
 }
 
-/** Delay of bearer tokens: one request in N waits up to `ms` milliseconds for its token. */
+/** Delay of bearer tokens: one request in `oneIn` waits up to `ms` milliseconds for its token. */
 const SLOW_TOKEN = { oneIn: 12, ms: 9_000 };
 
-/** One process of a replica, from its start until it ends or crashes. A restart creates a new one. */
+/** One process of a replica, from its start until it ends or crashes. A restart creates a new `Replica`. */
 export class Replica {
   /** Replica and incarnation: `r0.2` is the second process of replica r0. */
   readonly name: string;
@@ -53,7 +53,7 @@ export class Replica {
   dropsRenewals = false;
   resumedAt = Number.NEGATIVE_INFINITY;
   leading = false;
-  /** Number of terms in which the process led. */
+  /** Number of leadership terms of this process. */
   terms = 0;
   ended = false;
 

@@ -147,7 +147,7 @@ export class Replicas {
     for (const [which, other] of this.#processes.entries()) if (other !== replica) this.#partition(which);
   }
 
-  /** Keeps a replica from listing leases for a while, although it can renew its own. */
+  /** Keeps a replica from listing leases for a while, although it can renew its own lease. */
   dropLists(which: number): void {
     const { choices, schedule } = this.#options.simulation;
     const replica = this.#processes[which];

@@ -27,8 +27,8 @@ import { Wire } from './wire.ts';
 /** Duration of the fault phase. */
 const FAULT_MS = 60_000;
 /**
- * Maximum time until convergence. A client notices a stalled stream after 70 s, and its next requests may be delayed,
- * too.
+ * Maximum time until convergence. A client notices a stalled stream only after 70 s, and the requests that it then
+ * sends may be delayed.
  */
 const CONVERGENCE_MS = 240_000;
 /**
@@ -176,7 +176,7 @@ class History {
         for (const round of [22, 23]) change(admin, choices, round);
         if (choices.oneIn(2)) this.#restartApiServer();
       });
-    // Creates the probes at different times, so that one has a long back-off while another starts with short
+    // Creates the probes at different times, so that one probe has a long back-off while another starts with short
     // delays.
     const [first, ...others] = PROBES;
     probe(admin, first);
@@ -288,7 +288,7 @@ class History {
     return undefined;
   }
 
-  /** Number of terms of all replicas. */
+  /** Total number of leadership terms of all replicas. */
   get #terms(): number {
     return this.#managers.keys().reduce((sum, { terms }) => sum + terms, 0);
   }

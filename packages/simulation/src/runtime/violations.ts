@@ -26,7 +26,7 @@ export class Violations {
   }
 }
 
-/** Runs a history and returns its violations, including uncaught errors. */
+/** Executes one run of a scenario and returns its violations, including uncaught errors. */
 export async function violationsOf(history: {
   readonly violations: Violations;
   run(): Promise<void>;

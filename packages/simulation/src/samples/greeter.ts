@@ -61,8 +61,8 @@ function startGreeter(world: SimulatedWorld, careless: boolean): Promise<void> {
 }
 
 /**
- * Runs one history: greetings are created, changed and deleted while the network fails and the program
- * crashes; then the faults stop.
+ * Executes one run: greetings are created, changed and deleted while the network fails and the program crashes; then
+ * the faults stop.
  */
 export async function greetings(simulation: Simulation, careless = false): Promise<ApiServer> {
   const { schedule, network, choices, counts } = simulation;

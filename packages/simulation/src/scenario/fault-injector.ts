@@ -46,7 +46,7 @@ export class FaultInjector {
     this.#lasting.clear();
   }
 
-  /** Injects a random fault into this replica or the world. Does nothing after the faults have stopped. */
+  /** Injects a random fault: into this replica, or one of `more`. Does nothing after the faults have stopped. */
   injectFault(name: string): void {
     const { simulation, replicas, origins, more = {}, skewMs = SKEW_MS } = this.#options;
     const { choices, network, counts } = simulation;

@@ -44,7 +44,7 @@ const IDLE_MS = 30_000;
 const LONG_IDLE = { oneIn: 8, ms: 200_000 };
 
 /**
- * Runs one history: faults → convergence within bounded time → an idle phase without writes. Ends at the
+ * Executes one run of a scenario: faults → convergence within bounded time → an idle phase without writes. Ends at the
  * first violation.
  */
 export async function runHistory(options: HistoryOptions): Promise<readonly Violation[]> {
@@ -102,7 +102,8 @@ export function isSettled(truth: Truth, invariants: readonly Invariant[]): boole
 }
 
 /**
- * Whether a write is not to a lease. Leases are renewed all the time, so a write to a lease is nearly always in flight.
+ * Whether a request writes something other than a lease. Leases are renewed all the time, so a write to a lease is
+ * nearly always in flight.
  */
 function isNotLease({ path }: Sent): boolean {
   return !path.includes('/leases');

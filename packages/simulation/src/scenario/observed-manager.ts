@@ -29,7 +29,7 @@ const RETRY_MS = 4_000;
 
 /** Division of the work between the replicas. */
 export interface ManagerMode extends Pick<ManagerElection, 'observesFirst'> {
-  /** Number of shards. @default one replica leads */
+  /** Number of shards. @default no sharding: one replica leads */
   readonly shards?: number | undefined;
 }
 

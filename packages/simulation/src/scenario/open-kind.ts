@@ -1,6 +1,6 @@
 import { foreignKind, type Kind, type KubeObject, schema } from '@vmwright/runtime';
 
-/** An object of another project, whose spec and status are not declared. */
+/** An object of a kind that another project defines. Its spec and status have no schema here. */
 export interface OpenObject extends KubeObject {
   readonly spec?: unknown;
   readonly status?: unknown;
@@ -10,7 +10,7 @@ const { object, optional, anything } = schema;
 
 export const OPEN = object({ spec: optional(anything()), status: optional(anything()) });
 
-/** Returns a kind of another project. */
+/** Returns a kind that another project defines. */
 export function kindOf(
   names: Pick<Kind, 'group' | 'version' | 'kind' | 'plural'>,
   scope: Kind['scope'] = 'Namespaced',

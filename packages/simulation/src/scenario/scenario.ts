@@ -4,8 +4,8 @@ import type { Simulation } from '../world/simulation.ts';
 export interface Scenario {
   readonly name: string;
   /**
-   * Counters (see Counts) that must all be above zero over many seeds. Otherwise, the scenario does not cover these
-   * events.
+   * Counters (see `Counts`) that must each be above zero after many seeds. A counter that stays zero shows that the
+   * scenario does not cover its event.
    */
   readonly mustHappen: readonly string[];
   run(simulation: Simulation): Promise<readonly Violation[]>;

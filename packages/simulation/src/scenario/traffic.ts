@@ -20,13 +20,13 @@ export interface Sent {
   readonly body: string | undefined;
   /** Virtual time at which the request was sent, in milliseconds. */
   readonly at: number;
-  /** Virtual time of its execution; undefined if it has not arrived or was rejected by the network. */
+  /** Virtual time of the execution; undefined if the request has not arrived or the network rejected it. */
   arrivedAt: number | undefined;
   /**
-   * Knowledge of the sender:
+   * What the sender has received:
    * - `pending`: nothing yet. A request of a crashed process stays pending.
-   * - `answered`: it has received a response.
-   * - `failed`: it has received an error instead of a response.
+   * - `answered`: a response.
+   * - `failed`: an error instead of a response.
    */
   outcome: 'pending' | 'answered' | 'failed';
 }
@@ -38,8 +38,8 @@ export interface Read {
 }
 
 /**
- * Tracks all writes of replicas with their senders, which invariants need and real servers do not know. Reads are not
- * tracked, only reported when they arrive.
+ * Tracks all writes of replicas and their senders. Invariants need the sender, which real servers do not know. Reads
+ * are not tracked, only reported when they arrive.
  */
 export class Traffic {
   readonly #simulation: Simulation;
@@ -55,7 +55,7 @@ export class Traffic {
     this.#simulation = simulation;
   }
 
-  /** The write that a server is executing; undefined if no replica sent it. */
+  /** The write that a server is executing; undefined if there is none or no replica sent it. */
   get arriving(): Sent | undefined {
     return this.#arriving;
   }

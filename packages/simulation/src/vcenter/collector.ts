@@ -51,7 +51,10 @@ export class Collector {
     return this.#filters.size;
   }
 
-  /** Adds a filter. A waiting call reports its objects, possibly before the client has the response of CreateFilter. */
+  /**
+   * Adds a filter. A waiting call reports the objects of the filter, possibly before the client has the response of
+   * CreateFilter.
+   */
   addFilter(id: string, selection: Selection): void {
     this.#filters.set(id, selection);
     this.#advance(this.#visible);
@@ -173,7 +176,7 @@ export class Collector {
         const xml = this.#update(view, entity, paths, since);
         if (xml !== undefined) yield { id: value, xml };
       }
-      if (base === 0 && sent === undefined) continue; // nothing was sent before, so nothing can leave
+      if (base === 0 && sent === undefined) continue; // no object was sent before, so none can leave
       for (const ref of view.removedBetween(base, this.#visible))
         if ((sent?.get(`${id} ${ref.value}`) ?? base) !== this.#visible || sent === undefined)
           yield { id: ref.value, xml: `<objectSet><kind>leave</kind>${reference('obj', ref)}</objectSet>` };

@@ -36,9 +36,9 @@ export interface MachineChange {
 
 /**
  * Cause of a change:
- * - `request`: an API call.
+ * - `request`: an API call, including the later end of a requested guest shutdown.
  * - `somebody`: a third party that bypasses the API.
- * - `itself`: the machine, for example at the end of a guest shutdown.
+ * - `itself`: the setup of the model, before any client connects.
  */
 export type Cause = 'request' | 'somebody' | 'itself';
 

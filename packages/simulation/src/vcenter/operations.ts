@@ -193,7 +193,7 @@ export class Operations {
     const { environment, hosts, machines } = this.#parts;
     const config = spec.inner('config');
     const wanted = config.text('instanceUuid');
-    // Instance UUIDs are unique in a vCenter. vCenter replaces a UUID that is in use by a new one.
+    // Instance UUIDs are unique in a vCenter. If the requested UUID is in use, vCenter assigns a new one.
     const isTaken = [...machines.all()].some(({ instanceUuid }) => instanceUuid === wanted);
     this.#clones += 1;
     return {
@@ -211,7 +211,7 @@ export class Operations {
     };
   }
 
-  /** Runs a task on a machine; it fails if another task is running on the machine. */
+  /** Runs a task on a machine. The task fails if another task is running on the machine. */
   #runTask(what: string, id: string, act: (task: Task, machine: Machine) => void): Ref {
     const { tasks, machines } = this.#parts;
     const ref = { type: 'VirtualMachine', value: id };

@@ -7,7 +7,8 @@ import { VCENTER } from './simulated.ts';
 import { Vcenter } from './vcenter.ts';
 
 /*
- * Covers behaviour in which vcsim differs from vCenter or takes real time. test/vcenter-differential covers the rest.
+ * Covers behaviour in which vcsim differs from vCenter, or which takes real time in vcsim. test/vcenter-differential
+ * covers the rest.
  */
 
 const USER = { username: 'user', password: 'secret' };
@@ -124,7 +125,7 @@ describe('Vcenter', () => {
     expect(named(env, 'b')?.instanceUuid).not.toBe(named(env, 'a')?.instanceUuid);
   });
 
-  test('destroying a folder destroys its machines and fails a running clone into it', async () => {
+  test('destroying a folder destroys its machines, and a running clone into the folder fails', async () => {
     const env = await setup({ taskMs: (what) => (what === 'Destroy' ? 1_000 : 5_000) });
     const { client, datacenter, during } = env;
     const folder = await during(client.machines.createFolder(datacenter.vmFolder, 'doomed'));

@@ -29,13 +29,13 @@ interface Attempt {
   problem: string | undefined;
 }
 
-/** Times in statuses are in seconds. */
+/** Maximum rounding error of the times in statuses, which have a resolution of one second. */
 const ROUNDING_MS = 1_000;
 
 /**
  * An attempt fails only if its import or snapshot failed, vanished or was orphaned, if the user changed the image, or
- * after the timeout of the attempt or of all attempts together. An attempt, and so its timeout, starts only when the
- * image has a slot; the time in the queue does not count.
+ * after the timeout of the attempt or of all attempts together. An attempt and its timeout start only when the image
+ * has a slot; the time in the queue does not count.
  */
 export const attemptsFailForAReason: Invariant = {
   name: 'an attempt fails only for a known cause',

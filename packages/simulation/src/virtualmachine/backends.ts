@@ -8,7 +8,7 @@ import { atRandomTimes } from '../scenario/random-times.ts';
 import { controllerOf, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** Counters of behaviours that must occur over many seeds. */
+/** Counters of behaviours. Each must occur at least once in many seeds. */
 export const BACKEND_FAULTS = [
   'an import was slow',
   'an import hung',
@@ -49,7 +49,7 @@ const START_FAILS_ONE_IN = 6;
 const MAX_RESTARTS = 3;
 const MAX_DOWN_MS = 15_000;
 
-/** CDI, the snapshot controller, the storage and virt-controller, with faults until `calm`. */
+/** CDI, the snapshot controller, the provisioner and virt-controller, with faults until `calm` is called. */
 export class Backends {
   readonly #simulation: Simulation;
   readonly #components: readonly Component[];

@@ -17,7 +17,9 @@ import type { Sent } from '../scenario/traffic.ts';
 import { imageOf, snapshotsIn } from './objects.ts';
 import { onOperatorCreate } from './operator-writes.ts';
 
-/** Critical moments that must occur over many seeds. Invariants count those of the last two lines. */
+/**
+ * Critical moments. Each must occur at least once in many seeds. Invariants count the moments in the last two lines.
+ */
 export const CRITICAL_MOMENTS = [
   'an image became Ready during the faults',
   'a machine became Ready during the faults',

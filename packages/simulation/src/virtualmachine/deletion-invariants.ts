@@ -30,15 +30,15 @@ export const machineDeletedFirst: Invariant = {
 
 /**
  * An image or a machine is removed only after its children and their children are gone. If the deletion keeps the
- * children, the object is removed only after they no longer name it as their owner. A late request may create a child
- * after the deletion was requested; the garbage collector removes this child.
+ * children, the object is removed only after the children no longer name the object as their owner. A late request may
+ * create a child after the deletion was requested; the garbage collector removes this child.
  */
 export const childrenDeletedFirst: Invariant = {
   name: 'children are deleted before their object',
   watch: (truth, violated) => {
     /**
-     * Owner UIDs of DataVolumes and machines, by their own UID. Those of deleted objects are kept, because a claim
-     * outlives its DataVolume.
+     * Owner UIDs of DataVolumes and machines, by their own UID. The entries of deleted objects are kept, because a
+     * claim outlives its DataVolume.
      */
     const owners = new Map<string, string | undefined>();
     for (const kind of [Volume, Machine])

@@ -140,7 +140,7 @@ export const readyHasData: Invariant = {
   },
 };
 
-/** An image that is created from a template has no owner, because other machines use it, too. */
+/** An image that is created from a template has no owner, because several machines may use it. */
 export const templatesCreateSharedImages: Invariant = {
   name: 'images have no owner',
   watch: (truth, violated) =>

@@ -26,8 +26,7 @@ import { PASSWORD, PASSWORDS } from './user.ts';
 
 /**
  * A VirtualMachine has at most one KubeVirt VirtualMachine, one root disk and one Secret, no matter which replicas act.
- * A disk that is not the one in the status and whose clone did not succeed does not count, because it is about to be
- * deleted.
+ * A disk that the status does not name and whose clone did not succeed is about to be deleted, so it does not count.
  */
 export const oneOfEach: Invariant = {
   name: 'at most one child of a kind per machine',

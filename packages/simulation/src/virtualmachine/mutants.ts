@@ -92,7 +92,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     find: 'machines: named.filter((machine) => mayUseImage(machine, image, settings)),',
     replace:
       'machines: named.filter((machine) => mayUseImage(machine, image, settings) && machine.metadata.deletionTimestamp === undefined),',
-    why: 'a machine uses its image until it is gone',
+    why: 'a machine that is being deleted still uses its image',
     scenario,
   },
   {
@@ -199,7 +199,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     file: `${MACHINE}/passwords.ts`,
     find: 'const hashed = sha512Crypt(password, saltFor(uid, user));',
     replace: 'const hashed = sha512Crypt(password, saltFor(uid, user)) && password;',
-    why: 'the Secret with the cloud-init data is mounted into the machine',
+    why: 'the Secret with the cloud-init data is mounted into the machine, where the password could be read',
     scenario,
   },
   {

@@ -53,7 +53,9 @@ import { FRESH, USER_ACTIONS, User } from './user.ts';
 
 /** Milliseconds after the faults end until all user requests have arrived, including those that pause an object. */
 const USER_SETTLED_MS = 46_000;
-/** In one run in N, all machines get the same address. `ms` is the time after the faults, when most machines run. */
+/**
+ * In one run in `oneIn`, all machines get the same address `ms` milliseconds after the faults, when most machines run.
+ */
 const SHARED_ADDRESS = { oneIn: 3, ms: 150_000 };
 /** Interval at which users follow the remedies in statuses: they retry failed images and delete broken disks. */
 const USER_ROUND_MS = 40_000;
@@ -66,8 +68,8 @@ const BOUND_MS = 1_200_000;
 const CALM_MS = { least: 8_000, most: 22_000 };
 
 /**
- * Fault rates on the connections to the API server. They are lower than usual, because the operator watches ten kinds,
- * and notices a stalled watch only after more than a minute.
+ * Fault rates on the connections to the API server. Faults are rarer than usual, because the operator watches ten
+ * kinds, and notices a stalled watch only after more than a minute.
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 160 };
 
@@ -166,7 +168,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   });
 }
 
-/** The controllers of these kinds manage no resources outside the API server. */
+/** No external resources, because the controllers of these kinds manage nothing outside the API server. */
 const NOTHING: ExternalResources = { all: () => [], listen: () => undefined };
 
 function invariantsOf(limit: number, foreign: Foreign, references: References): readonly Invariant[] {
@@ -201,7 +203,7 @@ function invariantsOf(limit: number, foreign: Foreign, references: References): 
   ];
 }
 
-/** Applies an invariant about the objects of a kind to images. */
+/** Applies an invariant about the objects of `truth.kind` to images. */
 function ofImages({ name, watch }: Invariant): Invariant {
   return { name, watch: (truth, violated) => watch?.({ ...truth, kind: VMDiskImage }, violated) };
 }

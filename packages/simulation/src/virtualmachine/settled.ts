@@ -128,7 +128,8 @@ function isExcused(server: ApiServer, machine: StoredObject, reason: string): bo
         image === undefined && textAt(machine, 'spec', 'vmDiskImageTemplate', 'sourceType') === undefined
       );
     default:
-      // A user deleted the image before it was Ready, and the machine, which names the image, blocks its deletion.
+      // A user deleted the image before it was Ready, and the machine, which names the image, blocks the deletion of
+      // the image.
       return image !== undefined && isTerminating(image) && phaseIn(image) !== 'Ready';
   }
 }

@@ -41,7 +41,7 @@ function deletionOf({ kind, group }: Kind): string {
   return `a ${group === 'kubevirt.io' ? 'KubeVirt ' : ''}${kind} was deleted by hand`;
 }
 
-/** Administrators and other tools, who create, change and delete objects of KubeVirt and CDI without the operator. */
+/** Administrators and other tools that create, change and delete objects of KubeVirt and CDI without the operator. */
 export class ThirdParties {
   readonly #simulation: Simulation;
   readonly #server: ApiServer;
@@ -98,7 +98,7 @@ export class ThirdParties {
     );
   }
 
-  /** Whether a running machine uses a claim, so that Kubernetes would not delete it. */
+  /** Whether a running machine uses a claim, so that Kubernetes would not delete the claim. */
   #isProtected({ kind, metadata }: StoredObject): boolean {
     return (
       kind === Claim.kind &&

@@ -189,7 +189,10 @@ export class User {
     this.#machines.delete(ref, nameOf(ref));
   }
 
-  /** Repeats the deletion of all machines and images that are being deleted, and asks to keep what is left of them. */
+  /**
+   * Repeats the deletion of all machines and images that are being deleted, now with `--cascade=orphan`, which keeps
+   * their remaining children.
+   */
   orphanTerminating(): void {
     for (const [kind, user] of [
       [VirtualMachine, this.#machines],
@@ -235,7 +238,7 @@ export class User {
       );
   }
 
-  /** Ends all pauses. */
+  /** Removes the paused annotation from all machines and images. */
   resume(): void {
     for (const { metadata } of this.#server.objects(VirtualMachine))
       if (PAUSED in (metadata.annotations ?? {}))

@@ -53,7 +53,7 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
   };
 }
 
-/** Back-off before the second re-creation, and maximum of the back-off, which doubles with each further re-creation. */
+/** Back-off before the second re-creation, and maximum back-off. The back-off doubles with each further re-creation. */
 const [SHORTEST_PAUSE_MS, LONGEST_PAUSE_MS] = [10_000, 300_000];
 
 /**
@@ -159,7 +159,8 @@ export const intentFirst: Invariant = {
 
 /**
  * A VM is removed only after all its servers in the cloud are gone. Exception: garbage collection deletes a server that
- * was created or labelled after the deletion request, or so shortly before it that a list may not show the server.
+ * was created or labelled after the deletion request, or so shortly before that request that a list may not show the
+ * server.
  */
 export function machineDeletedFirst(cloud: Cloud): Invariant {
   return {

@@ -56,7 +56,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     file: `${GC}/collector.ts`,
     find: 'for (const item of due.filter(isWitnessed))',
     replace: 'for (const item of due.slice(due.length))',
-    why: 'a create request can arrive after the deletion',
+    why: 'a create request can arrive after its VM was deleted',
     scenario,
   },
   {
@@ -200,7 +200,7 @@ export const VM_MUTANTS: readonly Mutant[] = [
     file: `${VM}/reconciler.ts`,
     find: 'const scoped = cloud.scoped({ signal, assertLeader: context.assertLeader });',
     replace: 'const scoped = cloud.scoped({ signal, assertLeader: () => undefined });',
-    why: 'after a pause of the process, its abort signal fires late',
+    why: 'after a pause of the process, its abort signal fires late, so only the check stops the request',
     scenario,
   },
   {

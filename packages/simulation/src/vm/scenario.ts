@@ -130,8 +130,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     thirdParties.stop();
     user.create(FRESH, `vm-${FRESH}`);
-    // In most runs, the user triggers a reconcile. Otherwise, the operator would retry only after five minutes when a
-    // name became free.
+    // In most runs, the user triggers a reconcile, because the operator itself retries a taken name only after five
+    // minutes.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
     lateFaults.begin(user.client, USER_SETTLED_MS + MAX_TRANSIT_MS);

@@ -21,7 +21,7 @@ const VANISH_ONE_IN = 8;
 const UNLUCKY_ONE_IN = 8;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
-/** Maximum delay until a machine is orphaned. It is less than one interval of garbage collection. */
+/** Maximum delay until the user orphans a new machine. It is less than one interval of garbage collection. */
 const LATER_MS = 10_000;
 
 export interface TargetedFaultParts {

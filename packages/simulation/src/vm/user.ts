@@ -24,7 +24,7 @@ const UPDATED = { metadata: { annotations: { touched: 'yes' } } };
 /** Names of all VMs that the user creates before the faults have stopped. */
 export const ALL: readonly string[] = NAMES.flatMap((name) => [name, successorOf(name)]);
 
-/** Name of a second VM, which requests the same server name as the VM with this name. */
+/** Returns the name of a second VM that requests the same server name as the VM with the given name. */
 function successorOf(name: string): string {
   return `${name}-next`;
 }

@@ -9,7 +9,7 @@ import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './ext
 import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn } from './objects.ts';
 import { isClone, requestedOwner } from './requests.ts';
 
-/** Critical moments that are counted here and in the model, and must occur over many seeds. */
+/** Critical moments that are counted here and in the model. Each must occur at least once in many seeds. */
 export const CRITICAL_MOMENTS = [
   'a task failed',
   'an update was late',

@@ -69,8 +69,8 @@ export function foldersIn(vcenter: Vcenter): readonly Entity[] {
 }
 
 /**
- * vCenter model as the invariants see it. Reports only changes by requests. Other changes come from the machines
- * themselves or from third parties, not from the controller.
+ * vCenter model as the invariants see it. Reports only changes by requests. Other changes come from third parties, not
+ * from the controller.
  */
 export function externalResourcesOf(vcenter: Vcenter): ExternalResources {
   return {
@@ -100,7 +100,7 @@ function resourceOf(machine: Machine): ExternalResource {
   return { id: machine.id, owner: ownerOf(machine)?.uid, deleting: false };
 }
 
-/** Cache of instance UUIDs, by UID of the group and slot. Every check of a machine needs one. */
+/** Cache of instance UUIDs, by UID of the group and slot. Every ownership check of a machine needs such a UUID. */
 const UUIDS = new Map<string, string>();
 const MAX_UUIDS = 10_000;
 

@@ -1,6 +1,6 @@
 import type { Invariant, Truth } from '../invariants/invariant.ts';
 
-/** The operator changes nothing in another vCenter to which its address temporarily leads. */
+/** The operator changes nothing in another vCenter to which the configured address temporarily leads. */
 export class ForeignChanges implements Invariant {
   readonly name = 'no change is made in another vCenter';
   readonly #violated: ((what: string) => void)[] = [];

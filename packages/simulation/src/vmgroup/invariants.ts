@@ -24,7 +24,7 @@ import { isChange, isClone, methodOf, requestedOwner } from './requests.ts';
 
 /* Invariants of VmGroups, in addition to those of all objects with external resources. */
 
-/** A slot has at most one machine with its labels, and at most one with its UUID. Manual copies do not count. */
+/** A slot has at most one machine with its labels, and at most one with its UUID. Copies made by users do not count. */
 export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
   return {
     name: 'at most one machine per group and slot, and per UUID',
@@ -261,8 +261,8 @@ export const respectsMaxUnavailable: Invariant = {
 };
 
 /**
- * A replica that clones a machine has stored the attempt with a resourceVersion precondition, and has not
- * stored the removal of its slot since.
+ * A replica that clones a machine has stored the attempt with a resourceVersion precondition, and has not stored the
+ * removal of the machine's slot since.
  */
 export const slotFirst: Invariant = {
   name: 'a machine is cloned only after its slot is stored',
@@ -291,7 +291,7 @@ export const slotFirst: Invariant = {
 };
 
 /**
- * A group has at most as many slots as replicas, in addition to slots that are being removed, and each slot keeps its
+ * A group has at most as many slots as replicas, not counting slots that are being removed, and each slot keeps its
  * UUID.
  */
 export const slotsAreStable: Invariant = {
@@ -382,7 +382,7 @@ export const readyNeverGoesBack: Invariant = {
     }),
 };
 
-/** NameTaken is reported only if a machine outside the group has the name. */
+/** NameTaken is reported only if a machine outside the group has the name of one of the slots. */
 export function nameTakenIsTrue(vcenter: Vcenter): Invariant {
   return {
     name: 'NameTaken is reported only when the name is taken',

@@ -168,7 +168,7 @@ export const VMGROUP_MUTANTS: readonly Mutant[] = [
     file: `${VMGROUP}/operations.ts`,
     find: 'extraConfig: labelsOf(slot, destination, running), }, scope, );',
     replace: 'extraConfig: labelsOf(slot, destination, running),\n      },\n      {},\n    );',
-    why: 'after a pause of the process, its abort signal fires late',
+    why: 'after a pause of the process, its abort signal fires late, so only the check stops the clone',
     scenario,
   },
   {

@@ -79,7 +79,7 @@ test('watches of unused folders are closed with their views and filters', async 
   expect({ views, filters }).toEqual({ views: [12, 0], filters: [12, 0] });
 });
 
-test('every group reports a vCenter outage at once and continues seconds after its end', async () => {
+test('every group reports a vCenter outage at once and continues seconds after the end of the outage', async () => {
   const reasons: Record<string, readonly (string | undefined)[]> = {};
   const outage: Scenario = {
     name: 'outage',

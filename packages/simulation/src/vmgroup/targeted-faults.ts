@@ -32,15 +32,15 @@ const FOLDER_REMOVALS: ReadonlySet<string> = new Set(['Destroy_Task', 'Unregiste
 /** Minimum duration of a slow clone: longer than a fail-over. */
 const SLOW_MS = 30_000;
 /**
- * Duration of a partition of the standby. A group is usually created within this time. Its watch event is lost, and the
- * standby's watch stays stalled after the partition.
+ * Duration of a partition of the standby. A group is usually created within this time. The watch event of the group is
+ * lost, and the standby's watch stays stalled after the partition.
  */
 const PARTITION_MS = 2_000;
 /** Time until a new group has machines. */
 const CREATED_MS = 20_000;
 /**
- * A delayed request to create a folder is late by the maximum lateness, or by up to this time less. Before it arrives,
- * a new leader has usually removed the deleted group.
+ * A delayed request to create a folder is late by `MAX_LATE_MS` minus at most this time. Before the request arrives, a
+ * new leader has usually removed the deleted group.
  */
 const EARLIER_MS = 8_000;
 /** Typical duration of a request and its response. */
@@ -97,8 +97,8 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
       ])();
       if (choices.oneIn(3)) faultInjector.pause(name);
     }
-    // Makes the clone an orphan. A foreign machine keeps the folder when the group is deleted, and the replica that
-    // waits for the response is paused.
+    // Makes the clone an orphan: the group is deleted during a slow clone, a foreign machine keeps the folder from
+    // being removed, and the replica that waits for the response is paused.
     if (group !== undefined && choices.oneIn(ORPHAN_CLONE_ONE_IN)) {
       thirdParties.addForeignMachineTo(`${group.namespace}-${group.name}`);
       pace.nextCloneMs = SLOW_MS + choices.pick(SLOW_MS);

@@ -4,8 +4,8 @@ import type { Choices } from './choices.ts';
 export const REQUEST_FAULTS = [
   'lost', // never arrives; the client gets a connection error
   'half-open', // never arrives; the client gets neither a response nor an error
-  'refused', // arrives; the server returns 500 without acting
-  'throttled', // arrives; the server returns 429 with Retry-After without acting
+  'refused', // arrives; the server returns 500 without executing it
+  'throttled', // arrives; the server returns 429 with Retry-After without executing it
   'reset', // arrives and is executed; the connection breaks before the response
   'answer lost', // arrives and is executed; the client gets neither a response nor an error
   'late', // arrives seconds later, possibly after the client timed out
@@ -26,7 +26,7 @@ export interface FaultRates {
   /** One request in n is hit by a fault. */
   readonly request: number;
   readonly requestFaults: readonly [RequestFault, ...RequestFault[]];
-  /** One line of a stream in n is hit by a fault. */
+  /** One stream line in n is hit by a fault. */
   readonly line: number;
   readonly streamFaults: readonly [StreamFault, ...StreamFault[]];
 }

@@ -12,9 +12,9 @@ import type { Trace } from './trace.ts';
 import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
 
 /**
- * Usual and maximum delay while no faults are injected. The maximum is lower than the 12 s of the fault phase, which would
- * make leaders lose their leases again and again. Each new leader reconciles everything, which hides changes that the
- * previous leader missed.
+ * Usual and maximum delay while no faults are injected. The maximum is lower than the 12 s of the fault phase, because
+ * delays of 12 s make leaders lose their leases repeatedly. Each new leader then reconciles everything, which hides
+ * changes that the previous leader missed.
  */
 const USUAL_MS = 50;
 const MAX_CALM_MS = 2_000;
@@ -61,7 +61,7 @@ export class Network {
     this.#servers.set(origin, { server, faults });
   }
 
-  /** Silently drops all traffic between a process and a server until `heal`. */
+  /** Silently drops all traffic between a process and a server until `heal` is called. */
   partition(process: string, origin: string): void {
     this.#partitions.add(`${process} ${origin}`);
   }
@@ -102,7 +102,8 @@ export class Network {
     const served = this.#servers.get(origin);
     if (served === undefined) return Promise.reject(new Error(`getaddrinfo ENOTFOUND ${origin}`));
     const { schedule, choices } = this.#parts;
-    // Reads of vCenter are POSTs, too. Only changes have `beforeSend`, the fence check.
+    // Reads of vCenter are POST requests, so the method does not identify a change. Only changes have `beforeSend`, the
+    // fence check.
     const isChange = request.method !== 'GET' && request.beforeSend !== undefined;
     if (isChange && isInEndedTerm())
       schedule.fail(new InvariantError(ENDED_TERM, `${process.name} sends ${nameOf(request)}`));
@@ -214,7 +215,7 @@ export class Network {
   }
 }
 
-/** A request of a process, until it has its full response, failed or was aborted. */
+/** Tracks a request of a process until its full response has arrived, or until it failed or was aborted. */
 class Exchange {
   readonly process: SimulatedProcess;
   readonly request: TransportRequest;

@@ -75,7 +75,7 @@ describe('Schedule.run', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('thrown');
   });
 
-  test('Schedule.run rejects with a rejection that is unhandled when its event ends, even if a handler is added later', async () => {
+  test('Schedule.run rejects when a promise rejection is unhandled at the end of its event, even if a handler is added later', async () => {
     const schedule = scheduleOf(1);
     let rejected: Promise<never> | undefined;
     schedule.after(1, () => {

@@ -3,7 +3,7 @@ import type { TransportRequest } from '@vmwright/runtime';
 /** A request as it arrives at a server. */
 export type ModelRequest = Pick<TransportRequest, 'method' | 'path' | 'headers' | 'body'>;
 
-/** A model of a server. It acts immediately; the network adds the delays. */
+/** A model of a server. It executes each request immediately; the network adds the delays. */
 export interface ModelServer {
   receive(request: ModelRequest): ModelResponse;
   /** Returns this server's error response for a request that it does not execute. */

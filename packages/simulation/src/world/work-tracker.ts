@@ -15,8 +15,8 @@ export const ENDED_TERM = 'no change is sent by work of an ended term';
 const BOUNDED_RECONCILES = 'reconciles of an object are bounded';
 
 /**
- * Limit on the reconciles of one object by one process within `WINDOW_MS`. In 150 runs of each scenario no object had
- * more than 40; an object that is requeued every millisecond has 10,000.
+ * Limit on the reconciles of one object by one process within `WINDOW_MS`. In 150 runs of each scenario, no object
+ * exceeded 40 reconciles; an object that is requeued every millisecond reaches 10,000.
  */
 const WINDOW_MS = 10_000;
 const MAX_RECONCILES = 100;

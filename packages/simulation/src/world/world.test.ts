@@ -22,7 +22,7 @@ describe('simulated processes', () => {
     expect(seen).toEqual(['before', 'restarted at 0']);
   });
 
-  test('a simulated process runs the timers that expired during a pause on resume, except those that an earlier callback cancels', async () => {
+  test('on resume, a simulated process runs the timers that expired during the pause, except those that an earlier callback cancels', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];

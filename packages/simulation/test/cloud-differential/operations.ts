@@ -1,6 +1,6 @@
 import type { Choices } from '@vmwright/simulation';
 
-/** Index of a server that the sequence has seen, newest first, or a server that never existed. */
+/** Index of a server that the sequence has seen, counted from the newest; `none` for a server that never existed. */
 export type Which = number | 'none';
 
 export type Labelling = Readonly<Record<string, string | null>>;

@@ -9,7 +9,7 @@ export type Result = { readonly ok: unknown } | { readonly error: string } | 'sk
 export interface OtherClients {
   insert(row: TableRow): Promise<void>;
   softDelete(id: string): Promise<void>;
-  /** Locks a row until `unlock`. */
+  /** Locks a row until `unlock` is called. */
   lock(id: string): Promise<void>;
   unlock(id: string): Promise<void>;
   table(): Promise<readonly TableRow[]>;

@@ -88,9 +88,9 @@ const KEYS = ['x', 'y', 'z'] as const;
 
 export interface Sequence {
   /**
-   * Whether the sequence writes the scale subresource. The results on the real server are then random in two points: of
-   * two managers with the same name, it keeps either one as the owner of the replicas, and a scale to the same number
-   * may or may not be a write. Such a sequence contains no apply, and its versions and owners are not compared.
+   * Whether the sequence writes the scale subresource. The real server's results are then random in two points: of two
+   * managers with the same name, the server keeps either one as the owner of the replicas, and a scale to the same
+   * number may or may not be a write. Such a sequence contains no apply, and its versions and owners are not compared.
    */
   readonly scaling: boolean;
   readonly operations: readonly Operation[];
@@ -410,7 +410,8 @@ function spec(choices: Choices, applied: boolean): object {
       ]),
     }),
     ...(choices.oneIn(4) && { replicas: choices.pick(3) - (choices.oneIn(10) ? 3 : 0) }),
-    // An apply gets no unknown field, because it would be rejected. Other writes drop the field.
+    // An apply contains no unknown field, because the server would reject it. In other writes, the server drops the
+    // field.
     ...(!applied && choices.oneIn(6) && { unknown: 'dropped' }),
   };
 }

@@ -1,6 +1,6 @@
 import type { Choices } from '@vmwright/simulation';
 
-/** Index of an object that the sequence has created, newest first, or an object that never existed. */
+/** Index of an object that the sequence has created, counted from the newest; `none` for one that never existed. */
 export type Which = number | 'none';
 
 export type Operation =
@@ -25,7 +25,7 @@ export type Operation =
   | { readonly do: 'setAttribute'; readonly which: Which; readonly value: string }
   | { readonly do: 'lookUp'; readonly path: string }
   | { readonly do: 'template'; readonly name: string }
-  /** The next request is sent without a session, as if it had expired. */
+  /** The next request is sent without a session, as if the session had expired. */
   | { readonly do: 'loseSession' }
   /** The next response with updates is lost. */
   | { readonly do: 'loseUpdates' }

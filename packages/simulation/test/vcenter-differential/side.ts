@@ -89,7 +89,7 @@ export class Side implements AsyncDisposable {
     const [container] = this.#folders;
     const inventory = this.#inventory;
     if (container === undefined || inventory === undefined) throw new Error('call begin() first');
-    // Notifications arrive in order, so all earlier changes were reported once this folder is.
+    // Notifications arrive in order, so once this folder is reported, all earlier changes have been reported.
     const last = await this.#vcenter.machines.createFolder(container, 'last');
     const isReported = () => inventory.get(last) !== undefined;
     if (!isReported())
@@ -175,8 +175,8 @@ export class Side implements AsyncDisposable {
       }
       case 'setAttribute': {
         const folder = this.#folder(operation.which);
-        // This read fails if the object is missing. Without it, vcsim would never answer the SetField, and would then
-        // block all attribute calls.
+        // This read fails if the object is missing. Without the read, vcsim would never respond to the SetField on a
+        // missing object, and would then block all attribute calls.
         await this.#vcenter.read(folder, ['name']);
         const key = await attributes.ensureKey(ATTRIBUTE);
         await attributes.set(folder, key, operation.value);
@@ -267,8 +267,8 @@ export class Side implements AsyncDisposable {
   }
 
   /**
-   * Replaces values that differ between two vCenters: object ids by their order of creation, task ids and generated
-   * UUIDs.
+   * Replaces values that differ between two vCenters: object ids by their order of creation, and task ids and generated
+   * UUIDs by constants.
    */
   #normalized(value: unknown): unknown {
     if (value === undefined) return undefined;

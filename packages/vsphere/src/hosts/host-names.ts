@@ -25,7 +25,7 @@ export class HostNames {
   }
 
   /**
-   * Loads the names of hosts that are not cached. Sends no request when each is cached, or was missing less than a minute ago.
+   * Loads the names of hosts that are not cached. A host that vCenter did not list is requested again after a minute.
    * @throws VsphereError
    */
   async load(hosts: Iterable<Ref>): Promise<void> {

@@ -428,7 +428,7 @@ function watchInterruptions(inventory: Inventory): () => number {
   return () => count;
 }
 
-test('an inventory that vCenter rejects is retried and does not affect the others', async () => {
+test('an inventory that vCenter rejects is retried and does not affect other inventories', async () => {
   const { world, fire } = manualMinuteTimers();
   await connect({ world });
   const first = await syncedInventory();
@@ -446,7 +446,7 @@ test('an inventory that vCenter rejects is retried and does not affect the other
   expect(first.isLive).toBe(true);
 });
 
-/** Returns a world whose one-minute timers fire only when `fire` is called. */
+/** Returns a world in which one-minute timers fire only when `fire` is called. */
 function manualMinuteTimers(): { readonly world: VcenterClientOptions['world']; readonly fire: () => true } {
   const timers = new Set<() => void>();
   const after: VcenterClientOptions['world']['after'] = (ms, callback) => {
@@ -463,7 +463,7 @@ function manualMinuteTimers(): { readonly world: VcenterClientOptions['world']; 
   return { world: { ...nodeWorld, after }, fire };
 }
 
-test('a listener that throws does not affect the others', async () => {
+test('a listener that throws does not affect the other listeners', async () => {
   const errors: unknown[] = [];
   await connect({ observer: { onError: (error) => errors.push(error) } });
   const inventory = await syncedInventory();

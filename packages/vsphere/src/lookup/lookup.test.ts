@@ -143,7 +143,7 @@ test('lookup.byInstanceUuid returns the machine, or undefined when there is none
   expect(await lookup.byInstanceUuid('00000000-0000-4000-8000-000000000000')).toBe(undefined);
 });
 
-test('lookups destroy their views', async () => {
+test('lookups destroy the views that they create', async () => {
   await vcsim.control.resetCalls();
   await vcenter.lookup.datacenter('DC0');
   await expect(vcenter.lookup.template(datacenter, 'nope')).rejects.toThrow();

@@ -21,7 +21,8 @@ const NO_GUEST_SHUTDOWN: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Operations on virtual machines and folders. Most start a task and return its reference; `TaskFollower` waits for it.
+ * Operations on virtual machines and folders. Most methods start a task and return its reference; `TaskFollower` waits
+ * for tasks.
  *
  * Errors: those of `SessionClient.change`. After an error with `effectUnknown`, check the state in vCenter before trying
  * again: look the machine up by its instance UUID, for example.
@@ -85,7 +86,7 @@ export class Machines {
     );
   }
 
-  /** Asks the guest to shut down. Does not wait for it. */
+  /** Asks the guest to shut down. Does not wait for the shutdown. */
   async shutdownGuest(vm: Ref<'VirtualMachine'>, options: ChangeOptions = {}): Promise<void> {
     const description = options.description ?? `shutting down ${nameOf(vm)}`;
     await this.#calls.change('ShutdownGuest', () => vm, {}, { ...options, description });
@@ -140,7 +141,8 @@ export class Machines {
 
   /**
    * Creates a folder.
-   * @throws FaultError `DUPLICATE_NAME` when it exists; `faultOf(error, 'DuplicateName')?.object` is its reference
+   * @throws FaultError `DUPLICATE_NAME` when the folder exists; `faultOf(error, 'DuplicateName')?.object` is its
+   * reference
    */
   async createFolder(
     parent: Ref<'Folder'>,

@@ -38,12 +38,12 @@ export interface PropertyWatcherOptions {
  * Watches properties in vCenter: one property collector with a filter for each subscriber, and one request
  * (WaitForUpdatesEx) that waits for changes of all filters.
  *
- * Flow: the watch starts with the first subscriber. The filter of a later subscriber is added to the same collector: the
- * waiting request is aborted, and the next one reports all objects of the new filter, so the other subscribers are not
- * interrupted. A request whose response was lost is repeated with the last known version and returns what was missed. When
- * the session has ended, or vCenter does not know the collector any more, a new collector is created and everything is
- * reported from the start. A filter that vCenter rejects is retried every minute, and the other subscribers continue. If
- * there are no others, the whole watch is retried with back-off.
+ * Flow: the watch starts with the first subscriber. The filter of a later subscriber is added to the same collector:
+ * the waiting request is aborted, and the next one reports all objects of the new filter, so the other subscribers are
+ * not interrupted. After a lost response, the request is repeated with the last known version and returns the missed
+ * changes. When the session has ended, or vCenter does not know the collector any more, a new collector is created and
+ * everything is reported from the start. A filter that vCenter rejects is retried every minute, and the other
+ * subscribers continue. If there is no other subscriber, the whole watch is retried with back-off.
  *
  * Guarantees: `onSynced` is called only after every object was reported. Between `onSynced` and `onInterrupted` all
  * changes are reported, in order.
@@ -132,8 +132,8 @@ export class PropertyWatcher implements AsyncDisposable {
           for (const subscriber of unsynced)
             if (watched.unsynced.delete(subscriber) && this.#subscribers.has(subscriber))
               subscriber.onSynced();
-        // The first response does not reset the back-off. Otherwise a watch whose second request always fails would list
-        // everything again and again without a delay.
+        // The first response does not reset the back-off. Otherwise, if the second request always fails, the watch
+        // would list all objects repeatedly without a delay.
         if (!isFirst) resetBackoff();
         isFirst = false;
         if (watched.unsynced.size === 0) await this.#waitForNextPoll(watched, fetched.hasUpdates);

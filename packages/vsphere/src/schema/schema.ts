@@ -42,7 +42,7 @@ export function nearestKnownType(name: string): TypeInfo | undefined {
     Object.entries(SUBTYPES).flatMap(([base, names]) => names.split(' ').map((each) => [each, base])),
   );
   const direct = typeNamed(name) ?? typeNamed(bases.get(name) ?? '');
-  // vcsim names some faults by the element that contains them: InvalidPowerStateFault.
+  // vcsim names some faults by the element that contains them (InvalidPowerStateFault), so the suffix is removed.
   if (direct !== undefined || !name.endsWith('Fault')) return direct;
   // Only one suffix is removed: the name comes from the server and may repeat the suffix a million times.
   const fault = name.slice(0, -'Fault'.length);

@@ -10,7 +10,7 @@ import { assertSameVcenter, identityIn, identitySpec } from './identity.ts';
 
 export const SERVICE: ManagedObjectReference = { type: 'ServiceInstance', value: 'ServiceInstance' };
 
-/** An open session. Views and property collectors belong to it and end with it. */
+/** An open session. Views and property collectors belong to the session and end with it. */
 export interface Login {
   readonly cookie: string | undefined;
   /** Negotiated API version. */
@@ -66,7 +66,7 @@ export async function logIn(
 }
 
 /**
- * Verifies that the vCenter whose identity was checked also issued the session: the address may have changed between the
+ * Verifies that the vCenter with the checked identity also issued the session: the address may have changed between the
  * two requests, or lead to two servers in turn.
  */
 async function verifyIssuer(login: Login, soap: SoapClient, timeoutMs: number): Promise<void> {
@@ -110,7 +110,7 @@ export async function logOut(login: Login, soap: SoapClient, timeoutMs: number):
 }
 
 /**
- * Terminates the sessions of logins whose response was lost: all sessions with this client's user agent except the current
+ * Terminates the sessions of logins without a response: all sessions with this client's user agent except the current
  * one. Ignores errors: the user may lack the privilege, and vCenter ends idle sessions by itself.
  */
 export async function terminateOrphanedSessions(

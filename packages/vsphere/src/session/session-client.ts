@@ -103,7 +103,7 @@ export class SessionClient {
    * Sends a call that changes something.
    *
    * Guarantees: the request is sent a second time only if vCenter rejected the first one because the session had ended. The
-   * first one had no effect then.
+   * rejected request had no effect.
    *
    * Errors: after an error with `effectUnknown` vCenter may have carried out the change.
    */
@@ -206,7 +206,7 @@ function isMissingView(error: unknown): boolean {
   return faultOf(error, 'ManagedObjectNotFound')?.obj?.type.endsWith('View') ?? false;
 }
 
-/** Whether to repeat a read. Faults are not repeated: vCenter responded, and the caller decides. */
+/** Whether to repeat a read after this error. A fault is not repeated: vCenter responded, so the caller decides. */
 function isTransient(error: unknown): boolean {
   return error instanceof VsphereError && error.retryable && !(error instanceof FaultError);
 }

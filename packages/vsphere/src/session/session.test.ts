@@ -142,7 +142,7 @@ test('the next login uses a changed password', async () => {
   await expect(names(vcenter)).rejects.toMatchObject({ code: 'INVALID_LOGIN' });
 });
 
-test('a login whose response was lost leaves no second session', async () => {
+test('a login leaves no second session if its response was lost', async () => {
   await using vcenter = clientOf(vcsim);
   await vcsim.control.delay({ methods: { Login: HOUR } });
   const read = names(vcenter);

@@ -29,20 +29,20 @@ describe('the client uses the newest version that client and server know', () =>
       KNOWN_VERSION,
     ],
     ['a vCenter without a known version', list('99.1.0.0'), undefined],
-  ])('%s', (_, text, expected) => {
+  ])('the newest common version is used with %s', (_, text, expected) => {
     expect(negotiateVersion(parseVersions(text))).toBe(expected);
   });
 
   test.each([
     ['from the list of versions', { versions: list('7.0.3.0', '6.7.3'), apiVersion: '7.0.3.0' }, '7.0.3.0'],
     ['from about.apiVersion when there is no list', { apiVersion: '8.0.2.0' }, '8.0.2.0'],
-    ['at most the newest known version', { apiVersion: '99.0.0.0' }, KNOWN_VERSION],
+    ['from about.apiVersion, up to the newest known one', { apiVersion: '99.0.0.0' }, KNOWN_VERSION],
     [
       'from about.apiVersion when a proxy returns a page instead of the list',
       { versions: '<html>not here</html>', apiVersion: '7.0.3.0' },
       '7.0.3.0',
     ],
-  ])('%s', async (_, server, expected) => {
+  ])('the version is taken %s', async (_, server, expected) => {
     const time = soap(
       '<CurrentTimeResponse><returnval>2026-01-01T00:00:00Z</returnval></CurrentTimeResponse>',
     );

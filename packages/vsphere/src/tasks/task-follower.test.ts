@@ -80,7 +80,7 @@ test('follow rejects with REQUEST_CANCELED when the task is cancelled', async ()
   await expect(result).rejects.toMatchObject({ code: 'REQUEST_CANCELED' });
 });
 
-test('follow rejects with TASK_GONE for an unknown task and continues with the others', async () => {
+test('follow rejects with TASK_GONE for an unknown task and continues with other tasks', async () => {
   const gone = vcenter.tasks.follow({ type: 'Task', value: 'task-0' }, { description: "cloning 'x'" });
   gone.catch(() => undefined);
   const result = vcenter.tasks.follow(await clone());
@@ -119,7 +119,7 @@ test('vCenter is not polled while no task is followed, and polling resumes with 
   expect(await vcsim.control.calls()).toMatchObject({ CreateFilter: 1 });
 });
 
-test('an aborted follower does not affect the others', async () => {
+test('an aborted follower does not affect the other followers', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const task = await clone();
   const controller = new AbortController();

@@ -45,7 +45,7 @@ const READ_DELAY_MS = 1_000;
 const MAX_READ_DELAY_MS = 30_000;
 
 /**
- * Waits for the end of tasks. All of them share one filter on vCenter's list of recent tasks, which contains the running
+ * Waits for the end of tasks. All tasks share one filter on vCenter's list of recent tasks, which contains the running
  * and recently ended tasks of all users, so a task needs no request of its own.
  *
  * Flow: vCenter is polled only while at least one task is followed. A task that is not in the list (it ended long ago, 200
@@ -59,7 +59,9 @@ export class TaskFollower implements PropertySubscriber {
   readonly schedule: TaskPollSchedule;
   readonly #options: TaskFollowerOptions;
   readonly #tasks = new Map<string, FollowedTask>();
-  /** States of the recent tasks. Kept, because vCenter reports each only once, and a task may be followed later. */
+  /**
+   * States of the recent tasks. Kept, because vCenter reports each state only once, and a task may be followed later.
+   */
   readonly #states = new Map<string, TaskState>();
   /** Whether all recent tasks were reported, so that a task without a state is not in the list. */
   #isLive = false;

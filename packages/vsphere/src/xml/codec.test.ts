@@ -70,7 +70,8 @@ test('elements are encoded in the order of the schema, independent of the order 
 });
 
 describe('the order of elements is that of the WSDL', () => {
-  // Taken from VMware's Java bindings, which are generated from the WSDL and do not depend on our schema.
+  // The orders are taken from VMware's Java bindings, which are generated from the WSDL and not from this package's
+  // schema.
   test.each([
     ['VirtualMachineCloneSpec', 'location template config customization powerOn snapshot memory'],
     [
@@ -98,7 +99,7 @@ describe('the order of elements is that of the WSDL', () => {
     ['$FindByUuid', '_this datacenter uuid vmSearch instanceUuid'],
     ['$CreateSnapshot_Task', '_this name description memory quiesce'],
     ['$Login', '_this userName password locale'],
-  ])('%s', (type, order) => {
+  ])('the elements of %s are in the order of the WSDL', (type, order) => {
     const known = (typeNamed(type)?.fields ?? []).map(({ name }) => name);
     const expected = order.split(' ');
     expect(known.filter((name) => expected.includes(name))).toEqual(expected);
@@ -295,7 +296,7 @@ describe('an invalid response gives a typed error', () => {
       'text for a number',
       '<Envelope><Body><LoginResponse><returnval><callCount>x</callCount></returnval></LoginResponse></Body></Envelope>',
     ],
-  ])('%s', (_, text) => {
+  ])('an invalid response gives a typed error: %s', (_, text) => {
     expect(() => parseResponse(text, text.includes('Login') ? 'Login' : 'RetrievePropertiesEx')).toThrow(
       InvalidResponseError,
     );

@@ -19,8 +19,8 @@ interface Target {
 /**
  * Encodes a value as XML, with its elements in the order of the schema.
  *
- * @throws InvalidRequestError for a value that does not match its type, and for fields and types newer than `version`. vCenter
- *   would reject the whole request and name only the position of the field in the XML
+ * @throws InvalidRequestError for a value that does not match its type, and for fields and types newer than `version`.
+ *   Without this check, vCenter would reject the whole request and name only the position of the field in the XML
  */
 export function encode(tag: string, type: string, value: unknown, version: string): string {
   const path = type.startsWith('$') ? type.slice(1) : type;

@@ -72,7 +72,7 @@ export function createApp(options: AppOptions): App {
     const route = pathOf(routeOptions.config);
     const seconds = Number((reply.elapsedTime / 1000).toFixed(6));
     metrics.requestHandled(route ?? 'other', method, reply.statusCode, seconds);
-    // keeps probes and scrapes out of the log
+    // Probes and scrapes are logged at debug level, so that they do not fill the log.
     const level = route === undefined || !openPaths.has(route) ? 'info' : 'debug';
     log[level](
       { request: id, method, path: request.url, status: reply.statusCode, seconds },

@@ -10,8 +10,8 @@ export function convertQuery(
   query: unknown,
 ): Record<string, unknown> {
   const entries = Object.entries(isRecord(query) ? query : {});
-  // Do not assign fields one by one: clients choose the names, and assigning to `__proto__` would hide it from the
-  // schema.
+  // Do not assign fields one by one: clients choose the names, and a field assigned to `__proto__` would be hidden from
+  // the schema validation.
   return Object.fromEntries(entries.map(([name, value]) => [name, convertValue(schemas, name, value)]));
 }
 

@@ -146,12 +146,12 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
     preValidation: async (request: FastifyRequest) => {
       if (query !== undefined) request.query = convertQuery(query, request.query);
     },
-    // Closes the connection if a fault loses the response: the request has been executed, the response is not sent yet.
+    // Closes the connection if a fault must lose the response. At this point, the request is already executed.
     onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(),
   };
 }
 
-/** Functions that close the connection of a request, for requests that are executed but whose response must be lost. */
+/** Functions that close the connection of a request after its execution, so that its response is lost. */
 const pendingBreaks = new WeakMap<FastifyRequest, () => void>();
 
 const NEVER = new AbortController().signal;

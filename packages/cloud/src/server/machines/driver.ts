@@ -3,7 +3,7 @@ export interface Machine {
   readonly id: string;
   readonly name: string;
   readonly createdAt: number;
-  /** Time of the delete request in ms since 1970; undefined before it. */
+  /** Time of the delete request in ms since 1970; undefined if the server is not being deleted. */
   readonly deletingSince: number | undefined;
 }
 

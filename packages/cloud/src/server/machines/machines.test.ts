@@ -17,7 +17,7 @@ const SIMULATED = {
   cpu: { min: 40, max: 40, periodMs: 1_000, noise: 0 },
 };
 
-/** Driver that records its calls and whose behaviour the test sets. */
+/** Driver that records its calls. Tests set its behaviour. */
 class ScriptedDriver implements Driver {
   readonly name = 'scripted';
   readonly calls: string[] = [];
@@ -189,7 +189,7 @@ describe('servers', () => {
     expect(env.store.find('1')).toBeUndefined();
   });
 
-  test('a failed removal is retried with exponential back-off, and the server shows its error', async () => {
+  test('a failed removal is retried with exponential back-off, and the message of the server contains the error', async () => {
     const driver = new ScriptedDriver();
     let canStop = false;
     driver.onStop = async () => {

@@ -46,11 +46,11 @@ export class Machines {
     this.#scheduleObservation();
   }
 
-  /** Reconciles a server whose stored state has changed. */
+  /** Reconciles a server after its stored state has changed. */
   enqueue(id: string): void {
     // A running reconcile does not miss the change: there is no await between its last read of the store and its end.
     if (this.#active.has(id) || this.#closing.signal.aborted) return;
-    // The reconcile is registered before it starts, because it removes its entry and may end synchronously.
+    // The entry is added before the reconcile starts, so that a reconcile that ends synchronously can remove its entry.
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#active.set(id, promise);
     void this.#reconcile(id).finally(resolve);
@@ -156,7 +156,7 @@ export class Machines {
       try {
         this.#observeAll();
       } catch (error) {
-        // The store failed; the next observation sees the same changes again.
+        // The store failed. No change is lost, because the next observation sees the same changes again.
         this.#options.log.error(
           { error: messageOf(error) },
           'Storing observed machine states failed, retrying',

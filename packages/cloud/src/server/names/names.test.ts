@@ -68,7 +68,7 @@ describe('prohibited-names file', () => {
     expect([names.match('a'), names.match('bb')]).toMatchObject([undefined, { reason: undefined }]);
   });
 
-  test('the prohibited-names file keeps the previous rules when a reload finds an invalid rule', async () => {
+  test('the previous rules stay in effect when a reload of the prohibited-names file finds an invalid rule', async () => {
     const { file, log, lines } = await start('a\n');
     using names = new ProhibitedNames(file, log);
     writeFileSync(file, 'b\n/(/\n');

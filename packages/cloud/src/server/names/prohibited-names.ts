@@ -30,7 +30,9 @@ export class ProhibitedNames implements Disposable {
     return this.#rules.find(({ pattern }) => pattern.test(name));
   }
 
-  /** Reloads the file. An invalid file keeps the previous rules, so that a typo does not permit every name. */
+  /**
+   * Reloads the file. If it is invalid, the previous rules stay in effect, so that a typo does not permit every name.
+   */
   reload(): void {
     if (this.#file === undefined) return;
     this.#version = versionOf(this.#file);

@@ -26,7 +26,7 @@ export function readPid(file: string): number | undefined {
 /** Returns the CPU time that a process has used, in seconds; undefined if the process does not exist. */
 export function cpuSecondsOf(pid: number): number | undefined {
   const stat = readIfAccessible(`/proc/${pid}/stat`);
-  // The second field is the program name in parentheses and may contain spaces and parentheses; the rest is plain.
+  // The second field, the program name in parentheses, may contain spaces, so the split starts after the last ')'.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const [user, system] = [Number(fields[11]), Number(fields[12])];
   return Number.isNaN(user + system) ? undefined : (user + system) / TICKS_PER_SECOND;

@@ -117,7 +117,7 @@ describe('with the real QEMU', () => {
     expect(readFileSync(image)).toEqual(bootSector());
   });
 
-  test('auto uses KVM if it works and emulation otherwise; kvm is rejected if KVM does not work', async () => {
+  test('accel auto uses KVM if it works, and emulation otherwise; accel kvm is rejected if KVM does not work', async () => {
     const qemu = await findQemu();
     if ('why' in qemu) return expect(qemu.why).not.toBe('');
     const settings = { ...(await settingsWith()), ...qemu };
@@ -146,7 +146,7 @@ describe('with a fake QEMU', () => {
     expect(processesOf(machine.id)).toEqual([readPid(join(settings.dir, machine.id, 'pid'))]);
   });
 
-  test('a driver with another dir finds the machine and does not start it twice', async () => {
+  test('a driver with another dir finds a machine that is already running and does not start it again', async () => {
     const settings = await settingsWith();
     const machine = createMachine();
     await (await open(settings)).start(machine, never);
@@ -187,7 +187,7 @@ describe('with a fake QEMU', () => {
     );
   });
 
-  test('a machine that ignores quit is killed', async () => {
+  test('stop kills a machine that ignores the QMP command quit', async () => {
     setFakeBehaviour('ignores-quit');
     const driver = await open(await settingsWith());
     const machine = createMachine();
@@ -196,7 +196,7 @@ describe('with a fake QEMU', () => {
     expect(processesOf(machine.id)).toEqual([]);
   });
 
-  test('a machine whose start was interrupted is removed by stop', async () => {
+  test('stop removes a machine after its start was interrupted', async () => {
     const settings = await settingsWith();
     const driver = await open(settings);
     for (let round = 0; round < 5; round++) {
@@ -227,7 +227,7 @@ describe('open', () => {
     );
   });
 
-  test('open fails with a dir whose path is too long for a socket', async () => {
+  test('open fails if the path of dir is too long for a socket', async () => {
     const dir = join(await temporaryFolder('qemu'), 'x'.repeat(80));
     await expect(open(await settingsWith({ dir }))).rejects.toThrow(
       `qemu.dir: the path ${dir} is too long for a Unix socket in it; use a shorter path`,

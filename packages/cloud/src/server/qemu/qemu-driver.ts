@@ -16,14 +16,14 @@ import type { QemuSettings } from './settings.ts';
 /** How long QEMU may take to quit before it is killed. */
 const QUIT_TIMEOUT_MS = 5_000;
 const POLL_INTERVAL_MS = 50;
-/** Maximum number of concurrent starts. Each reserves memory and opens disks, so more would only slow each other down. */
+/** Maximum number of concurrent starts. A start reserves memory and opens disks, so more starts would not be faster. */
 const MAX_CONCURRENT_STARTS = 4;
 
 /**
  * Driver that runs a QEMU process per machine. Processes keep running when the cloud exits, and are found again by their pid
  * file and command line.
  *
- * Guarantees: a machine never has two processes (QEMU locks its pid file), and none after `stop`.
+ * Guarantees: at most one process runs a machine (QEMU locks the pid file), and none after `stop`.
  */
 export class QemuDriver implements Driver {
   readonly name = 'qemu';

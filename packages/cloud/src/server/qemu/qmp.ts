@@ -13,8 +13,8 @@ const TIMEOUT_MS = 5_000;
  */
 export async function executeQmp(path: string, command: string, signal: AbortSignal): Promise<unknown> {
   const socket = connect(path);
-  // An unhandled error would end the process. Errors are noticed below: `once` throws while connecting, and afterwards the
-  // lines end early.
+  // An 'error' event without a listener would end the process. The listener can ignore the error: while connecting,
+  // `once` throws, and afterwards the lines end early.
   socket.on('error', () => undefined);
   const aborted = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const destroy = () => socket.destroy(new Error('the QMP monitor does not respond'));

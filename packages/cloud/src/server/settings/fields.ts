@@ -47,7 +47,7 @@ export class Fields {
     throw this.#invalid(name, `one of ${choices.join(', ')}`, value);
   }
 
-  /** Reads an object such as `{"min": 1, "max": 2}` whose numbers are within `bounds`. */
+  /** Reads an object such as `{"min": 1, "max": 2}`, and checks that both numbers are within `bounds`. */
   range(name: string, fallback: Range, bounds: Range): Range {
     return this.object(name, (fields) => fields.ownRange(fallback, bounds));
   }

@@ -46,7 +46,7 @@ const PERCENT = { min: 0, max: 100 };
 /**
  * Reads and validates the config file.
  * @param file JSON file; undefined for the defaults. Paths in it are relative to its directory.
- * @param data path of the database, whose directory is the default parent of `qemu.dir`
+ * @param data path of the database; its directory is the default parent of `qemu.dir`
  * @throws StartError if the file cannot be read or is invalid
  */
 export function readConfigFile(file: string | undefined, data: string): FileSettings {

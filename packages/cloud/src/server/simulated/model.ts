@@ -23,8 +23,8 @@ export interface SimulatedSettings {
 }
 
 /*
- * The state of a simulated machine is a pure function of the seed, its id and the time. A restart changes nothing, and
- * nothing is stored.
+ * The state of a simulated machine is a pure function of the seed, its id and the time, so nothing is stored, and a
+ * restart of the cloud changes nothing.
  */
 
 export function bootMs({ seed, bootMs }: SimulatedSettings, id: string): number {

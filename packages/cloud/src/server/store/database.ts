@@ -9,8 +9,8 @@ import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
  *
  * Guarantees: a transaction is on disk when it returns (WAL, `synchronous` FULL), or has no effect.
  *
- * The lock is a second SQLite file next to the database, so that others, such as a backup, can still read the data. The
- * operating system releases the lock when the process ends, even after a kill.
+ * The lock is a second SQLite file next to the database, so that other processes, such as a backup, can still read the
+ * data. The operating system releases the lock when the process ends, even after a kill.
  */
 export class Database implements Disposable {
   readonly #lock: DatabaseSync;
@@ -74,7 +74,7 @@ function resolveLinks(file: string): string {
   }
 }
 
-/** Checks that the database is ours and applies the missing migrations. */
+/** Checks that the database belongs to vmwright-cloud, and applies the missing migrations. */
 function migrate(connection: DatabaseSync, file: string): void {
   const number = (pragma: string) =>
     Number(Object.values(connection.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);

@@ -53,13 +53,13 @@ describe('idempotency keys', () => {
     expect(store.lookupKey('other', { name: 'x' })).toBeUndefined();
   });
 
-  test('an idempotency key treats a body without labels like a body with empty labels', async () => {
+  test('for an idempotency key, a body without labels equals a body with empty labels', async () => {
     const { store } = open(await temporaryFile());
     store.create('1', { name: 'x' }, 'k');
     expect(store.lookupKey('k', { name: 'x', labels: {} })).toMatchObject({ result: 'same' });
   });
 
-  test('an idempotency key is reported as gone from the delete request until it expires, and can then be used again', async () => {
+  test('after the delete request, an idempotency key is reported as gone until it expires, and can then be used again', async () => {
     const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     const gone = { result: 'gone', serverId: id };
@@ -129,7 +129,7 @@ describe('servers', () => {
 });
 
 describe('audit log', () => {
-  test('the next start writes exactly the audit events that a crash kept from being written', async () => {
+  test('the next start writes exactly the audit events that were not written because of a crash', async () => {
     const path = await temporaryFile();
     const written: string[] = [];
     let alive = true;
@@ -280,7 +280,7 @@ describe('database file', () => {
     expect(() => open(link)).toThrow(`${link} ${message}`);
   });
 
-  test('the database file can be read by others while it is open', async () => {
+  test('the database file can be read by other processes while it is open', async () => {
     const path = await temporaryFile();
     const { store } = open(path);
     create(store, 'x');

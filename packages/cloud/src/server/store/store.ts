@@ -186,7 +186,7 @@ export class Store implements Disposable {
     });
   }
 
-  /** Removes a server whose machine no longer exists. */
+  /** Removes a server after its machine was removed. */
   remove(id: string): void {
     this.#transaction(() => {
       const { name, key } = this.#require(id);
@@ -204,7 +204,7 @@ export class Store implements Disposable {
     });
   }
 
-  /** Assigns the database to a driver, unless it contains servers of another one. @returns the driver that owns it */
+  /** Assigns the database to a driver, unless servers of another driver exist. @returns the driver of the database */
   claimDriver(name: string): string {
     const { connection } = this.#database;
     const stored = connection.prepare("SELECT value FROM about WHERE name = 'driver'").get();
@@ -225,7 +225,7 @@ export class Store implements Disposable {
     this.#database[Symbol.dispose]();
   }
 
-  /** Returns a time: the keys of servers that were deleted at or before it have expired. */
+  /** Returns the cutoff time: the keys of servers that were deleted at or before this time have expired. */
   #keyExpiry(): number {
     return this.#options.clock.now() - this.#options.keepKeysMs;
   }

@@ -60,7 +60,7 @@ test('a server that stopped listening answers on open connections, and new conne
 });
 
 describe('requests', () => {
-  test('requests share the maximum number of connections and wait for them in order', async () => {
+  test('requests open at most the maximum number of connections, and wait in order for a free connection', async () => {
     const held = gate();
     const order: string[] = [];
     const { get, opened } = await start((request, response) => {
@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('requests are not delayed by an earlier request that was aborted while it waited', async () => {
+  test('requests are not delayed by an earlier request that was aborted while it waited for a connection', async () => {
     const held = gate();
     const { get } = await start((request, response) => {
       if (request.url === '/held') held.hold(() => response.end('held'));
@@ -98,7 +98,7 @@ describe('requests', () => {
     expect(await Promise.all([blocking, next])).toEqual(['held', '/next']);
   });
 
-  test('requests close their connection when they are aborted after they were sent, and the next request opens another', async () => {
+  test('a request that is aborted after it was sent closes its connection, and the next request opens another connection', async () => {
     const held = gate();
     const { get, opened } = await start((request, response) => {
       if (request.url === '/slow') held.hold(() => undefined);

@@ -25,7 +25,10 @@ export interface Http1Options {
 /** Pool of persistent HTTP/1.1 connections, without pipelining, implemented with undici (docs/internals/decisions/016). */
 export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
-  /** Prefix of each path: the server's origin if a proxy forwards plain HTTP, because it expects absolute URLs; else empty. */
+  /**
+   * Prefix of each path: the server's origin for a proxy that forwards plain HTTP and expects absolute URLs; else
+   * empty.
+   */
   readonly #prefix: string;
   readonly #authorization: { readonly 'proxy-authorization': string } | undefined;
   #closed = false;
@@ -60,7 +63,7 @@ export class Http1Pool {
     return new Promise((resolve, reject) => {
       if (this.#closed) throw closedError();
       signal?.throwIfAborted();
-      // undici would truncate non-ASCII characters to single bytes.
+      // Rejected here, because undici would truncate non-ASCII characters to single bytes.
       if (UNSAFE_IN_PATH.test(path))
         throw new Error(`${method} ${JSON.stringify(path)}: the path contains an invalid character`);
       this.#pool.dispatch(
@@ -69,7 +72,7 @@ export class Http1Pool {
           path: this.#prefix + path,
           headers: this.#authorization === undefined ? headers : { ...headers, ...this.#authorization },
           ...(body !== undefined && { body }),
-          // A DELETE with a body is normal for Kubernetes; undici would close the connection after it.
+          // Kubernetes has DELETE requests with a body; by default, undici closes the connection after such a request.
           ...(method === 'DELETE' && { reset: false }),
         },
         new Exchange(request, resolve, reject),
@@ -159,8 +162,8 @@ class Exchange implements Dispatcher.DispatchHandler {
   #onAbort(): void {
     const reason: unknown = this.#request.signal?.reason;
     if (this.#controller === undefined) {
-      // The request is still queued. When a connection becomes available, `onRequestStart` throws and frees it for the
-      // next request.
+      // The request is still queued. When a connection becomes available, `onRequestStart` throws, and the next request
+      // gets the connection.
       this.#release();
       this.#reject(reason);
     } else this.#controller.abort(toError(reason));

@@ -110,7 +110,7 @@ class Session {
     });
     this.#session = session;
     session.once('connect', () => {
-      // The event fires one turn of the event loop after the session has connected, when it may already be destroyed.
+      // The event fires one turn of the event loop after the connect. The session may be destroyed by then.
       if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
     });
     session.on('goaway', () => this.retire());

@@ -56,9 +56,9 @@ describe('lines', () => {
   });
 
   test.each([
-    ['without a newline', 'x'],
+    ['that never ends', 'x'],
     ['one byte over the limit', `${'x'.repeat(1_001)}\n`],
-  ])('lines %s fail the response', async (_, piece) => {
+  ])('a line %s fails the response', async (_, piece) => {
     const sent = Promise.withResolvers<number>();
     const transport = await start((_request, response) => {
       response.write('fine\n');
@@ -107,7 +107,7 @@ describe('lines', () => {
   });
 });
 
-test('a million one-byte chunks are joined into a few', () => {
+test('a million one-byte chunks are joined into fewer than 2,048 chunks', () => {
   const list = new ByteList();
   const byte = Buffer.from('x');
   for (let i = 0; i < 1_000_000; i++) list.push(byte);

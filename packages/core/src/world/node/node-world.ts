@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { World } from '../world.ts';
 import { connect } from './transport.ts';
 
-/** Longest delay that setTimeout supports: with a longer one it would fire immediately. Longer timers fire after this time. */
+/** Longest delay that setTimeout supports; longer delays are reduced to it, because they would fire immediately. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** World of the Node.js process: its clocks, timers, randomness and network. */

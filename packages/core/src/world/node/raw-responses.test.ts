@@ -169,7 +169,7 @@ async function get(transport: Transport, path: string, lasting: boolean, signal?
 
 async function outcomeOf(transport: Transport, lasting: boolean, expectsTimeout: boolean): Promise<Outcome> {
   const timeout = new AbortController();
-  // Cases that expect a timeout use a short one. The other cases end long before theirs.
+  // The timeout is short in cases that expect a timeout. The other cases end long before their timeout.
   const timer = setTimeout(() => timeout.abort(new TestTimeoutError()), expectsTimeout ? 100 : 60_000);
   try {
     return await get(transport, '/case', lasting, timeout.signal);
@@ -185,7 +185,7 @@ test.for(
     [name, each, false] as const,
     [`${name}, in response to a watch`, each, true] as const,
   ]),
-)('%s', async ([, each, lasting]) => {
+)('the next requests get their own responses after %s', async ([, each, lasting]) => {
   const transport = await start(each);
   expect(await outcomeOf(transport, lasting, each.outcome === 'timeout')).toEqual(each.outcome);
   for (const path of ['/next', '/one-more'])

@@ -80,7 +80,7 @@ async function secureSocket(
     ...nameFor(target.host, serverName),
   });
   await opened(socket, 'secureConnect', signal);
-  // Check the pin before anything is sent.
+  // Check the pinned thumbprint before anything is sent.
   const shown = socket.getPeerCertificate().fingerprint256?.replaceAll(':', '').toLowerCase();
   if (thumbprint === undefined || shown === thumbprint) return socket;
   socket.destroy();
@@ -89,8 +89,8 @@ async function secureSocket(
 }
 
 /**
- * Returns the server name to send (SNI), by which servers choose their certificate, because Node sends none by default.
- * An IP address is not sent: RFC 6066 does not allow it.
+ * Returns the server name (SNI) by which servers choose their certificate. It must be set, because Node sends none by
+ * default. An IP address is not sent: RFC 6066 does not allow it.
  */
 function nameFor(host: string, serverName: string | undefined): { readonly servername?: string } {
   if (serverName !== undefined) return { servername: serverName };

@@ -4,8 +4,8 @@ import { Http1Pool } from './http1.ts';
 import { Http2Streams, NoHttp2Error } from './http2.ts';
 
 /**
- * Maximum number of connections for short requests, each of which occupies one. More connections would only cost
- * handshakes and memory on the server.
+ * Maximum number of connections for short requests. Each request occupies one connection. More connections would only
+ * cost handshakes and memory on the server.
  */
 const MAX_CONNECTIONS = 8;
 

@@ -108,7 +108,7 @@ describe.each(['http', 'https'] as const)('through an %s proxy', (protocol) => {
     ['407 Proxy Authentication Required', 'requires a user and a password'],
     ['403 Forbidden', 'refused a connection'],
     ['502 Bad Gateway', 'with status 502'],
-  ])('a proxy that answers %s gives a ProxyError without the password', async (status, message) => {
+  ])('a proxy that responds with %s causes a ProxyError without the password', async (status, message) => {
     const origin = await startServer();
     const { url } = await startProxy(protocol, { status });
     const get = opened({ origin, tls, proxy: url.replace('://', '://user:s3cret@') });
@@ -121,7 +121,7 @@ describe.each(['http', 'https'] as const)('through an %s proxy', (protocol) => {
   });
 });
 
-test('requests to a plain HTTP server use absolute URLs', async () => {
+test('requests through a proxy to a plain HTTP server use absolute URLs', async () => {
   const server = createHttpServer((request, response) => response.end(`${request.headers.host}`));
   const origin = `http://cloud.example:${await listen(server, onTestFinished)}`;
   const { url, seen } = await startProxy('http');
@@ -135,7 +135,7 @@ test('requests to a plain HTTP server use absolute URLs', async () => {
   ]);
 });
 
-test('a proxy that is unreachable or closes the connection gives a ProxyError without retries', async () => {
+test('a proxy that is unreachable or closes the connection causes a ProxyError, and the connection is not retried', async () => {
   const origin = await startServer();
   const gone = createHttpServer();
   const port = await listen(gone, onTestFinished);

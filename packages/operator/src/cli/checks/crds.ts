@@ -89,7 +89,10 @@ function versionsOf(spec: unknown): unknown {
   return typeof spec === 'object' && spec !== null && 'versions' in spec ? spec.versions : [];
 }
 
-/** Whether a value has all fields of another one. The API server adds fields, for example defaults. */
+/**
+ * Whether `actual` has all fields of `wanted`. Other fields are ignored, because the API server adds some, such as
+ * defaults.
+ */
 export function contains(actual: unknown, wanted: unknown): boolean {
   if (typeof wanted !== 'object' || wanted === null) return actual === wanted;
   if (typeof actual !== 'object' || actual === null) return false;

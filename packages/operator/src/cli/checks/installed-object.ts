@@ -7,7 +7,7 @@ export const APPLY = 'vmwright manifests | kubectl apply --server-side -f -';
 /**
  * Checks an object that belongs to the installation of vmwright.
  * @param check called if the object exists
- * @param otherwise results if it does not exist, and if reading it is forbidden
+ * @param otherwise results if the object does not exist, or if reading it is forbidden
  */
 export async function checkInstalled<T extends KubeObject>(
   object: {

@@ -111,7 +111,7 @@ async function isAllowed(
   return allowed === true;
 }
 
-/** Returns the groups of a service account, because roles may be bound to a group. */
+/** Returns the groups of a service account. The review must name them, because roles may be bound to a group. */
 function groupsOf(user: string): readonly string[] {
   const [, , namespace = ''] = user.split(':');
   return ['system:serviceaccounts', `system:serviceaccounts:${namespace}`, 'system:authenticated'];

@@ -92,8 +92,8 @@ const UNREACHABLE =
 const PROBE = 'vmwright-check';
 
 /**
- * Sends requests through the installed webhooks of the controllers: creations as dry runs, and a list of VmGroups in another version, which
- * the API server has to convert.
+ * Sends requests through the installed webhooks of the controllers: creations as dry runs, and a list of VmGroups in
+ * another version, which the API server has to convert.
  */
 async function reach(
   client: Client,
@@ -118,7 +118,9 @@ async function reach(
   return results;
 }
 
-/** Checks the conversion webhook. The API server does not call it for an empty list. */
+/**
+ * Checks the conversion webhook. Skipped if no VmGroup exists, because the API server does not convert an empty list.
+ */
 async function convert(
   client: Client,
   namespace: string | undefined,
@@ -135,7 +137,7 @@ async function convert(
     : result;
 }
 
-/** Checks that a request reaches its webhook. Any answer of the webhook, even a rejection, shows that it does. */
+/** Checks that a request reaches its webhook. Any response of the webhook, even a rejection, proves this. */
 async function call(what: string, request: Promise<unknown>, signal: AbortSignal): Promise<CheckResult> {
   const name = `webhook ${what}`;
   try {

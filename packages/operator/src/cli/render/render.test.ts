@@ -84,7 +84,7 @@ Needs attention
     CloudUnreachable: the cloud does not answer`);
 });
 
-test('status reports that a system has no problems, and names what cannot be read', () => {
+test('status reports that no object needs attention, and names what cannot be read', () => {
   const report = {
     operator: { problem: 'no pod runs; set --operator-url' },
     leader: { holder: 'pod-1', renewedAt: NOW - 60_000, isExpired: true },
@@ -149,7 +149,7 @@ test('describe shows the children as a tree, without messages that only repeat t
   ]);
 });
 
-test('a check is rendered as one line, and a failed check with its remedy', () => {
+test('each check is rendered as one line, and a failed check is followed by its remedy', () => {
   const text = renderChecks(
     [
       { name: 'cluster', state: 'passed', detail: 'answers' },

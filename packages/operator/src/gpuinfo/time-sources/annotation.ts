@@ -12,9 +12,9 @@ export function isMaintenanceAnnotation(key: string): boolean {
 }
 
 /**
- * Reads the maintenance that an administrator has announced with annotations on the Node. `now` means that it has begun. An invalid
- * end, or one that does not come after the start, is ignored: the maintenance has no known end. An end without a start means that the
- * maintenance has begun.
+ * Reads the maintenance that an administrator has announced with annotations on the Node. The start `now` means that
+ * the maintenance has begun. An end that is invalid or not later than the start is ignored, so the maintenance has no
+ * known end. An end without a start means that the maintenance has begun.
  */
 export function annotatedMaintenance({ metadata: { name, annotations = {} } }: Node): Planned {
   const [start, end] = [annotations[START], annotations[END]];

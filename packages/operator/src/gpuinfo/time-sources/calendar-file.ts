@@ -3,7 +3,10 @@ import { type Clock, type Gauge, type Logger, messageOf, type Registry, wait } f
 import { Calendar } from './calendar.ts';
 import { parseCalendar } from './parse-calendar.ts';
 
-/** Polling interval of the file. File notifications would stop when the kubelet replaces the symbolic link of a ConfigMap. */
+/**
+ * Polling interval of the file. The file is polled, because file notifications stop when the kubelet replaces the
+ * symbolic link of a ConfigMap.
+ */
 const POLL_MS = 1_000;
 
 export interface CalendarFileOptions {
@@ -82,7 +85,10 @@ export class CalendarFile {
   }
 }
 
-/** Returns a text that changes with the file's inode, size or time of change; the text of the error if there is no file. */
+/**
+ * Returns a text that changes with the file's inode, size or modification time; the error message if the file cannot be
+ * read.
+ */
 async function versionOf(path: string): Promise<string> {
   try {
     const { ino, size, mtimeMs } = await stat(path);

@@ -19,7 +19,7 @@ windows:
     nodes: ["gpu-*"]
 `;
 
-test('a window that occurs once is listed for the nodes that match its pattern until it ends', () => {
+test('a window that occurs once is listed until its end, for the nodes that match its pattern', () => {
   const calendar = new Calendar(parseCalendar(ONCE));
   const expected = {
     startsAt: at('2026-12-01T08:00:00Z'),
@@ -63,7 +63,7 @@ test.each([
   ['nodeSelector: { pool: ml, zone: b }', node('n', 'n', { pool: 'ml', zone: 'a' }), false],
   ['nodes: ["n*"], hosts: [esx-1]', node('n1', 'esx-1'), true],
   ['nodes: ["n*"], hosts: [esx-1]', node('n1', 'esx-2'), false],
-])('a window with %s and the node %j', (selection, given, isConcerned) => {
+])('a window with %s applies to the node %j: %s', (selection, given, isConcerned) => {
   const text = `windows: [{ name: w, start: 2026-12-01T08:00:00Z, end: 2026-12-01T09:00:00Z, ${selection} }]`;
   expect(new Calendar(parseCalendar(text)).maintenanceOf(given, NOW)).toHaveLength(isConcerned ? 1 : 0);
 });
@@ -141,7 +141,9 @@ test('a calendar can have no windows', () => {
   expect(parseCalendar('windows: []')).toEqual([]);
 });
 
-/** Mounts a file as the kubelet mounts a ConfigMap: behind a symbolic link to a folder, which is replaced as a whole. */
+/**
+ * Mounts a file as the kubelet mounts a ConfigMap: behind a symbolic link to a folder. Each write replaces the link.
+ */
 async function mount() {
   const folder = await mkdtemp(join(tmpdir(), 'calendar-'));
   onTestFinished(() => rm(folder, { recursive: true }));
@@ -165,7 +167,7 @@ async function mount() {
   return { file, write, lines, metrics: () => registry.text() };
 }
 
-test('a changed calendar file is read again, and an invalid one keeps the last valid content', async () => {
+test('a changed calendar file is read again, and while it is invalid, the last valid content stays in use', async () => {
   const { file, write, lines, metrics } = await mount();
   let changes = 0;
   file.subscribe(() => changes++);

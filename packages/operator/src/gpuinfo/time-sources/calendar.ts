@@ -24,7 +24,7 @@ export interface CalendarNode {
   readonly labels: Readonly<Record<string, string>>;
 }
 
-/** Planned maintenance of a calendar file. */
+/** Planned maintenance from a calendar file. */
 export class Calendar {
   readonly #windows: readonly { window: CalendarWindow; listed?: Listed }[];
 

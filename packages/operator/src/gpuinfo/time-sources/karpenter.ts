@@ -4,8 +4,8 @@ import { BEGUN, NOTHING_PLANNED, type Planned } from './planned.ts';
 import { parseRfc3339 } from './times.ts';
 
 /**
- * Reads when Karpenter replaces a node: at the creation of its NodeClaim plus `spec.expireAfter`. A NodeClaim that is being deleted
- * takes its node away now.
+ * Reads when Karpenter replaces a node: at the creation of its NodeClaim plus `spec.expireAfter`. While a NodeClaim is
+ * being deleted, its maintenance has begun, because Karpenter removes the node.
  */
 export function karpenterMaintenance({ metadata, spec }: NodeClaim): Planned {
   const source = `expireAfter of NodeClaim ${metadata.name}`;

@@ -60,7 +60,7 @@ function windowOf(value: unknown, path: string): CalendarWindow {
     );
   const isOnce = ONCE.some((key) => key in fields);
   if (isOnce && REPEATED.some((key) => key in fields))
-    throw new CalendarError(`${path} must have either start and end, or weekdays, at and duration`);
+    throw new CalendarError(`${path} must have either start and end, or at, duration and timeZone`);
   const name = textOf(fields, 'name', path, 'a string', (text) => (text === '' ? undefined : text));
   return {
     name,

@@ -1,11 +1,14 @@
 import type { Maintenance } from '../candidate.ts';
 
-/** Maintenance that a source knows of, and values that it cannot parse. */
+/** Maintenance that a source reports, and values of the source that cannot be parsed. */
 export interface Planned {
   readonly maintenance: readonly Maintenance[];
   /** Why maintenance may be unknown, such as a start that cannot be parsed. One sentence each. */
   readonly unknown: readonly string[];
-  /** Other values that cannot be parsed, such as the end of maintenance, which then counts as unlimited. One sentence each. */
+  /**
+   * Other values that cannot be parsed, one sentence each. Maintenance with an end that cannot be parsed counts as
+   * unlimited.
+   */
   readonly warnings: readonly string[];
 }
 

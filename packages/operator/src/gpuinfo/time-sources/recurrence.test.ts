@@ -19,28 +19,16 @@ const starts = (recurrence: Recurrence, now: string, count: number) =>
 
 test.each([
   ['on an ordinary day', '2026-11-17', 150, 'Europe/Berlin', '2026-11-17T01:30:00.000Z'],
-  [
-    'that clocks skip in spring is an hour later',
-    '2026-03-29',
-    150,
-    'Europe/Berlin',
-    '2026-03-29T01:30:00.000Z',
-  ],
+  ['that clocks skip in spring', '2026-03-29', 150, 'Europe/Berlin', '2026-03-29T01:30:00.000Z'],
   ['right before the skipped hour', '2026-03-29', 119, 'Europe/Berlin', '2026-03-29T00:59:00.000Z'],
   ['right after the skipped hour', '2026-03-29', 180, 'Europe/Berlin', '2026-03-29T01:00:00.000Z'],
-  [
-    'that occurs twice in autumn is the first one',
-    '2026-10-25',
-    150,
-    'Europe/Berlin',
-    '2026-10-25T00:30:00.000Z',
-  ],
+  ['that occurs twice in autumn', '2026-10-25', 150, 'Europe/Berlin', '2026-10-25T00:30:00.000Z'],
   ['right after the repeated hour', '2026-10-25', 180, 'Europe/Berlin', '2026-10-25T02:00:00.000Z'],
   ['that clocks skip in New York', '2026-03-08', 150, 'America/New_York', '2026-03-08T07:30:00.000Z'],
   ['that occurs twice in New York', '2026-11-01', 90, 'America/New_York', '2026-11-01T05:30:00.000Z'],
   ['with a shift of half an hour', '2026-04-05', 105, 'Australia/Lord_Howe', '2026-04-04T14:45:00.000Z'],
   ['east of the date line', '2026-01-01', 0, 'Pacific/Kiritimati', '2025-12-31T10:00:00.000Z'],
-])('a local time %s', (_title, date, minutes, zone, expected) => {
+])('a local time %s (%s, minute %s in %s) is %s', (_title, date, minutes, zone, expected) => {
   const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
   expect(iso(momentOf({ year, month, day }, minutes, zone))).toBe(expected);
 });
@@ -95,7 +83,7 @@ test.each([
   ['the second Tuesday', [2], [2], ['2026-12-08', '2027-01-12']],
   ['the last Sunday', [0], [-1], ['2026-11-29', '2026-12-27']],
   ['the fifth Monday', [1], [5], ['2026-11-30', '2027-03-29']],
-])('%s of the month', (_title, weekdays, weeks, expected) => {
+])('a monthly window is listed on %s of the month', (_title, weekdays, weeks, expected) => {
   const monthly = every({ weekdays: new Set(weekdays), weeksOfMonth: new Set(weeks) });
   const days = starts(monthly, '2026-11-17T00:00:00Z', 2).map((start) => start.slice(0, 10));
   expect(days).toEqual(expected);

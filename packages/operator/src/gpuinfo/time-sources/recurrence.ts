@@ -19,20 +19,20 @@ export interface Recurrence {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /**
- * Number of windows that are listed, and how far ahead. The first window ends the available time; the others determine whether
- * a job fits later.
+ * Maximum number of listed windows. After `LOOK_AHEAD_DAYS`, the search continues only until two windows are found. The
+ * first window limits the time for which a node is available; the others determine when a job fits later.
  */
 const MOST_WINDOWS = 16;
 const LOOK_AHEAD_DAYS = 63;
 /**
- * Maximum number of days to search ahead. It contains at least two windows, even of a recurrence on the fifth weekday of a month:
- * at most 13 weeks lie between two of these.
+ * Maximum number of days to search ahead. The search finds at least two windows, even on the fifth weekday of a month:
+ * at most 13 weeks lie between two such days.
  */
 const LONGEST_SEARCH_DAYS = 400;
 
 /**
- * Returns the current and the next windows, at least two. The last one has no known end, so that the node does not appear to be
- * free after it: more windows follow that are not listed.
+ * Returns the current and the next windows, at least two. The last listed window has no known end, so that the node
+ * does not appear to be free after it: further windows follow that are not listed.
  */
 export function occurrences(recurrence: Recurrence, source: string, now: number): readonly Maintenance[] {
   const { timeZone, minutes, durationMs } = recurrence;

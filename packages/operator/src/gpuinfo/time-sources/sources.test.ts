@@ -59,7 +59,7 @@ test.each<[Readonly<Record<string, string>>, readonly object[], readonly string[
     [{ startsAt: at('2026-12-01T08:00:00Z'), source: SOURCE }],
     [`node n: annotation ${END} is "2026-12-01T07:00:00Z"; it must be later than ${START}`],
   ],
-])('the annotations %j', (annotations, maintenance, warnings, unknown = []) => {
+])('the annotations %j mean the maintenance %j', (annotations, maintenance, warnings, unknown = []) => {
   const planned = annotatedMaintenance(annotated(annotations));
   expect(JSON.parse(JSON.stringify(planned))).toEqual({ maintenance, unknown, warnings });
 });
@@ -71,7 +71,7 @@ test.each([
   ['1796112000000', [], 1],
   ['tomorrow', [], 1],
   ['', [], 1],
-])('the label of Google with the value %s', (value, maintenance, unknown) => {
+])('the GKE label with the value %s means the maintenance %j', (value, maintenance, unknown) => {
   const labels = value === undefined ? {} : { [LABEL]: value };
   const planned = gkeMaintenance({ metadata: { name: 'n', labels } });
   expect(planned.maintenance).toEqual(maintenance);
@@ -95,12 +95,15 @@ test.each([
   ['MaintenancePlanned', 'True', [], [0]],
   ['MaintenancePlanned', 'True', OTHER, []],
   ['Ready', 'True', [], []],
-])('the condition %s=%s beside %j means maintenance from %j', (type, status, others, starts) => {
-  const { maintenance, warnings } = conditionMaintenance(condition(type, status), others);
-  expect(maintenance.map(({ startsAt }) => startsAt)).toEqual(starts);
-  for (const { source } of maintenance) expect(source).toBe(`condition ${type}`);
-  expect(warnings).toEqual([]);
-});
+])(
+  'the condition %s=%s with the announced maintenance %j means maintenance from %j',
+  (type, status, others, starts) => {
+    const { maintenance, warnings } = conditionMaintenance(condition(type, status), others);
+    expect(maintenance.map(({ startsAt }) => startsAt)).toEqual(starts);
+    for (const { source } of maintenance) expect(source).toBe(`condition ${type}`);
+    expect(warnings).toEqual([]);
+  },
+);
 
 const claim = (expireAfter: string | undefined, more = {}): NodeClaim => ({
   metadata: { name: 'c', creationTimestamp: '2026-11-01T00:00:00Z', ...more },
@@ -118,7 +121,7 @@ test.each([
     [{ startsAt: 0, source: 'deletion of NodeClaim c' }],
     0,
   ],
-])('the NodeClaim %j', (given, maintenance, unknown) => {
+])('the NodeClaim %j means the maintenance %j', (given, maintenance, unknown) => {
   const planned = karpenterMaintenance(given);
   expect(planned.maintenance).toEqual(maintenance);
   expect(planned.unknown).toHaveLength(unknown);

@@ -10,7 +10,7 @@ export const RFC3339_FORM = 'a time such as 2026-12-01T08:00:00Z';
 export function parseRfc3339(text: string): number | undefined {
   const [, year, month, day, hour, minute, second, , zone] = RFC3339.exec(text.trim()) ?? [];
   if (zone === undefined) return undefined;
-  // Date accepts 31 February and moves it into March.
+  // Checks the day of the month, because Date accepts 31 February and moves it into March.
   const days = new Date(Date.UTC(Number(year), Number(month), 0)).getUTCDate();
   const isDate = Number(month) >= 1 && Number(month) <= 12 && Number(day) >= 1 && Number(day) <= days;
   if (!isDate || Number(hour) > 23 || Number(minute) > 59 || Number(second) > 59) return undefined;

@@ -27,8 +27,9 @@ export function dateIn(zone: string, at: number): PlainDate {
 }
 
 /**
- * Returns the moment of a local time. As in RFC 5545, a time that clocks skip when daylight saving begins is moved forward by the
- * skipped hour (02:30 becomes 03:30). Of a time that occurs twice when daylight saving ends, the first occurrence is taken.
+ * Returns the moment of a local time. As in RFC 5545, a time that clocks skip when daylight saving begins is moved
+ * forward by the skipped hour (02:30 becomes 03:30). If a time occurs twice because daylight saving ends, the first
+ * occurrence counts.
  * @param minutes minutes since midnight
  * @returns milliseconds since 1970
  */

@@ -21,7 +21,7 @@ export interface DatabaseSettings {
   /** Reads the password. Called for each connection, so that a rotated password is used. */
   readonly password: () => Promise<string | undefined>;
   readonly sslMode: SslMode;
-  /** File with the CA certificates to trust. @default the system's */
+  /** File with the CA certificates to trust. @default the system's CAs */
   readonly caFile: string | undefined;
   readonly fence: FenceMode;
 }
@@ -34,7 +34,7 @@ export interface PostgresDatabaseOptions extends DatabaseSettings {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** Longer than the timeout of the server, so that the server's error arrives if the server answers at all. */
+/** Longer than the server's timeout, so that the server's timeout error arrives first if the server responds at all. */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
 
 /** PostgreSQL database with the schema of SSVirt. */
@@ -108,7 +108,7 @@ export class PostgresDatabase implements Database {
       await unlessAborted(connecting, signal);
       return client;
     } catch (error) {
-      client.on('error', () => undefined); // of the abandoned attempt
+      client.on('error', () => undefined); // an error of the abandoned connection must not end the process
       void connecting.catch(() => undefined).then(() => client.end().catch(() => undefined));
       throw error;
     }
@@ -123,7 +123,7 @@ export class PostgresDatabase implements Database {
       case 'verify-ca':
         return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
       case 'require':
-        // As in libpq, a configured CA is checked in this mode, too.
+        // As in libpq, the certificate is verified if a CA is configured, but the host name is not.
         return caFile === undefined
           ? { rejectUnauthorized: false }
           : { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
@@ -134,8 +134,8 @@ export class PostgresDatabase implements Database {
 }
 
 /**
- * Whether an attempt with or without TLS might succeed instead: the server does not offer TLS, or pg_hba.conf requires or forbids
- * it.
+ * Whether the other variant, with or without TLS, might succeed: the server does not offer TLS, or pg_hba.conf requires
+ * or forbids TLS.
  */
 function mayDependOnTls(error: unknown): boolean {
   const { code } = toDatabaseError(error);

@@ -15,7 +15,7 @@ describe('scopes of failures', () => {
     ['44000', 'the check option of a view'],
     ['55P03', 'a lock that is not available'],
     ['P0001', 'an exception that a trigger raises'],
-  ])('the scope of a failure is rows for %s, %s', (code) => {
+  ])('a failure with the code %s (%s) has the scope rows', (code) => {
     expect(toDatabaseError(errorWith(code))).toMatchObject({ code, scope: 'rows' });
   });
 
@@ -34,7 +34,7 @@ describe('scopes of failures', () => {
     ['XX001', 'corrupted data'],
     ['ECONNRESET', 'a system error'],
     ['EPIPE', 'a system error with as many characters as a SQLSTATE'],
-  ])('the scope of a failure is session for %s, %s', (code) => {
+  ])('a failure with the code %s (%s) has the scope session', (code) => {
     expect(toDatabaseError(errorWith(code))).toMatchObject({ code, scope: 'session' });
   });
 });
@@ -48,7 +48,7 @@ test('a thrown value without a code counts as a failure of the session', () => {
   expect(toDatabaseError('odd')).toMatchObject({ code: 'CONNECTION_LOST', scope: 'session', message: 'odd' });
 });
 
-test('a remedy follows the message of the server', () => {
+test('the message of a failure with a known code ends with a remedy', () => {
   expect(toDatabaseError(errorWith('53300', 'sorry, too many clients already')).message).toBe(
     'sorry, too many clients already; raise max_connections of the server, or connect through a pooler',
   );

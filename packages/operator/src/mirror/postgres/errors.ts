@@ -6,7 +6,10 @@ import { DatabaseError, type FailureScope } from '../database.ts';
  * and deadlocks, violations of WITH CHECK OPTION, and errors raised by triggers.
  */
 const ROW_CLASSES: ReadonlySet<string> = new Set(['22', '23', '40', '44', 'P0']);
-/** SQLSTATE of a lock that another transaction holds. This failure concerns the rows of a batch, too. */
+/**
+ * SQLSTATE of a lock that another transaction holds. This failure concerns the rows of a batch, like those of
+ * `ROW_CLASSES`.
+ */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
 /** Code of the failure when TLS is required and the server does not offer it. */
@@ -50,7 +53,7 @@ export function toDatabaseError(error: unknown): DatabaseError {
   return new DatabaseError(message, code, scopeOf(code), { cause: error });
 }
 
-/** Code for errors of pg that have none, such as `Connection terminated unexpectedly`. */
+/** Code for errors of pg that have no code, such as `Connection terminated unexpectedly`. */
 const CONNECTION_LOST = 'CONNECTION_LOST';
 
 function codeOf(error: unknown): string {

@@ -22,7 +22,7 @@ export interface SqlFence {
 
 /** First key of the advisory locks; the second is the shard. */
 const LOCK_CLASS = 0x5356_4d43;
-/** Setting of the server session with the token of the replica that last acquired the locks. */
+/** Name of the session setting that stores the token of the replica that last acquired the locks. */
 const TOKEN = 'ssvirt_vm_controller.token';
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;
@@ -31,15 +31,17 @@ const RETRY_MS = 200;
 const MAX_WAIT_MS = 30_000;
 
 /**
- * Fence of session-level advisory locks. The batch statement checks that its own server process holds them, so a pooler that
- * distributes statements over several server sessions (PgBouncer in transaction mode) makes batches fail instead of bypassing the
- * fence.
+ * Fence of session-level advisory locks. The batch statement checks that its own server process holds the locks. A
+ * pooler that distributes statements over several server sessions (PgBouncer in transaction mode) therefore makes
+ * batches fail instead of bypassing the fence.
  *
- * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the session that
- * holds it. So each acquisition stores a token of its own in the server session, and the batch statement checks this token.
+ * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the
+ * session that holds it. So each fence stores its own token in the server session when it acquires locks, and the batch
+ * statement checks this token.
  *
  * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement has been
- * committed or rolled back. Both sessions must belong to the same database role.
+ * committed or rolled back. Both sessions must belong to the same database role, because
+ * PostgreSQL lets an ordinary role terminate only its own sessions.
  */
 export class SessionLockFence implements SqlFence {
   readonly isSessionBound = true;
@@ -112,13 +114,13 @@ async function newToken(query: Query): Promise<string> {
   return String(row?.token);
 }
 
-/** Table of the mirror itself, with the epoch of the current holder of each shard. */
+/** Table that the mirror creates, with the epoch of the current holder of each shard. */
 export const FENCE_TABLE = 'ssvirt_vm_controller_fence';
 
 /**
  * Fence of epochs in a table of the mirror's own. It needs no session state, so it works through PgBouncer in transaction
  * mode. Each acquisition increments the epoch; the batch statement locks the epoch row in share mode and writes only if
- * the epoch is still its own.
+ * the epoch is still the one that this session acquired.
  */
 export class EpochFence implements SqlFence {
   readonly isSessionBound = false;

@@ -73,10 +73,10 @@ export class PostgresSession implements Session {
   /**
    * Writes the rows that no other transaction has locked. The first statement writes nothing if one of the rows is locked. The
    * second statement handles all rows that the first one has not written, and skips locked rows; usually, it is not needed. No
-   * other statement of the session runs between the two: a release would make the second one fail.
+   * other statement of the session runs between the two, because the release of a shard would make the second one fail.
    */
   write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult> {
-    const guard = this.#fence.guardValues(shards); // a release that is requested later may change the result
+    const guard = this.#fence.guardValues(shards); // read now, because a later `release` may change the values
     return this.#enqueue(async (run) => {
       const done = new Set((await this.#tryWrite(run, this.#writeUnlocked, writes, guard))?.written);
       const rest = writes.flatMap((_, at) => (done.has(at) ? [] : [at]));
@@ -89,8 +89,9 @@ export class PostgresSession implements Session {
   }
 
   /**
-   * Runs a statement that fails instead of waiting for row locks. PostgreSQL checks constraints before it locks a row, so a
-   * locked row can also fail the statement with a violation that no longer exists at a later write.
+   * Runs a statement that fails instead of waiting for row locks. PostgreSQL checks constraints before it locks a row,
+   * so the statement can also fail because a locked row violates a constraint, although a later write of that row would
+   * succeed.
    * @returns undefined if a row is locked or violates a constraint; nothing is written then
    */
   async #tryWrite(
@@ -140,7 +141,7 @@ export class PostgresSession implements Session {
   readonly #run: Query = async (text, values) => {
     if (this.#failure !== undefined) throw this.#failure;
     try {
-      // A prepared statement exists in one server session only, so it cannot be used with a pooler.
+      // A prepared statement exists in one server session only, so it cannot be used with a pooler in transaction mode.
       const name = this.#fence.isSessionBound ? { name: nameOf(text) } : {};
       const result = await this.#client.query<Record<string, unknown>>({
         text,
@@ -167,10 +168,11 @@ function nameOf(text: string): string {
 const LOCK_TIMEOUT_MS = 1;
 
 /**
- * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and writes nothing.
- * The lock timeout applies to this transaction only, and not to the locks of the table and of the fence, which are taken before
- * the timeout is set. It is shorter than the deadlock timeout. A row that is not written may have the status already, be missing,
- * or have been changed by another transaction at the same moment.
+ * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and
+ * writes nothing. The lock timeout applies to this transaction only, and not to the locks of the table and of the
+ * fence, which are taken before the timeout is set. It is shorter than the deadlock timeout, so a deadlock also ends
+ * with `LOCK_NOT_AVAILABLE`. If the statement succeeds, a row that it did not write already has the status, is missing,
+ * or was changed by another transaction at the same moment.
  */
 function writeUnlockedStatement(fence: SqlFence): string {
   return `
@@ -188,8 +190,8 @@ function writeUnlockedStatement(fence: SqlFence): string {
 }
 
 /**
- * Returns the statement that writes a batch without the rows that another transaction has locked. Waiting for them would
- * delay all other rows, and could deadlock with a transaction that locks rows in another order.
+ * Returns the statement that writes a batch without the rows that another transaction has locked. Waiting for locked
+ * rows would delay all other rows, and could deadlock with a transaction that locks rows in another order.
  */
 function writeStatement(fence: SqlFence): string {
   return `
@@ -209,7 +211,7 @@ function writeStatement(fence: SqlFence): string {
       ARRAY (SELECT position::int - 1 FROM new WHERE position NOT IN (SELECT position FROM found)) AS skipped`;
 }
 
-/** Returns the query for the rows of a batch, whose arrays are the parameters after those of the fence. */
+/** Returns the query that reads the ids and statuses of a batch from the parameters after those of the fence. */
 function given(fence: SqlFence): string {
   const first = fence.guardValues([]).length + 1;
   return `
@@ -239,7 +241,7 @@ function toRow(row: Readonly<Record<string, unknown>>): Row {
   };
 }
 
-/** Namespaces and statuses repeat in many rows, so one copy of each text is shared. */
+/** Namespaces and statuses repeat in many rows, so one copy of each text is shared to save memory. */
 const SHARED = new Map<string, string>();
 const MAX_SHARED = 10_000;
 

@@ -1,6 +1,6 @@
 /*
  * Address formats as the API server validates them. `ipv4` and `cidr` use the parser of an older Go version, which
- * accepts leading zeros (010.0.0.1) and groups of more than four digits; `ipv6` does not.
+ * accepts leading zeros (010.0.0.1) and groups of more than four digits; `ipv6` rejects both.
  */
 
 interface ParseOptions {

@@ -2,7 +2,8 @@ import { isCidr, isIpv4, isIpv6, isMac } from './address.ts';
 
 /*
  * String formats as the API server validates them, including its quirks. Not included: `uri` and `email`, which depend
- * on the Go version; `hostname`, which accepts more than host names (use a `pattern`); and formats that it ignores.
+ * on the Go version; `hostname`, which accepts more than host names (use a `pattern`); and formats that the API server
+ * ignores.
  */
 
 const FORMATS = {
@@ -86,7 +87,7 @@ function isUnit(unit: string): boolean {
   return DURATION_UNITS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
 }
 
-/** Each hyphen is optional. */
+/** Returns whether a string is a UUID. Each hyphen is optional. */
 function isUuid(value: string): boolean {
   return /^[0-9a-f]{8}-?(?:[0-9a-f]{4}-?){3}[0-9a-f]{12}$/i.test(value);
 }

@@ -29,7 +29,7 @@ export function string(options: StringOptions = {}): Schema<string> {
   return node({ type: 'string', ...constraints }, options);
 }
 
-/** An enum of strings. */
+/** Schema of an enum of strings. */
 export function literals<const T extends string>(
   choices: readonly [T, ...T[]],
   options: Common<NoInfer<T>> = {},
@@ -47,7 +47,7 @@ export interface IntegerOptions extends Common<number>, Bounds {
   readonly format?: IntegerFormat;
 }
 
-/** An integer. */
+/** Schema of an integer. */
 export function integer(options: IntegerOptions = {}): Schema<number> {
   const { description, default: value, rules, ...constraints } = options;
   checkBounds(constraints);
@@ -65,7 +65,7 @@ export function number(options: NumberOptions = {}): Schema<number> {
   return node({ type: 'number', ...constraints }, options);
 }
 
-/** A boolean. */
+/** Schema of a boolean. */
 export function boolean(options: Common<boolean> = {}): Schema<boolean> {
   return node({ type: 'boolean' }, options);
 }
@@ -93,7 +93,10 @@ function checkPattern(pattern: string): void {
   }
 }
 
-/** Rejects bounds beyond ±2^53: the API server converts bounds to 64-bit integers, and an overflow depends on its processor. */
+/**
+ * Rejects bounds beyond ±2^53: the API server converts bounds to 64-bit integers, and the result of an overflow depends
+ * on its processor.
+ */
 function checkBounds({ minimum, maximum }: Bounds): void {
   for (const bound of [minimum, maximum])
     if (bound !== undefined && !(Math.abs(bound) <= Number.MAX_SAFE_INTEGER))

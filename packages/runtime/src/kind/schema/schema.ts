@@ -67,7 +67,7 @@ export interface Rule {
 /** Options of every schema. */
 export interface Common<T> {
   readonly description?: string;
-  /** Value that the API server sets if the field is missing, so that readers always see one. */
+  /** Value that the API server sets if the field is missing, so that readers always see a value. */
   readonly default?: T;
   readonly rules?: readonly Rule[];
 }

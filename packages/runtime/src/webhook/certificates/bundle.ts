@@ -36,7 +36,8 @@ export function bundleAdding(
   const present = certificatesIn(Buffer.from(caBundle ?? '', 'base64').toString());
   const has = new Set(present.map(({ fingerprint256 }) => fingerprint256));
   if (wanted.every(({ fingerprint256 }) => has.has(fingerprint256))) return undefined;
-  // Never truncate the wanted CAs: a dropped one would be missing at every poll.
+  // Never truncate the wanted CAs: a dropped CA would be missing at every poll, and every poll would write the
+  // `caBundle`.
   const all = wanted.length > MAX_AUTHORITIES ? wanted : mergeAuthorities(wanted, present);
   return Buffer.from(all.join('')).toString('base64');
 }

@@ -30,7 +30,7 @@ class Mount {
     await symlink(name, join(this.folder, '..next'));
     await rename(join(this.folder, '..next'), join(this.folder, '..data'));
     for (const file of ['tls.crt', 'tls.key', 'ca.crt'])
-      await symlink(join('..data', file), join(this.folder, file)).catch(() => undefined); // exists already
+      await symlink(join('..data', file), join(this.folder, file)).catch(() => undefined); // the link may exist already
   }
 
   issued({ certificate, key }: Issued, ca?: string): Promise<void> {

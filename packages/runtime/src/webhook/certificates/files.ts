@@ -77,7 +77,7 @@ export class CertificateFiles implements CertificateSource {
       readFile(join(folder, 'ca.crt'), 'utf8').catch(unlessMissing),
     ]);
     const x509 = new X509Certificate(certificate);
-    // The reads of the two files are not atomic, even if a symbolic link is swapped.
+    // Reading two files is not atomic, even if a symbolic link is swapped, so they may be from different versions.
     if (!x509.checkPrivateKey(createPrivateKey(key)))
       throw new Error('tls.key does not match tls.crt; the files may be in the middle of a replacement');
     this.#authorities = certificatesIn(ca ?? '');

@@ -18,9 +18,9 @@ import { planCertificates } from './plan.ts';
 import { dataOf, EMPTY_STATE } from './state.ts';
 
 /*
- * Invariant: the certificate that a replica serves is accepted by every API server at any time, even by one whose watch
- * lags by LAG_MS, whatever replicas are killed, messages are lost and clocks are wrong. The only exception is the time
- * between a manual edit of a `caBundle` and its repair.
+ * Invariant: the certificate that a replica serves is accepted by every API server at any time, even by one with a
+ * watch that lags by LAG_MS, no matter which replicas are killed, which messages are lost and which clocks are wrong.
+ * The only exception is the time between a manual edit of a `caBundle` and its repair.
  */
 const LAG_MS = 80_000;
 const REPLICAS = 3;

@@ -98,7 +98,7 @@ export class CertificateIssuer implements CertificateSource {
     this.#serveCurrent();
   }
 
-  /** Updates the Secret if needed. After a write conflict it is read again. */
+  /** Updates the Secret if needed. After a write conflict the Secret is read again. */
   async #syncSecret(signal: AbortSignal): Promise<void> {
     const { world, names, metrics, logger, secret } = this.#options;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {

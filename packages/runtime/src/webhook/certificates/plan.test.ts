@@ -45,7 +45,7 @@ test('a certificate is renewed by its CA when a third of its lifetime is left or
   }
 });
 
-test('a CA with a fifth of its lifetime left issues a last certificate; the next CA issues one once it is settled', () => {
+test('a CA with a fifth of its lifetime left issues a last certificate, and the next CA issues certificates once it is settled', () => {
   const due = NOW + 8 * YEAR;
   const both = next(first, at(due));
   const [created, old] = both.authorities;
@@ -69,7 +69,7 @@ test('without the CA key the certificate is kept and a new CA is created beside 
   expect(saved.leaf?.certificate).toBe(first.leaf?.certificate);
 });
 
-test('certificates of a replica whose clock is a year ahead are valid now', () => {
+test('certificates of a replica with a clock that is a year ahead are valid now', () => {
   const ahead = next(first, at(NOW + YEAR));
   const fresh = next(EMPTY_STATE, at(NOW + YEAR));
   for (const { leaf, authorities } of [ahead, fresh]) {

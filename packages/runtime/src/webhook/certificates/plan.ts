@@ -45,7 +45,8 @@ export function planCertificates(state: CertificateState, input: PlanInput): Pla
     const created = CertificateAuthority.create({ commonName }, validity(now, lifetimes.authorityMs));
     const x509 = new X509Certificate(created.certificate);
     const valid = usable(state.leaf, now);
-    // A last certificate of the old CA, whose key is dropped now, bridges the time until the new CA is settled.
+    // The key of the old CA is dropped now, so a last certificate of the old CA bridges the time until the new CA is
+    // settled.
     const canIssue = newest && !isDue(newest, now, 0) && (!valid || mayReplace(valid, newest, input));
     const last = canIssue && signer ? issueLeaf(signer, newest, [], input) : undefined;
     const leaf = last ?? valid ?? issueLeaf(created, x509, [], input);
@@ -91,13 +92,16 @@ function issueLeaf(
 ): Leaf | undefined {
   const names = [...new Set([...requiredNames, ...presentNames])];
   const notAfter = new Date(Math.min(now + lifetimes.servingMs, authority.validToDate.getTime()));
-  // The certificate is valid from the same time as its CA, so that API servers whose clocks are behind accept it.
+  // The certificate is valid from the same time as its CA, so that API servers with clocks that are behind accept it.
   const notBefore = authority.validFromDate;
   const subject = { commonName };
   return leafOf(signer.issue({ subject, usage: ['server'], names, notBefore, notAfter }), [authority]);
 }
 
-/** Returns a validity that starts in the past, so that a CA of a replica whose clock is ahead is valid for the others. */
+/**
+ * Returns a validity that starts in the past, so that a CA of a replica with a clock that is ahead is valid for the
+ * others.
+ */
 function validity(now: number, lifetimeMs: number) {
   return { notBefore: new Date(Math.max(now - lifetimeMs, 0)), notAfter: new Date(now + lifetimeMs) };
 }

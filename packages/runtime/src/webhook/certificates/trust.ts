@@ -104,7 +104,7 @@ async function trustIn(
 export interface TrustResult {
   /** Whether all targets could be read and written. */
   readonly complete: boolean;
-  /** The `caBundle` before the update of each webhook whose target could be read and written. */
+  /** Previous `caBundle` of each webhook in the targets that could be read and written. */
   readonly bundles: readonly (string | undefined)[];
 }
 

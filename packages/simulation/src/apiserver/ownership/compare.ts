@@ -23,7 +23,7 @@ function walk(shape: Shape, before: unknown, after: unknown, path: string[], fou
     hasType(after) &&
     known(shape, undefined, before).is !== known(shape, undefined, after).is
   ) {
-    // If the type changed, the field counts as modified, and the fields within as removed or added.
+    // If the type changed, the field counts as modified, and the fields within it as removed or added.
     found.modified.add(path);
     if (isJson(before)) inside(shape, before, {}, path, found);
     if (isJson(after)) inside(shape, {}, after, path, found);

@@ -34,8 +34,8 @@ export interface Change {
   /** Milliseconds since 1970. */
   readonly timeMs: number;
   /**
-   * Top-level field that the endpoint of the write cannot change: `spec` for `status`, and `status` for the main
-   * resource. The writer cannot own it.
+   * Top-level field that the endpoint of the write cannot change: `spec` for the status subresource, and `status` for
+   * the main resource. The writer cannot own this field.
    */
   readonly ignored: string | undefined;
 }

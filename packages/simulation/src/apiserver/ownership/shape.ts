@@ -26,7 +26,9 @@ const DEDUCED: Shape = { is: 'deduced' };
 const DEDUCED_LIST: KnownShape = { is: 'list', keyedBy: 'nothing', items: DEDUCED };
 const DEDUCED_MAP: KnownShape = { is: 'map', atomic: false, fields: {}, rest: DEDUCED };
 
-/** Fallback for an undeclared field. The API server drops or rejects such a field earlier. */
+/**
+ * Fallback for an undeclared field. It is not needed in practice, because such a field is dropped or rejected earlier.
+ */
 const UNKNOWN = DEDUCED;
 
 function mapOf(rest: Shape): Shape {
