@@ -5,7 +5,6 @@ import {
   exponentialBuckets,
   type Logger,
   type Registry,
-  schema,
   type TlsOptions,
   type Tracer,
   type World,
@@ -13,36 +12,13 @@ import {
 import { isOutage, VcenterClient, type VcenterObserver } from '@vmwright/vsphere';
 import { SettingsError } from '../settings/values.ts';
 import type { VcenterSettings, VsphereSettings } from '../settings/vsphere.ts';
+import { TrustError } from './errors.ts';
 import { VCenter } from './vcenter.ts';
 import { VCenterPool } from './vcenter-pool.ts';
-
-const { array, boolean, object, optional, string } = schema;
+import { readVcentersFile } from './vcenters-file.ts';
 
 /** Maximum time for which vCenter holds a request for changes open. A vCenter that hangs is detected shortly after this time. */
 const WAIT_SECONDS = 30;
-
-const named = optional(string({ minLength: 1 }));
-const FILE = object({
-  vcenters: array(
-    object({
-      name: string({ minLength: 1, maxLength: 63 }),
-      server: string({ minLength: 1 }),
-      credentials: string({ minLength: 1 }),
-      ...{ ca: named, thumbprint: named },
-      insecure: optional(boolean()),
-      namespaces: optional(array(string({ minLength: 1 }))),
-      templateFolder: named,
-      allowVmAsTemplate: optional(boolean()),
-      placement: optional(
-        object({
-          ...{ datacenter: named, folder: named, cluster: named },
-          ...{ resourcePool: named, datastore: named, storagePolicy: named },
-        }),
-      ),
-    }),
-    { minItems: 1 },
-  ),
-});
 
 /** Creates the connections to all configured vCenters, with metrics and, with a tracer, spans of their calls. @throws SettingsError */
 export async function connectVcenters(
@@ -54,7 +30,7 @@ export async function connectVcenters(
   tracer?: Tracer,
 ): Promise<VCenterPool> {
   const { vcenter, file, placement, concurrency, timeoutMs } = settings;
-  const all = [...(vcenter ? [vcenter] : []), ...(file === undefined ? [] : await vcentersIn(file))];
+  const all = [...(vcenter ? [vcenter] : []), ...(file === undefined ? [] : await readVcentersFile(file))];
   const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index);
   if (twice !== undefined)
     throw new SettingsError(`two vCenters are named '${twice.name}'; give each its own name`);
@@ -69,7 +45,8 @@ export async function connectVcenters(
     // The files of credentials and CA are read here to report problems at the start. They are read again for each login or
     // connection, because they may be replaced.
     await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
-      // The operator starts nevertheless, for other backends: the Secret may be created later. Groups on this vCenter report the error.
+      // The operator starts nevertheless: other backends may work, and the Secret may be created later. Groups on this
+      // vCenter report the error.
       log.error({ vcenter: name, error: String(error) }, 'vCenter cannot be used');
     });
     if (each.insecure)
@@ -91,31 +68,6 @@ export async function connectVcenters(
     );
   }
   return new VCenterPool(vcenters);
-}
-
-async function vcentersIn(file: string): Promise<readonly VcenterSettings[]> {
-  const wrong = (why: string) => new SettingsError(`--vcenters: ${file} ${why}`);
-  const text = await readFile(file, 'utf8').catch((cause: unknown) => {
-    throw new SettingsError(`--vcenters: ${file} cannot be read`, { cause });
-  });
-  const { parse } = await import('yaml');
-  let value: unknown;
-  try {
-    value = parse(text);
-  } catch {
-    throw wrong('is not YAML');
-  }
-  const checked = schema.admit(FILE, value);
-  if (!checked.ok) throw wrong(`is invalid: ${checked.problems.map(schema.sentenceOf).join('; ')}`);
-  const withUser = checked.value.vcenters.find(({ server }) => server.includes('@'));
-  if (withUser !== undefined)
-    throw wrong(
-      `is invalid: the server of '${withUser.name}' contains a user or a password; put them into the folder that 'credentials' names`,
-    );
-  return checked.value.vcenters.map(({ credentials: folder, ...rest }) => ({
-    ...rest,
-    credentials: { folder },
-  }));
 }
 
 async function credentialsOf({ name, credentials }: VcenterSettings) {
@@ -145,8 +97,9 @@ async function trustOf({ name, ca, thumbprint, insecure }: VcenterSettings): Pro
     new X509Certificate(pem);
     return { ca: pem };
   } catch (cause) {
-    const sentence = `the CA of vCenter '${name}' cannot be read as certificates (PEM): ${ca}`;
-    throw new SettingsError(sentence, { cause });
+    throw new TrustError(`the CA of vCenter '${name}' cannot be read as certificates (PEM): ${ca}`, {
+      cause,
+    });
   }
 }
 

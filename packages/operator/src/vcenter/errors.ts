@@ -52,6 +52,9 @@ export class VcenterOutageError extends BackendUnavailableError {
   }
 }
 
+/** Thrown when the CA with which the certificate of a vCenter is verified cannot be read. */
+export class TrustError extends SettingsError {}
+
 /**
  * Returns what the status reports for an error of a vCenter or its settings; undefined for any other error, which the controller
  * logs instead.
@@ -84,6 +87,7 @@ export function outageOf(vcenter: string, error: unknown): VcenterOutageError {
 }
 
 function outageCondition(vcenter: string, error: unknown): ConditionError {
+  if (error instanceof TrustError) return { reason: 'VcenterUntrusted', message: error.message };
   if (error instanceof SettingsError) return { reason: 'VcenterUnauthorized', message: error.message };
   if (error instanceof FaultError && error.code === 'INVALID_LOGIN')
     return {

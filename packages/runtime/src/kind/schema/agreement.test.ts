@@ -59,6 +59,9 @@ test('validator and API server accept and reject the same values, with the same 
     `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/samples.${Sample.group}`,
     (crd) => condition(crd, 'Established') === 'True',
   );
+  // The API server observes the condition through a watch, too.
+  const isServed = () => client.list(Sample, { namespace }).then(() => true);
+  await expect.poll(() => isServed().catch(() => false)).toBe(true);
 
   const pair = fc
     .nat(SCHEMAS - 1)

@@ -43,7 +43,8 @@ export function fieldSchema(
   return Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
 }
 
-function isPreserved(schema: Schema, name: string): boolean {
+/** Whether a field that the schema does not declare is kept. */
+export function isPreserved(schema: Schema, name: string): boolean {
   return (
     schema['x-kubernetes-preserve-unknown-fields'] === true ||
     (schema['x-kubernetes-embedded-resource'] === true && TYPE_AND_METADATA.includes(name))

@@ -16,4 +16,5 @@ export {
   type SchemaNode,
   type ValueOf,
 } from './schema.ts';
+export { unknownFields } from './unknown-fields.ts';
 export { type Admission, admit, validate } from './validate.ts';
