@@ -11,8 +11,10 @@ class IdentityProvider implements AsyncDisposable {
   readonly requests: URLSearchParams[] = [];
   refreshToken = 'refresh-0';
   expiresAt = 0;
-  /** Body that replaces every response. */
+  /** If set, the body of every response. */
   broken: string | undefined;
+  /** If set, the status of every response of the token endpoint. */
+  tokenStatus: number | undefined;
 
   async start(): Promise<this> {
     this.#server.on('request', async (request, response) => {
@@ -22,6 +24,7 @@ class IdentityProvider implements AsyncDisposable {
       const body = (await request.setEncoding('utf8').toArray()).join('');
       const form = new URLSearchParams(body);
       this.requests.push(form);
+      if (this.tokenStatus !== undefined) return void response.writeHead(this.tokenStatus).end('s3cret');
       if (request.url !== '/realm/token?x=1' || form.get('refresh_token') !== this.refreshToken)
         return void response.writeHead(400).end('{"error": "invalid_grant"}');
       this.refreshToken = `refresh-${this.requests.length}`;
@@ -122,9 +125,14 @@ describe('OIDC tokens', () => {
 
   test('an expired token without a refresh token causes an error that asks for a new login', async () => {
     const config = { 'id-token': jwt('old', 1_000) };
+    const withIssuer = { ...config, 'idp-issuer-url': 'https://idp.example' };
     await expect(
-      oidcToken({ world: worldWithClock(), config, path: 'config' }).authorization(),
+      oidcToken({ world: worldWithClock(), config: withIssuer, path: 'config' }).authorization(),
     ).rejects.toThrow('config: the OIDC token has expired and no refresh token is configured; log in again');
+    const refreshable = { ...config, 'refresh-token': 'r' };
+    await expect(
+      oidcToken({ world: worldWithClock(), config: refreshable, path: 'config' }).authorization(),
+    ).rejects.toThrow('config: the OIDC token has expired and no idp-issuer-url is configured');
   });
 
   test('errors of the identity provider are reported without quoting its response', async () => {
@@ -137,20 +145,26 @@ describe('OIDC tokens', () => {
     await expect(authorize({ 'refresh-token': 'revoked' })).rejects.toThrow(
       `${issuer} rejected the refresh token; log in again`,
     );
+    for (const status of [429, 500, 503]) {
+      provider.tokenStatus = status;
+      await expect(authorize()).rejects.toThrow(
+        new RegExp(`^cannot use the identity provider ${issuer}: it responds with HTTP ${status}$`),
+      );
+    }
     provider.broken = '<html>s3cret';
     await expect(authorize()).rejects.toThrow(
       new RegExp(`^the identity provider ${issuer} publishes no token_endpoint$`),
     );
     await expect(authorize({ 'idp-issuer-url': 'nowhere' })).rejects.toThrow('is not a URL');
     await provider[Symbol.asyncDispose]();
-    await expect(authorize()).rejects.toThrow(/cannot reach .*ECONNREFUSED/);
+    await expect(authorize()).rejects.toThrow(/cannot use .*ECONNREFUSED/);
   });
 
   test('an OIDC token is not renewed over plain HTTP if the issuer is https and no CA is configured', async () => {
-    await using provider = await new IdentityProvider().start(); // does not speak TLS
+    await using provider = await new IdentityProvider().start(); // this server does not speak TLS
     const issuer = provider.origin.replace('http:', 'https:');
     const config = settings(provider, { 'idp-issuer-url': issuer });
     const renewed = oidcToken({ world: worldWithClock(), config, path: 'config' }).authorization();
-    await expect(renewed).rejects.toThrow(/cannot reach .*(SSL|TLS)/i);
+    await expect(renewed).rejects.toThrow(/cannot use .*(SSL|TLS)/i);
   });
 });

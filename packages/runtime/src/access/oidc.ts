@@ -30,11 +30,11 @@ export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials
       return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
     }
     const issuer = setting('idp-issuer-url');
-    if (issuer === '' || refreshToken === '') {
+    const missing = issuer === '' ? 'idp-issuer-url' : refreshToken === '' ? 'refresh token' : undefined;
+    if (missing !== undefined)
       throw new AccessError(
-        `${path}: the OIDC token has expired and no refresh token is configured; log in again`,
+        `${path}: the OIDC token has expired and no ${missing} is configured; log in again`,
       );
-    }
     const provider = { world, ca, issuer };
     const { token_endpoint: endpoint } = await fetchJson(
       provider,
@@ -61,8 +61,9 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 }
 
 /**
- * Returns the fields of a JSON response; none if the status is not 200 or the body is not a JSON object. Error messages
- * never quote the response: it may contain a token.
+ * Returns the fields of a JSON response; none if the body is not a JSON object, or the provider rejects the form with a status
+ * 4xx. Error messages never quote the response: it may contain a token.
+ * @throws AccessError if the provider cannot be reached or responds with another status
  */
 async function fetchJson(
   { world, ca, issuer }: Provider,
@@ -98,10 +99,14 @@ async function fetchJson(
         };
   try {
     const response = await transport.request(request);
+    const { status } = response;
     const text = await response.text();
-    return response.status === 200 ? parseFields(text) : {};
+    if (status === 200) return parseFields(text);
+    // 429 and 5xx do not mean that the refresh token is invalid, so the user must not be asked to log in again.
+    if (form !== undefined && status >= 400 && status < 500 && status !== 429) return {};
+    throw new Error(`it responds with HTTP ${status}`);
   } catch (error) {
-    throw new AccessError(`cannot reach the identity provider ${issuer}: ${messageOf(error)}`, {
+    throw new AccessError(`cannot use the identity provider ${issuer}: ${messageOf(error)}`, {
       cause: error,
     });
   } finally {
