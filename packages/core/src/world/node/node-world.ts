@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { World } from '../world.ts';
 import { connect } from './transport.ts';
 
-/** Longest delay that setTimeout supports; longer delays are reduced to it, because they would fire immediately. */
+/** Longest delay that setTimeout supports, about 25 days. It fires at once for a longer delay. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** World of the Node.js process: its clocks, timers, randomness and network. */
@@ -10,7 +10,14 @@ export const nodeWorld: World = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
   after: (ms, callback) => {
-    const timer = setTimeout(callback, Math.min(Math.max(ms, 0), MAX_DELAY_MS));
+    let timer: NodeJS.Timeout;
+    const start = (leftMs: number) => {
+      timer =
+        leftMs <= MAX_DELAY_MS
+          ? setTimeout(callback, Math.max(leftMs, 0))
+          : setTimeout(() => start(leftMs - MAX_DELAY_MS), MAX_DELAY_MS);
+    };
+    start(ms);
     return { cancel: () => clearTimeout(timer) };
   },
   random: () => Math.random(),
