@@ -91,8 +91,9 @@ export class QemuDriver implements Driver {
       if (signal.aborted) throw error;
       throw new Error(`QEMU failed to start: ${stderrOf(error)}`, { cause: error });
     } finally {
-      this.#starting -= 1;
-      this.#waiting.shift()?.();
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#starting -= 1;
+      else next(); // hands over the slot
     }
   }
 
@@ -146,9 +147,8 @@ export class QemuDriver implements Driver {
   }
 
   async #acquireStartSlot(): Promise<void> {
-    if (this.#starting >= MAX_CONCURRENT_STARTS)
-      await new Promise<void>((resolve) => this.#waiting.push(resolve));
-    this.#starting += 1;
+    if (this.#starting < MAX_CONCURRENT_STARTS) this.#starting += 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 }
 
