@@ -98,6 +98,15 @@ test('a redactor removes secrets, their copies in other texts, guest data and cr
   );
 });
 
+test.each([
+  ['postgres://app:pa@ss@db/x', 'postgres://[redacted]@db/x'],
+  ['https://token@host/x', 'https://[redacted]@host/x'],
+  ['{"url":"https://host","mail":"a@b.example"}', '{"url":"https://host","mail":"a@b.example"}'],
+  ['https://host/a@b and c@d', 'https://host/a@b and c@d'],
+])('a redactor turns %s into %s', (text, redacted) => {
+  expect(new Redactor().text(text)).toBe(redacted);
+});
+
 test('children are found by their owner references, at every level', () => {
   const child = (name: string, owner: string) => ({
     kind: 'K',

@@ -11,8 +11,8 @@ const HIDDEN = /^(userData|networkData)(Base64)?$|^extraHeaders$/;
 /** Names of environment variables with a secret. */
 const SECRET_VARIABLE = /pass|secret|token|key|credential|database_url/i;
 
-/** User and password in a URL. */
-const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/@:]*:[^\s/@]*@/gi;
+/** User, token or password in a URL, up to the last @ before the path, because a password may contain an unescaped @. */
+const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#"'`<>]*@/gi;
 
 /**
  * Removes passwords from objects and texts.

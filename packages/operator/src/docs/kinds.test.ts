@@ -33,9 +33,6 @@ test('rules of the root, of objects, of fields and of items are listed with the 
 const REASONS =
   /\b(?:reason:|(?:normal|warning|fail|wait|problem|failed|retryable|terminal|ready)\()\s*'([A-Z]\w+)'/g;
 
-/** Reasons in the sources that are no reasons of conditions or events: why a reservation of a GPUInfo has ended. */
-const FOREIGN: ReadonlySet<string> = new Set(['TimePassed', 'JobEnded']);
-
 describe('the page of a kind explains every reason in the sources of the kind', () => {
   test.each([...docs.keys()])('%s', (kind) => {
     const folder = kind.toLowerCase();
@@ -47,7 +44,7 @@ describe('the page of a kind explains every reason in the sources of the kind', 
       ),
     );
     expect(reasons.length).toBeGreaterThan(5);
-    const isExplained = (reason: string) => FOREIGN.has(reason) || page.includes(`\`${reason}\``);
+    const isExplained = (reason: string) => page.includes(`\`${reason}\``);
     expect([...new Set(reasons)].filter((reason) => !isExplained(reason))).toEqual([]);
   });
 });
