@@ -157,7 +157,11 @@ describe('problem documents', () => {
     const { id } = await cloud.client.create({ name: 'mine' }, 'k');
     const problem = (status: number, code: string, title: string, detail: string, extras: object = {}) => ({
       type: `urn:vmwright:cloud:${code.toLowerCase().replaceAll('_', '-')}`,
-      ...{ title, status, detail, code, ...extras },
+      title,
+      status,
+      detail,
+      code,
+      ...extras,
     });
     const prohibited = 'Prohibited name';
     const taken = `The name "mine" is taken by the server ${id}. Choose another name, or delete that server.`;

@@ -11,15 +11,29 @@ test('a change of a machine is logged as one line with object, machine, reason a
   const { logger, lines } = collectingLogger('error');
   const reconcileLog = logger.child({ controller: 'vm', object: 'shop/web' });
   audit(reconcileLog, object, {
-    ...{ act: 'create', resource: 'Server', machine: 's-1', machineName: 'web-1' },
-    ...{ reason: 'the VM has no machine', task: 'task-7' },
+    act: 'create',
+    resource: 'Server',
+    machine: 's-1',
+    machineName: 'web-1',
+    reason: 'the VM has no machine',
+    task: 'task-7',
   });
   expect(lines).toEqual([
     {
-      ...{ level: 'info', time: expect.any(String), msg: 'Creating machine', controller: 'vm' },
-      ...{ audit: 'create', kind: 'VM', object: 'shop/web', uid: 'u-1', generation: 3 },
-      ...{ resource: 'Server', machine: 's-1', machineName: 'web-1' },
-      ...{ reason: 'the VM has no machine', task: 'task-7' },
+      level: 'info',
+      time: expect.any(String),
+      msg: 'Creating machine',
+      controller: 'vm',
+      audit: 'create',
+      kind: 'VM',
+      object: 'shop/web',
+      uid: 'u-1',
+      generation: 3,
+      resource: 'Server',
+      machine: 's-1',
+      machineName: 'web-1',
+      reason: 'the VM has no machine',
+      task: 'task-7',
     },
   ]);
 });

@@ -5,8 +5,14 @@ import { connectCloud } from './cloud.ts';
 import type { CloudSettings } from './settings/cloud.ts';
 
 const settings: CloudSettings = {
-  ...{ url: 'http://127.0.0.1:1', apiKey: { file: join(import.meta.dirname, 'missing') }, ca: undefined },
-  ...{ timeoutMs: 1_000, refreshMs: 1_000, unknownAfterMs: 1_000, sweepMs: 1_000, concurrency: 1 },
+  url: 'http://127.0.0.1:1',
+  apiKey: { file: join(import.meta.dirname, 'missing') },
+  ca: undefined,
+  timeoutMs: 1_000,
+  refreshMs: 1_000,
+  unknownAfterMs: 1_000,
+  sweepMs: 1_000,
+  concurrency: 1,
 };
 
 test('without the file of the API key, the operator logs the problem and starts; other commands fail', async () => {

@@ -11,7 +11,9 @@ test('every metric has a unique name and a help text, and counters end in _total
 test('a section lists name, type, help and labels of its metrics', () => {
   const vm = declaredMetrics().find(({ title }) => title === 'VM');
   expect(vm?.metrics).toContainEqual({
-    ...{ name: 'vmwright_cloud_requests_total', type: 'counter', labels: ['method', 'route', 'code'] },
+    name: 'vmwright_cloud_requests_total',
+    type: 'counter',
+    labels: ['method', 'route', 'code'],
     help: 'Requests to the private cloud; code is <error> if there was no response.',
   });
 });

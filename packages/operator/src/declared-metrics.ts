@@ -61,6 +61,11 @@ export function declaredMetrics(): readonly MetricSection[] {
 }
 
 const NO_GAUGES = {
-  ...{ pending: 0, oldestPendingSeconds: 0, deadLetters: 0, duplicateRows: 0, withoutRow: 0 },
-  ...{ isConnected: false, lastComparisonSeconds: 0 },
+  pending: 0,
+  oldestPendingSeconds: 0,
+  deadLetters: 0,
+  duplicateRows: 0,
+  withoutRow: 0,
+  isConnected: false,
+  lastComparisonSeconds: 0,
 };

@@ -14,14 +14,27 @@ type ImagePhase = NonNullable<NonNullable<VMDiskImage['status']>['phase']>;
 
 /* Records instead of arrays, so that the compiler reports a phase that is missing here. */
 const VM_PHASES: Readonly<Record<VmPhase, true>> = {
-  ...{ New: true, Running: true, Failed: true, Unknown: true, Deleting: true, Deleted: true },
+  New: true,
+  Running: true,
+  Failed: true,
+  Unknown: true,
+  Deleting: true,
+  Deleted: true,
 };
 const VMGROUP_PHASES: Readonly<Record<VmGroupPhase, true>> = { RUNNING: true, PENDING: true, ERROR: true };
 const VIRTUAL_MACHINE_PHASES: Readonly<Record<VirtualMachinePhase, true>> = {
-  ...{ Provisioning: true, Ready: true, Failed: true, Deleting: true },
+  Provisioning: true,
+  Ready: true,
+  Failed: true,
+  Deleting: true,
 };
 const IMAGE_PHASES: Readonly<Record<ImagePhase, true>> = {
-  ...{ Queued: true, Syncing: true, Ready: true, Failed: true, RetryableFailure: true, Deleting: true },
+  Queued: true,
+  Syncing: true,
+  Ready: true,
+  Failed: true,
+  RetryableFailure: true,
+  Deleting: true,
 };
 const GPUINFO_PHASES: Readonly<Record<GpuInfoPhase, true>> = { Reserved: true, Pending: true, Ended: true };
 

@@ -84,7 +84,9 @@ export async function withOrphans(
         keptBecause: keptBecause(item, external, graceMs, world.now()),
         remove: () =>
           removeOrphan({
-            ...{ item, external, signal },
+            item,
+            external,
+            signal,
             isRemovable: (newest) => isOrphan(newest) && external.isHeld?.(newest) !== true,
             assertLeader: () => signal.throwIfAborted(),
             onChange: (newest, change) => onChange(newest, change, log),
@@ -108,8 +110,13 @@ export async function withOrphans(
 function rowOf<T>(kind: Kind, external: AuditedResources<T>, item: T): OrphanRow {
   const { uid = '', namespace = '', name = '' } = external.ownerOf(item) ?? {};
   return {
-    ...{ kind: kind.kind, id: external.idOf(item), what: external.describe(item) },
-    ...{ namespace, name, uid, createdAt: external.createdAt(item) },
+    kind: kind.kind,
+    id: external.idOf(item),
+    what: external.describe(item),
+    namespace,
+    name,
+    uid,
+    createdAt: external.createdAt(item),
   };
 }
 

@@ -76,12 +76,8 @@ describe('a fault has a message and a code', () => {
 });
 
 test('faultOf returns the fields for the type of a fault and for its base types', () => {
-  const error = new FaultError(
-    'x',
-    'InvalidPowerState',
-    { _type: 'InvalidPowerState', ...{ existingState: 'suspended' } },
-    '',
-  );
+  const fault = { _type: 'InvalidPowerState', existingState: 'suspended' };
+  const error = new FaultError('x', 'InvalidPowerState', fault, '');
   expect(faultOf(error, 'InvalidPowerState')?.existingState).toBe('suspended');
   expect(faultOf(error, 'InvalidState')).toBeDefined();
   expect(faultOf(error, 'NoPermission')).toBe(undefined);

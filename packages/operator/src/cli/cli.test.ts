@@ -129,7 +129,10 @@ test('every permission of the shipped roles is checked in the namespace in which
   const patch = { group: VM.group, resource: 'vms', subresource: 'status', verb: 'patch' };
   expect(everywhere).toContainEqual(patch);
   expect(everywhere).toContainEqual({
-    ...{ group: 'coordination.k8s.io', resource: 'leases', name: 'vmwright', verb: 'patch' },
+    group: 'coordination.k8s.io',
+    resource: 'leases',
+    name: 'vmwright',
+    verb: 'patch',
     namespace: 'sys',
   });
   const limited = accessesOf('sys', ['a', 'b']);

@@ -22,7 +22,10 @@ export interface Cluster extends AsyncDisposable {
 export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const access = await clusterAccess(nodeWorld, options);
   const client = new Client({
-    ...{ world: nodeWorld, access, fieldManager: NAME, userAgent: `${NAME}-cli` },
+    world: nodeWorld,
+    access,
+    fieldManager: NAME,
+    userAgent: `${NAME}-cli`,
     timeoutMs: TIMEOUT_MS,
   });
   return { access, client, [Symbol.asyncDispose]: () => client[Symbol.asyncDispose]() };

@@ -13,13 +13,22 @@ const object = (status: object, metadata: object = {}): KubeObject =>
   );
 
 const condition = (type: string, status: string, reason = 'R', message = 'm') => ({
-  ...{ type, status, reason, message },
+  type,
+  status,
+  reason,
+  message,
   lastTransitionTime: '2026-01-01T00:00:00Z',
 });
 
 const event = (reason: string, eventTime: string, type: Event['type'] = 'Warning'): Event => ({
-  ...{ metadata: { name: reason }, reason, eventTime, type, note: 'n', action: '' },
-  ...{ reportingController: '', reportingInstance: '' },
+  metadata: { name: reason },
+  reason,
+  eventTime,
+  type,
+  note: 'n',
+  action: '',
+  reportingController: '',
+  reportingInstance: '',
   regarding: { apiVersion: '', kind: '', name: '' },
 });
 
@@ -46,7 +55,9 @@ test('the explanation of a stalled object names the problem once and no retry', 
 
 test('the explanation of a failed image names the end of its back-off as the next attempt', () => {
   const failed = {
-    ...{ phase: 'RetryableFailure', failureCount: 2, lastFailureTime: '2026-01-01T00:58:00Z' },
+    phase: 'RetryableFailure',
+    failureCount: 2,
+    lastFailureTime: '2026-01-01T00:58:00Z',
     conditions: [condition('Ready', 'False', 'ImportFailed')],
   };
   expect(why({ kind: 'VMDiskImage', object: object(failed) }).retry).toBe(

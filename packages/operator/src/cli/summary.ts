@@ -134,7 +134,10 @@ function concernOf(kind: string, object: KubeObject, now: number): Attention | u
   if (!isUrgent && now - Date.parse(since) < SLOW_MS) return undefined;
   const unseen = `the operator has not processed generation ${generation ?? 1}; check that it runs and that its controller is on`;
   return {
-    ...{ kind, state, since, objects: [keyOf(object.metadata)] },
+    kind,
+    state,
+    since,
+    objects: [keyOf(object.metadata)],
     reason: state === 'Unseen' ? 'NotObserved' : (ready?.reason ?? ''),
     message: state === 'Unseen' ? unseen : (ready?.message ?? ''),
   };

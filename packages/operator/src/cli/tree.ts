@@ -23,7 +23,9 @@ export function treeOf({ kind, object, children, isReferenced = false }: Family)
   const { name, namespace } = object.metadata;
   const label = isReferenced ? `${kind}/${name} in ${namespace ?? '-'} (referenced)` : `${kind}/${name}`;
   return {
-    ...{ label, kind, name },
+    label,
+    kind,
+    name,
     ...stateOf(kind, object),
     children: [...children.map(treeOf), ...outsideOf(kind, object)],
   };
@@ -74,8 +76,14 @@ function outsideOf(kind: string, object: KubeObject): readonly TreeNode[] {
 
 function machine(kind: string, name: string, isRunning: boolean, state: string): TreeNode {
   return {
-    ...{ label: `${kind} ${name}`, kind, name, ready: isRunning ? 'True' : 'False', reason: state },
-    ...{ message: '', since: '', children: [] },
+    label: `${kind} ${name}`,
+    kind,
+    name,
+    ready: isRunning ? 'True' : 'False',
+    reason: state,
+    message: '',
+    since: '',
+    children: [],
   };
 }
 

@@ -14,7 +14,9 @@ function info(status: Partial<GPUInfoStatus> = {}, metadata = {}): GPUInfo {
     metadata: { namespace: 'ml', name: 'training', uid: 'uid-1', generation: 1, ...metadata },
     spec: { desAccTime: 100, gpuRequired: true },
     status: {
-      ...{ observedGeneration: 1, phase: 'Reserved', suitableNodeName: 'node-1' },
+      observedGeneration: 1,
+      phase: 'Reserved',
+      suitableNodeName: 'node-1',
       placement: placementOf(reservation, { name: 'node-1', resource: 'nvidia.com/gpu' }),
       ...status,
     },
@@ -23,7 +25,12 @@ function info(status: Partial<GPUInfoStatus> = {}, metadata = {}): GPUInfo {
 
 function held(fields: Partial<Reservation> = {}): Reservation {
   return {
-    ...{ key: 'ml/training', generation: 1, node: 'node-1', pool: 'node-1', gpus: 1, from: NOW - 3_600_000 },
+    key: 'ml/training',
+    generation: 1,
+    node: 'node-1',
+    pool: 'node-1',
+    gpus: 1,
+    from: NOW - 3_600_000,
     until: NOW + 3_600_000,
     ...fields,
   };

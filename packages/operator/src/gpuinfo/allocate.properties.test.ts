@@ -40,7 +40,8 @@ const maintenance = fc
 const candidate = (name: string) =>
   fc
     .record({
-      ...{ blocker, maintenance },
+      blocker,
+      maintenance,
       pool: fc.option(fc.constantFrom(...POOLS), { nil: undefined, freq: 4 }),
       model: fc.constantFrom(...MODELS),
       zone: fc.constantFrom('a', 'b'),
@@ -341,9 +342,7 @@ test('reservations whose entries were deleted are restored from the statuses, an
           if (!isRoomy || wanted?.generation !== before.generation) continue;
           const restored = again.reservations.get(uid);
           expect(restored && { ...pickReported(restored), pool: restored.pool, gpus: restored.gpus }).toEqual(
-            {
-              ...{ ...pickReported(before), pool, gpus },
-            },
+            { ...pickReported(before), pool, gpus },
           );
           if (pool !== undefined)
             expect(freeIn(pool, uid, input, again.reservations)).toBeGreaterThanOrEqual(gpus);

@@ -27,7 +27,12 @@ function nodes(given: Given, now = NOW): Record<string, string | undefined> {
 }
 
 const held = (nodeName: string, fields: Partial<Reservation> = {}): Reservation => ({
-  ...{ key: 'ml/a', generation: 1, node: nodeName, pool: nodeName, gpus: 1, from: NOW },
+  key: 'ml/a',
+  generation: 1,
+  node: nodeName,
+  pool: nodeName,
+  gpus: 1,
+  from: NOW,
   until: NOW + 100 * HOUR_MS,
   ...fields,
 });
@@ -204,7 +209,8 @@ describe('several requests for one GPU', () => {
 
   test('the reservation of an object that the cache does not have yet is kept', () => {
     const { verdicts, reservations } = run({
-      ...{ requests: [request('b')], facts: one },
+      requests: [request('b')],
+      facts: one,
       reservations: { gone: held('n') },
     });
     expect(verdicts.get('b')?.reservation).toBeUndefined();
@@ -260,7 +266,8 @@ describe('reservations', () => {
     const unknown = facts([node('a', { blocker: { reason: 'FactsUnknown', message: 'stale' } })]);
     const reservation = held('a');
     expect(only({ facts: unknown, reservations: { r: reservation } })).toMatchObject({
-      ...{ reservation, degradedBy: undefined },
+      reservation,
+      degradedBy: undefined,
     });
     expect(only({ facts: unknown }).reservation).toBeUndefined();
   });
@@ -268,15 +275,14 @@ describe('reservations', () => {
   test('a reservation stays while its job runs, and the result says why its node is no longer suitable', () => {
     expect(
       only({ facts: withA({ blocker }, undefined, activeOn('a')), reservations: { r: held('a') } }),
-    ).toMatchObject({
-      ...{ reservation: { node: 'a', inUse: true }, degradedBy: 'Unschedulable' },
-    });
+    ).toMatchObject({ reservation: { node: 'a', inUse: true }, degradedBy: 'Unschedulable' });
   });
 
   test('a reservation is made again on another node if the node of its running job is gone', () => {
     const gone = facts([gpuNode('b')], [pool('b', 1)], activeOn());
     expect(only({ facts: gone, reservations: { r: held('a', { inUse: true }) } })).toMatchObject({
-      ...{ reservation: { node: 'b', isRepeated: true }, degradedBy: undefined },
+      reservation: { node: 'b', isRepeated: true },
+      degradedBy: undefined,
     });
   });
 
@@ -284,11 +290,13 @@ describe('reservations', () => {
     const requests = [request('r', { mayReserve: false })];
     expect(only({ requests, facts: two }).reservation).toBeUndefined();
     expect(only({ requests, facts: withA({ blocker }), reservations: { r: held('a') } })).toMatchObject({
-      ...{ reservation: { node: 'a' }, degradedBy: 'Unschedulable' },
+      reservation: { node: 'a' },
+      degradedBy: 'Unschedulable',
     });
     const gone = facts([gpuNode('b')], [pool('b', 1)]);
     expect(only({ requests, facts: gone, reservations: { r: held('a') } })).toMatchObject({
-      ...{ reservation: { node: 'a' }, degradedBy: 'NodeGone' },
+      reservation: { node: 'a' },
+      degradedBy: 'NodeGone',
     });
   });
 
@@ -339,7 +347,8 @@ describe('reservations', () => {
 
     test('a reservation follows its machine to another host once the machine that used the GPU has left that host', () => {
       expect(pools({ requests, facts: onHosts({ n1: 'y', n2: 'z' }), reservations })).toEqual({
-        ...{ a: ['n1', 'y'], b: ['n2', 'z'] },
+        a: ['n1', 'y'],
+        b: ['n2', 'z'],
       });
     });
   });
@@ -347,7 +356,9 @@ describe('reservations', () => {
   test('a reservation is made again for a changed spec', () => {
     const requests = [request('r', { generation: 2, hours: 5 })];
     expect(only({ requests, facts: two, reservations: { r: held('b') } }).reservation).toMatchObject({
-      ...{ node: 'a', generation: 2, until: NOW + 5 * HOUR_MS },
+      node: 'a',
+      generation: 2,
+      until: NOW + 5 * HOUR_MS,
     });
   });
 
@@ -362,11 +373,15 @@ describe('reservations', () => {
     const requests = [request('r', { generation: 2, hours: 120 })];
     const given = { requests, facts: { ...two, ...activeOn('b') }, reservations: { r: held('b') } };
     expect(only(given, NOW + HOUR_MS).reservation).toMatchObject({
-      ...{ node: 'b', generation: 2, from: NOW, until: NOW + 120 * HOUR_MS },
+      node: 'b',
+      generation: 2,
+      from: NOW,
+      until: NOW + 120 * HOUR_MS,
     });
     const tooMany = [request('r', { generation: 2, gpus: 2 })];
     expect(only({ ...given, requests: tooMany })).toMatchObject({
-      ...{ reservation: { node: 'b', generation: 1, gpus: 1 }, degradedBy: 'TooFewGpus' },
+      reservation: { node: 'b', generation: 1, gpus: 1 },
+      degradedBy: 'TooFewGpus',
     });
   });
 
@@ -375,7 +390,9 @@ describe('reservations', () => {
     const one = facts([gpuNode('a')], [pool('a', 1)], activeOn('a'));
     const given = { requests, facts: one, reservations: { r: held('a', { inUse: true }) } };
     expect(only(given, NOW + 6 * HOUR_MS).reservation).toMatchObject({
-      ...{ generation: 2, until: NOW + 5 * HOUR_MS, ended: { reason: 'TimePassed' } },
+      generation: 2,
+      until: NOW + 5 * HOUR_MS,
+      ended: { reason: 'TimePassed' },
     });
     expect(nodes(given, NOW + 6 * HOUR_MS).next).toBe('a');
   });
@@ -428,7 +445,8 @@ describe('reservations', () => {
     const running = { ...reservations, young: held('n', { inUse: true }) };
     const jobs = new Map([['young', job('Active', ['n'])]]);
     expect(nodes({ requests, facts: { ...fewer, jobs }, reservations: running })).toEqual({
-      ...{ young: 'n', old: undefined },
+      young: 'n',
+      old: undefined,
     });
   });
 
@@ -440,7 +458,9 @@ describe('reservations', () => {
     expect(only({ facts: two, reservations }, end + 1).reservation).toEqual(reservation);
     const requests = [request('r', { generation: 2 })];
     expect(only({ requests, facts: two, reservations }, end + 1).reservation).toMatchObject({
-      ...{ node: 'a', isRepeated: true, from: end + 1 },
+      node: 'a',
+      isRepeated: true,
+      from: end + 1,
     });
   });
 
@@ -490,7 +510,8 @@ describe('reservations', () => {
       jobs: new Map([['r', job('Active', [], { pinnedTo: ['a'] })]]),
     });
     expect(only({ facts: gated, reservations })).toMatchObject({
-      ...{ reservation: { node: 'b', inUse: true }, degradedBy: 'PodsOnOtherNode' },
+      reservation: { node: 'b', inUse: true },
+      degradedBy: 'PodsOnOtherNode',
     });
   });
 
@@ -513,7 +534,8 @@ describe('reservations', () => {
     const one = facts([gpuNode('n')], [pool('n', 1)]);
     const requests = [request('r', { age: 9 }), request('next')];
     expect(nodes({ requests, facts: one, reservations: { r: held('n', { until: NOW }) } })).toEqual({
-      ...{ r: 'n', next: 'n' },
+      r: 'n',
+      next: 'n',
     });
   });
 
@@ -536,11 +558,13 @@ describe('space in the ledger', () => {
 
   test('the ledger space of a namespace is limited, so that other namespaces get reservations', () => {
     const { verdicts, reservations } = run({
-      ...{ requests: [...ofNamespace('greedy', 3_000, 9), ...ofNamespace('ml', 1)], facts: cpu },
+      requests: [...ofNamespace('greedy', 3_000, 9), ...ofNamespace('ml', 1)],
+      facts: cpu,
     });
     expect(verdicts.get('greedy-0000')?.reservation?.node).toBe('cpu');
     expect(verdicts.get('greedy-2999')).toMatchObject({
-      ...{ reservation: undefined, refusedBy: 'TooManyReservations' },
+      reservation: undefined,
+      refusedBy: 'TooManyReservations',
     });
     expect(verdicts.get('ml-0000')?.reservation?.node).toBe('cpu');
     expect(reservations.size).toBeLessThan(1_000);

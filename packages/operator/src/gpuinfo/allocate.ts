@@ -241,12 +241,19 @@ class Allocator {
     }
     if (!this.#space.hasRoom(uid, key)) {
       this.#verdicts.set(uid, {
-        ...{ request, reservation: undefined, degradedBy: undefined, refusedBy: 'TooManyReservations' },
+        request,
+        reservation: undefined,
+        degradedBy: undefined,
+        refusedBy: 'TooManyReservations',
       });
       return;
     }
     this.#reserve(request, node, {
-      ...{ key, generation, node: node.name, gpus, from: this.#now },
+      key,
+      generation,
+      node: node.name,
+      gpus,
+      from: this.#now,
       ...(hours > 0 && { until: windowOf(request, this.#now).end }),
     });
   }

@@ -91,12 +91,24 @@ test.each<[string, Node, string | undefined, string | undefined]>([
 });
 
 const machine: MachineFacts = {
-  ...{ id: 'default/vm-1', name: 'worker-1', uuid: 'u', instanceUuid: 'i', hostId: 'default/host-1' },
-  ...{ isPoweredOn: true, gpus: [], cpuDemandMhz: 10, memoryUsageMb: 20 },
+  id: 'default/vm-1',
+  name: 'worker-1',
+  uuid: 'u',
+  instanceUuid: 'i',
+  hostId: 'default/host-1',
+  isPoweredOn: true,
+  gpus: [],
+  cpuDemandMhz: 10,
+  memoryUsageMb: 20,
 };
 const host: HostFacts = {
-  ...{ id: 'default/host-1', name: 'esx-1', isConnected: true, isInMaintenance: false },
-  ...{ gpus: [], maintenance: [], warnings: [] },
+  id: 'default/host-1',
+  name: 'esx-1',
+  isConnected: true,
+  isInMaintenance: false,
+  gpus: [],
+  maintenance: [],
+  warnings: [],
 };
 
 test.each<[string, Partial<MachineFacts>, Partial<HostFacts> | undefined, string | undefined]>([

@@ -34,7 +34,8 @@ export function leanNode({ metadata, spec, status }: Node): Node {
   const conditions = status?.conditions
     ?.filter(({ type }) => type === 'Ready' || isMaintenanceCondition(type))
     .map(({ type, status: value, reason, lastTransitionTime }) => ({
-      ...{ type, status: value },
+      type,
+      status: value,
       ...(reason !== undefined && { reason }),
       ...(lastTransitionTime !== undefined && { lastTransitionTime }),
     }));
@@ -187,7 +188,9 @@ export function leanClaim({ metadata, status }: ResourceClaim): ResourceClaim {
       allocation: {
         devices: {
           results: results.map(({ driver, pool, device, adminAccess }) => ({
-            ...{ driver, pool, device },
+            driver,
+            pool,
+            device,
             ...(adminAccess === true && { adminAccess }),
           })),
         },

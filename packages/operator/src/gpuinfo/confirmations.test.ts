@@ -7,7 +7,12 @@ import type { Reservation } from './reservation.ts';
 import { facts, job, NOW, request } from './testing.ts';
 
 const held = (fields: Partial<Reservation> = {}): Reservation => ({
-  ...{ key: 'ml/r', generation: 1, node: 'n', pool: 'n', gpus: 1, from: NOW },
+  key: 'ml/r',
+  generation: 1,
+  node: 'n',
+  pool: 'n',
+  gpus: 1,
+  from: NOW,
   ...fields,
 });
 
@@ -61,8 +66,14 @@ describe('lookups at the API server', () => {
     const { asked, store } = apiServer([], { late: running, over: running, unbound: running });
     const inUse = held({ inUse: true });
     const reservations = {
-      ...{ late: inUse, gone: inUse, active: inUse, over: inUse, unbound: inUse },
-      ...{ unused: held(), short: held(), repeated: held({ isRepeated: true }) },
+      late: inUse,
+      gone: inUse,
+      active: inUse,
+      over: inUse,
+      unbound: inUse,
+      unused: held(),
+      short: held(),
+      repeated: held({ isRepeated: true }),
       ended: held({ inUse: true, ended: { at: NOW, reason: 'JobEnded' } }),
     };
     const jobs = new Map([
@@ -85,7 +96,8 @@ describe('lookups at the API server', () => {
     const confirmations = new Confirmations();
     const state = (known?: JobFacts) =>
       given({ a: held({ inUse: true }) }, [request('a')], {
-        ...{ ...none, jobs: new Map(known === undefined ? [] : [['a', known]]) },
+        ...none,
+        jobs: new Map(known === undefined ? [] : [['a', known]]),
       });
     await confirmations.ask(state(job('Active')), store, NOW);
     expect(await confirmations.ask(state(job('Active')), store, NOW)).toBe(false);

@@ -99,7 +99,9 @@ export class Evaluation {
     const suitable = this.#nodes.filter(({ rejection }) => rejection === undefined);
     const rejected = this.#nodes.filter(({ rejection }) => rejection !== undefined);
     return [...suitable, ...rejected].slice(0, MAX_CANDIDATES).map(({ candidate, rejection }) => ({
-      ...{ node: candidate.name, host: candidate.host, suitable: rejection === undefined },
+      node: candidate.name,
+      host: candidate.host,
+      suitable: rejection === undefined,
       ...(rejection === undefined
         ? { availableHours: hoursUntil(this.#availableUntil(candidate), this.#now) }
         : { reason: rejection, message: this.#message(candidate, rejection) }),

@@ -15,15 +15,31 @@ const devices: DeviceGpus = {
   occupiedBy: () => [],
 };
 const machine = (gpus: MachineFacts['gpus']): MachineFacts => ({
-  ...{ id: 'v/vm-1', name: 'vm', uuid: 'u', instanceUuid: 'i', hostId: 'v/host-1' },
-  ...{ isPoweredOn: true, gpus, cpuDemandMhz: 0, memoryUsageMb: 0 },
+  id: 'v/vm-1',
+  name: 'vm',
+  uuid: 'u',
+  instanceUuid: 'i',
+  hostId: 'v/host-1',
+  isPoweredOn: true,
+  gpus,
+  cpuDemandMhz: 0,
+  memoryUsageMb: 0,
 });
 const gpu = (model: string): HostGpu => ({
-  ...{ id: '0000:3b:00.0', model, vendor: 'NVIDIA', mode: 'vgpu', isInUse: true },
+  id: '0000:3b:00.0',
+  model,
+  vendor: 'NVIDIA',
+  mode: 'vgpu',
+  isInUse: true,
 });
 const host = (gpus: HostFacts['gpus']): HostFacts => ({
-  ...{ id: 'v/host-1', name: 'esx', isConnected: true, isInMaintenance: false },
-  ...{ gpus, maintenance: [], warnings: [] },
+  id: 'v/host-1',
+  name: 'esx',
+  isConnected: true,
+  isInMaintenance: false,
+  gpus,
+  maintenance: [],
+  warnings: [],
 });
 const attached = machine([{ model: 'grid', mode: 'vgpu' }]);
 const none = machine([]);

@@ -4,8 +4,15 @@ import type { Node } from './kinds.ts';
 import { machineOf } from './machine-of.ts';
 
 const vm = (name: string, uuid: string, vcenter = 'default'): MachineFacts => ({
-  ...{ id: `${vcenter}/vm-${uuid}`, name, uuid, instanceUuid: `i-${uuid}`, hostId: `${vcenter}/host-1` },
-  ...{ isPoweredOn: true, gpus: [], cpuDemandMhz: 0, memoryUsageMb: 0 },
+  id: `${vcenter}/vm-${uuid}`,
+  name,
+  uuid,
+  instanceUuid: `i-${uuid}`,
+  hostId: `${vcenter}/host-1`,
+  isPoweredOn: true,
+  gpus: [],
+  cpuDemandMhz: 0,
+  memoryUsageMb: 0,
 });
 const MACHINES = [
   vm('by-provider-id', 'a'),

@@ -145,7 +145,9 @@ const steps = fc.array(
 
 function start(compute: TestCompute) {
   const { caches } = new Manager({
-    ...{ world: nodeWorld, name: 'test', log: silentLogger },
+    world: nodeWorld,
+    name: 'test',
+    log: silentLogger,
     access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
   });
   const facts = new NodeFacts({ clock: new VirtualClock(NOW), caches, compute });
@@ -160,7 +162,11 @@ function apply(compute: TestCompute, change: VcenterStep): void {
   } else if ('gpus' in change)
     compute.setHost(change.id, {
       gpus: Array.from({ length: change.gpus }, (_, index) => ({
-        ...{ id: String(index), model: 'A100', vendor: 'NVIDIA', mode: 'vgpu', isInUse: change.isInUse },
+        id: String(index),
+        model: 'A100',
+        vendor: 'NVIDIA',
+        mode: 'vgpu',
+        isInUse: change.isInUse,
       })),
     });
   else compute.setStale(...(change.isStale ? ['v'] : []));

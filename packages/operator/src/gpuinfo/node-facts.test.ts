@@ -22,7 +22,9 @@ const HOUR = 3_600_000;
 function setUp(options: Partial<NodeFactsOptions> = {}) {
   const clock = new VirtualClock(NOW);
   const { caches } = new Manager({
-    ...{ world: nodeWorld, name: 'test', log: silentLogger },
+    world: nodeWorld,
+    name: 'test',
+    log: silentLogger,
     access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
   });
   const facts = new NodeFacts({ clock, caches, ...options });
@@ -94,7 +96,9 @@ test('nodes are candidates in order of their names, and changes are reported onc
   put(Node, node('a'));
   expect(facts.facts.candidates.map(({ name }) => name)).toEqual(['a', 'b']);
   expect(facts.facts.candidates[1]).toMatchObject({
-    ...{ host: 'b', blocker: undefined, resource: 'nvidia.com/gpu' },
+    host: 'b',
+    blocker: undefined,
+    resource: 'nvidia.com/gpu',
     gpus: { pool: 'node/b', models: ['A100'] },
   });
   expect(facts.facts.pools).toEqual(new Map([['node/b', { id: 'node/b', total: 4, uses: [] }]]));

@@ -29,7 +29,11 @@ interface InfoFields {
 function info({ spec = {}, status, generation = 1, paused = false }: InfoFields = {}): GPUInfo {
   return {
     metadata: {
-      ...{ namespace: 'ml', name: 'train', uid: 'u', generation, creationTimestamp: at(-1) },
+      namespace: 'ml',
+      name: 'train',
+      uid: 'u',
+      generation,
+      creationTimestamp: at(-1),
       ...(paused && { annotations: { 'vmwright.dev/paused': 'true' } }),
     },
     spec: { desAccTime: 100, gpuRequired: true, ...spec },
@@ -202,8 +206,13 @@ describe('no suitable node', () => {
     (reason, known, spec, message) => {
       const { status, ready, events } = planned(info({ spec }), known);
       expect(status).toMatchObject({
-        ...{ phase: 'Pending', suitableNodeName: 'None available', suitableHostName: 'None available' },
-        ...{ nodeCPUUsage: 0, nodeMemoryUsage: 0, availableAcceleratorTime: 0, message },
+        phase: 'Pending',
+        suitableNodeName: 'None available',
+        suitableHostName: 'None available',
+        nodeCPUUsage: 0,
+        nodeMemoryUsage: 0,
+        availableAcceleratorTime: 0,
+        message,
       });
       expect(ready).toMatchObject({ status: 'False', reason });
       expect(events).toEqual([{ type: 'Warning', reason: 'NoneAvailable', note: message }]);
@@ -229,10 +238,7 @@ describe('no suitable node', () => {
       ],
       [pool('c', 1), pool('d', 1)],
     );
-    const other: Reservation = {
-      ...{ key: 'ml/x', generation: 1, node: 'd', pool: 'd', gpus: 1 },
-      from: NOW,
-    };
+    const other: Reservation = { key: 'ml/x', generation: 1, node: 'd', pool: 'd', gpus: 1, from: NOW };
     const { status, ready } = planned(info(), known, { other });
     expect(status.summary).toBe(`4 nodes: 2 without GPU, 1 reserved, 1 maintenance at ${at(12)}`);
     expect(ready?.reason).toBe('TooShort');
@@ -254,7 +260,12 @@ describe('no suitable node', () => {
 
 describe('requests that fit later, or for a shorter time', () => {
   const reservation = (hours: number, fields: Partial<Reservation> = {}): Reservation => ({
-    ...{ key: 'ml/other', generation: 1, node: 'a', pool: 'a', gpus: 1, from: NOW },
+    key: 'ml/other',
+    generation: 1,
+    node: 'a',
+    pool: 'a',
+    gpus: 1,
+    from: NOW,
     until: NOW + hours * HOUR_MS,
     ...fields,
   });
@@ -326,7 +337,8 @@ describe('changed results', () => {
     expect(status.suitableNodeName).toBe('b');
     expect(events).toEqual([
       {
-        ...{ type: 'Warning', reason: 'Moved' },
+        type: 'Warning',
+        reason: 'Moved',
         note: `Node a is no longer reserved: the node is cordoned. 1 GPU of node b is reserved until ${at(101)}`,
       },
     ]);
@@ -378,7 +390,8 @@ describe('changed results', () => {
     expect(next(first, moved).events).toEqual([
       { type: 'Normal', reason: 'HostChanged', note: 'Node a moved from host host-of-a to esx-2' },
       {
-        ...{ type: 'Warning', reason: 'AvailabilityReduced' },
+        type: 'Warning',
+        reason: 'AvailabilityReduced',
         note: `Node a is available only until ${at(200)} (annotation vmwright.dev/maintenance-start)`,
       },
     ]);

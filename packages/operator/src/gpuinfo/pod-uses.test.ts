@@ -64,7 +64,9 @@ const states = (uses: PodUses) => new Map([...uses.jobs()].map(([uid, { state }]
 
 /** Metadata of a Job that a JobSet controls. */
 const IN_JOB_SET = {
-  ...{ name: 'j', namespace: 'ml', uid: 'j1' },
+  name: 'j',
+  namespace: 'ml',
+  uid: 'j1',
   ownerReferences: [
     { apiVersion: 'jobset.x-k8s.io/v1alpha2', kind: 'JobSet', name: 's', uid: 's', controller: true },
   ],

@@ -3,8 +3,17 @@ import { formatReservation, parseReservation, type Reservation } from './reserva
 import { NOW } from './testing.ts';
 
 const full: Reservation = {
-  ...{ key: 'ml/a', generation: 2, node: 'n', pool: 'node/n', gpus: 1, from: NOW, until: NOW + 5 },
-  ...{ inUse: true, mayRestart: true, idleSince: NOW + 1, isRepeated: true },
+  key: 'ml/a',
+  generation: 2,
+  node: 'n',
+  pool: 'node/n',
+  gpus: 1,
+  from: NOW,
+  until: NOW + 5,
+  inUse: true,
+  mayRestart: true,
+  idleSince: NOW + 1,
+  isRepeated: true,
   ended: { at: NOW + 6, reason: 'TimePassed' },
 };
 

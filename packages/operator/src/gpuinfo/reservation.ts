@@ -62,10 +62,15 @@ const STORED = object({
 export function formatReservation(reservation: Reservation): string {
   const { key, generation, node, pool, gpus, from, until, inUse, idleSince, isRepeated, ended } = reservation;
   return JSON.stringify({
-    ...{ key, generation, node, pool, gpus },
+    key,
+    generation,
+    node,
+    pool,
+    gpus,
     from: timeOf(from),
     until: until === undefined ? undefined : timeOf(until),
-    ...{ inUse, mayRestart: reservation.mayRestart },
+    inUse,
+    mayRestart: reservation.mayRestart,
     idleSince: idleSince === undefined ? undefined : timeOf(idleSince),
     isRepeated,
     ended: ended && { at: timeOf(ended.at), reason: ended.reason },

@@ -7,8 +7,15 @@ const NOW = Date.parse('2026-01-05T08:00:00.000Z');
 const HOUR = 3_600_000;
 const NAMES = Array.from({ length: 400 }, (_, index) => `node-${index}`);
 const node = (name: string): Candidate => ({
-  ...{ name, host: name, labels: {}, blocker: undefined, cpuUsage: 1, memoryUsage: 1, maintenance: [] },
-  ...{ gpus: { pool: 'real', models: ['A100'] }, resource: 'nvidia.com/gpu' },
+  name,
+  host: name,
+  labels: {},
+  blocker: undefined,
+  cpuUsage: 1,
+  memoryUsage: 1,
+  maintenance: [],
+  gpus: { pool: 'real', models: ['A100'] },
+  resource: 'nvidia.com/gpu',
 });
 const of = (name: string, seed = 'seed', now = NOW) => simulated(node(name), seed, now);
 

@@ -116,7 +116,10 @@ function nodeFacts(
     const { suitableHostName = node, nodeMemoryUsage = 0, nodeCPUUsage = 0 } = isKept ? status : {};
     const { availableAcceleratorTime = 0, availableUntil, decidedBy } = isKept ? status : {};
     return {
-      ...{ suitableHostName, nodeMemoryUsage, nodeCPUUsage, availableAcceleratorTime },
+      suitableHostName,
+      nodeMemoryUsage,
+      nodeCPUUsage,
+      availableAcceleratorTime,
       ...(availableUntil !== undefined && { availableUntil }),
       ...(decidedBy !== undefined && { decidedBy }),
     };

@@ -25,7 +25,13 @@ export class TestCompute implements ComputeFacts {
   }
   setHost(id: string, fields: Partial<HostFacts> = {}) {
     this.hosts.set(id, {
-      ...{ id, name: id, isConnected: true, isInMaintenance: false, gpus: [], maintenance: [], warnings: [] },
+      id,
+      name: id,
+      isConnected: true,
+      isInMaintenance: false,
+      gpus: [],
+      maintenance: [],
+      warnings: [],
       ...fields,
     });
     this.#report({ hosts: new Set([id]) });
@@ -34,16 +40,15 @@ export class TestCompute implements ComputeFacts {
     const id = `v/${name}`;
     const before = this.machines.get(id);
     const machine = {
-      ...{
-        id,
-        name,
-        uuid: `uuid-of-${name}`,
-        instanceUuid: name,
-        isPoweredOn: true,
-        hostId: 'v/host-1',
-        gpus: [],
-      },
-      ...{ cpuDemandMhz: 100, memoryUsageMb: 1_000 },
+      id,
+      name,
+      uuid: `uuid-of-${name}`,
+      instanceUuid: name,
+      isPoweredOn: true,
+      hostId: 'v/host-1',
+      gpus: [],
+      cpuDemandMhz: 100,
+      memoryUsageMb: 1_000,
       ...before,
       ...fields,
     };

@@ -9,8 +9,15 @@ export const NOW = Date.parse('2026-01-05T08:00:00.000Z');
 /** A node that is ready and has no GPU. */
 export function node(name: string, fields: Partial<Candidate> = {}): Candidate {
   return {
-    ...{ name, host: `host-of-${name}`, labels: {}, blocker: undefined, gpus: undefined },
-    ...{ cpuUsage: 100, memoryUsage: 1_000, maintenance: [], ...fields },
+    name,
+    host: `host-of-${name}`,
+    labels: {},
+    blocker: undefined,
+    gpus: undefined,
+    cpuUsage: 100,
+    memoryUsage: 1_000,
+    maintenance: [],
+    ...fields,
   };
 }
 
@@ -26,7 +33,8 @@ export function gpuNode(name: string, fields: Partial<Candidate> = {}): Candidat
 /** A pool of GPUs. @param uses GPUs in use by pods, by UID of the GPUInfo; an empty UID for other pods */
 export function pool(id: string, total: number, uses: Readonly<Record<string, number>> = {}): GpuPool {
   return {
-    ...{ id, total },
+    id,
+    total,
     uses: Object.entries(uses).map(([holder, gpus]) => ({ holder: holder || undefined, gpus })),
   };
 }
@@ -40,7 +48,10 @@ export function facts(
     version: 1,
     candidates: candidates.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     pools: new Map(pools.map((each) => [each.id, each])),
-    ...{ jobs: new Map(), warnings: [], isSimulated: false, ...fields },
+    jobs: new Map(),
+    warnings: [],
+    isSimulated: false,
+    ...fields,
   };
 }
 
@@ -50,15 +61,22 @@ export function job(
   boundTo: readonly string[] = [],
   fields: Partial<JobFacts> = {},
 ): JobFacts {
-  return { ...{ state, boundTo, pinnedTo: [], mayRestart: false }, ...fields };
+  return { state, boundTo, pinnedTo: [], mayRestart: false, ...fields };
 }
 
 /** A request for one GPU for 100 hours. Its name equals its UID; `age` is its age in seconds at `NOW`. */
 export function request(uid: string, fields: Partial<Request> & { readonly age?: number } = {}): Request {
   const { age = 0, ...rest } = fields;
   return {
-    ...{ uid, key: `ml/${uid}`, generation: 1, hours: 100, gpus: 1, model: undefined, nodeSelector: {} },
-    ...{ policy: 'LeastCpu', mayReserve: true },
+    uid,
+    key: `ml/${uid}`,
+    generation: 1,
+    hours: 100,
+    gpus: 1,
+    model: undefined,
+    nodeSelector: {},
+    policy: 'LeastCpu',
+    mayReserve: true,
     createdAt: new Date(NOW - age * 1_000).toISOString(),
     ...rest,
   };

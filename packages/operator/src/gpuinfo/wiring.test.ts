@@ -16,13 +16,22 @@ test('a standby replica reads the calendar file again when the file changes', as
   const calendar = join(folder, 'calendar.yaml');
   await writeFile(calendar, 'windows: []');
   const manager = new Manager({
-    ...{ world, name: 'test', log: silentLogger, webhooks: { address: webhookAddress('test', undefined) } },
+    world,
+    name: 'test',
+    log: silentLogger,
+    webhooks: { address: webhookAddress('test', undefined) },
     access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
   });
   using _gpuInfos = await addGpuInfos(manager, {
-    ...{ world, log: silentLogger, namespace: 'test', compute: undefined },
+    world,
+    log: silentLogger,
+    namespace: 'test',
+    compute: undefined,
     settings: {
-      ...{ seed: undefined, horizonMs: 1, calendar, vsphere: undefined },
+      seed: undefined,
+      horizonMs: 1,
+      calendar,
+      vsphere: undefined,
       maintenanceAttribute: MAINTENANCE_ATTRIBUTE,
     },
   });

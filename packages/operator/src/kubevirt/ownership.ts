@@ -9,8 +9,12 @@ import {
 /** Returns the owner reference for children that this object controls. */
 export function ownerReference(kind: Kind, { metadata: { name, uid = '' } }: KubeObject): OwnerReference {
   return {
-    ...{ apiVersion: `${kind.group}/${kind.version}`, kind: kind.kind, name, uid },
-    ...{ controller: true, blockOwnerDeletion: true },
+    apiVersion: `${kind.group}/${kind.version}`,
+    kind: kind.kind,
+    name,
+    uid,
+    controller: true,
+    blockOwnerDeletion: true,
   };
 }
 

@@ -29,7 +29,8 @@ function start(overrides: Partial<Fake> = {}) {
   const clock = new VirtualClock();
   const world: World = {
     ...nodeWorld,
-    ...{ now: () => clock.now(), monotonic: () => clock.monotonic() },
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
     after: (ms, callback) => clock.after(ms, callback),
     random: () => 0.5,
   };
@@ -62,7 +63,10 @@ function start(overrides: Partial<Fake> = {}) {
   const { logger, lines } = collectingLogger();
   const failures: string[] = [];
   const link = new DatabaseLink({
-    ...{ world, log: logger, database, backoff: BACKOFF },
+    world,
+    log: logger,
+    database,
+    backoff: BACKOFF,
     prepare: (session) => fake.prepare(session),
     onFailure: ({ code }) => failures.push(code),
   });

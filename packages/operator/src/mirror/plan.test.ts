@@ -18,7 +18,9 @@ function vm({ uid = 'u-1', printable = 'Running', ...rest }: VmFields = {}): Vir
   const { running = true, isDeleting = false } = rest;
   return {
     metadata: {
-      ...{ namespace: 'tenant', name: 'web', uid },
+      namespace: 'tenant',
+      name: 'web',
+      uid,
       creationTimestamp: new Date(NOW - 3_600_000).toISOString(),
       ...(isDeleting && { deletionTimestamp: new Date(NOW).toISOString() }),
     },

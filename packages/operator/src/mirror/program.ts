@@ -39,7 +39,11 @@ export async function runMirror(
   const tracer = tracing?.tracer;
   let mirror: Mirror | undefined;
   const options: CommonOptions = {
-    ...{ world, access, log, tracer, name: NAME },
+    world,
+    access,
+    log,
+    tracer,
+    name: NAME,
     eventGroup: 'core',
     ...(namespaces && { namespaces }),
     status: {
@@ -62,7 +66,15 @@ export async function runMirror(
     const { mapping, workers, baseMs, maxMs, resyncMs, settlingMs, statusEvents, database } = settings;
     const postgres = new PostgresDatabase({ ...database, clock: world, identity: hostname() });
     mirror = new Mirror(manager, {
-      ...{ world, log, tracer, namespaces, mapping, workers, resyncMs, settlingMs, statusEvents },
+      world,
+      log,
+      tracer,
+      namespaces,
+      mapping,
+      workers,
+      resyncMs,
+      settlingMs,
+      statusEvents,
       claimMs: CLAIM_MS,
       backoff: { baseMs, maxMs },
       takesOver: replicas !== 'single',
@@ -92,7 +104,9 @@ function healthOf({ replicas }: MirrorSettings, manager: Manager, mirror: Mirror
     controller,
     cacheSynced: manager.ready,
     ...(controller === 'running' && { database: isConnected ? 'reachable' : 'unreachable' }),
-    ...{ pending, lagSeconds, deadLetters },
+    pending,
+    lagSeconds,
+    deadLetters,
   });
 }
 

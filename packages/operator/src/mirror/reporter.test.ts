@@ -8,8 +8,13 @@ import type { Row } from './rows.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
 const IDLE: MirrorGauges = {
-  ...{ pending: 0, oldestPendingSeconds: 0, deadLetters: 0, duplicateRows: 0, withoutRow: 0 },
-  ...{ isConnected: false, lastComparisonSeconds: 0 },
+  pending: 0,
+  oldestPendingSeconds: 0,
+  deadLetters: 0,
+  duplicateRows: 0,
+  withoutRow: 0,
+  isConnected: false,
+  lastComparisonSeconds: 0,
 };
 const REJECTED = new DatabaseError('check constraint "c" is violated', '23514', 'rows');
 
@@ -28,7 +33,10 @@ function start({ statusEvents = true, gauges = IDLE } = {}) {
   const { logger, lines } = collectingLogger();
   const events: string[] = [];
   const reporter = new Reporter({
-    ...{ world: clock, log: logger, metrics, statusEvents },
+    world: clock,
+    log: logger,
+    metrics,
+    statusEvents,
     event: (_kind, { metadata }, { type, reason, note }) =>
       events.push(`${type} ${reason} ${metadata.name}: ${note}`),
   });

@@ -141,7 +141,10 @@ test('`match` finds the same rows as a linear search through all rows, after any
   const name = fc.constantFrom('a', 'b', 'v/a');
   const id = fc.constantFrom('1', '2', '3', '4', '5', '6');
   const arbitraryRow = fc.record({
-    ...{ id, vmName: name, vapp, status: fc.constant('') },
+    id,
+    vmName: name,
+    vapp,
+    status: fc.constant(''),
     namespace: fc.oneof(namespace, fc.constant('')),
     createdAt: fc.nat(2),
   });

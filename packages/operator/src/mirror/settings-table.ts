@@ -188,7 +188,10 @@ function rowsOf(
   settings: Readonly<Record<string, MirrorSetting>>,
 ): readonly MirrorSettingRow[] {
   return Object.entries(settings).map(([key, { variable, byDefault, unset = 'none', description }]) => ({
-    ...{ key: `${section}.${key}`, variable, description },
-    ...{ byDefault: byDefault || unset, isConstant: byDefault !== '' },
+    key: `${section}.${key}`,
+    variable,
+    description,
+    byDefault: byDefault || unset,
+    isConstant: byDefault !== '',
   }));
 }

@@ -32,7 +32,10 @@ test('without file and environment, every setting has its default', () => {
   expect(rest).toEqual({
     isEnabled: true,
     workers: 5,
-    ...{ baseMs: 1_000, maxMs: 300_000, resyncMs: 600_000, settlingMs: 3_000 },
+    baseMs: 1_000,
+    maxMs: 300_000,
+    resyncMs: 600_000,
+    settlingMs: 3_000,
     replicas: 'election',
     leaseMs: 15_000,
     namespace: 'ssvirt-system',
@@ -43,8 +46,13 @@ test('without file and environment, every setting has its default', () => {
     logLevel: 'info',
   });
   expect(database).toMatchObject({
-    ...{ host: 'localhost', port: 5432, user: 'ssvirt', database: 'ssvirt' },
-    ...{ sslMode: 'prefer', caFile: undefined, fence: 'session' },
+    host: 'localhost',
+    port: 5432,
+    user: 'ssvirt',
+    database: 'ssvirt',
+    sslMode: 'prefer',
+    caFile: undefined,
+    fence: 'session',
   });
 });
 
@@ -166,8 +174,12 @@ describe('the connection URL', () => {
     const url = 'postgres://u%40ser:p%2Fw@db.example:6432/ss%20virt?sslmode=verify-full&sslrootcert=/ca.crt';
     const { database } = read({}, {}, { ...single, DATABASE_URL: url });
     expect(database).toMatchObject({
-      ...{ host: 'db.example', port: 6432, user: 'u@ser', database: 'ss virt' },
-      ...{ sslMode: 'verify-full', caFile: '/ca.crt' },
+      host: 'db.example',
+      port: 6432,
+      user: 'u@ser',
+      database: 'ss virt',
+      sslMode: 'verify-full',
+      caFile: '/ca.crt',
     });
     expect(await database.password()).toBe('p/w');
   });
@@ -175,8 +187,12 @@ describe('the connection URL', () => {
   test('parts that DATABASE_URL lacks, except the port, come from the separate settings', async () => {
     const { database } = read({}, {}, { ...single, DATABASE_URL: 'postgresql://db.example' });
     expect(database).toMatchObject({
-      ...{ host: 'db.example', port: 5432, user: 'ssvirt', database: 'single' },
-      ...{ sslMode: 'disable', caFile: '/single' },
+      host: 'db.example',
+      port: 5432,
+      user: 'ssvirt',
+      database: 'single',
+      sslMode: 'disable',
+      caFile: '/single',
     });
     expect(await database.password()).toBe('single');
   });

@@ -90,7 +90,8 @@ export function mirrorSettings(
   return {
     isEnabled,
     workers: parseInteger(...named(texts.maxConcurrentReconciles), 1, 100),
-    ...{ baseMs, maxMs },
+    baseMs,
+    maxMs,
     resyncMs: parseTime(...named(texts.resyncPeriod)),
     replicas: isSharded ? 'sharding' : isElected ? 'election' : 'single',
     leaseMs: parseSeconds(texts.leaseDuration),

@@ -93,7 +93,10 @@ export class Term {
       onUnrecognized: () => reporter.unrecognizedStatus(),
     });
     this.#link = new DatabaseLink({
-      ...{ world, log, database, backoff },
+      world,
+      log,
+      database,
+      backoff,
       prepare: (session, signal) => this.#prepare(session, signal),
       onFailure: (error) => {
         if (error.scope === 'fence') this.#cacheAges.tookOver();
@@ -121,7 +124,9 @@ export class Term {
   get inFlight(): readonly object[] {
     const now = this.#options.world.monotonic();
     return [...this.#changedAt].map(([key, at]) => ({
-      ...{ object: key, forMs: Math.round(now - at), isInBatch: this.#inFlight.has(key) },
+      object: key,
+      forMs: Math.round(now - at),
+      isInBatch: this.#inFlight.has(key),
       failures: this.#queue.failures(key),
     }));
   }
@@ -178,7 +183,10 @@ export class Term {
     const { age: cacheAge, succeeded } = this.#cacheAges.begin();
     const different = await compare(
       {
-        ...{ clock: world, session, vmRows: this.#vmRows, cacheAge },
+        clock: world,
+        session,
+        vmRows: this.#vmRows,
+        cacheAge,
         refresh: () => vms.refresh(signal),
         keys: () => vms.keys(),
         owns: (key) => this.#shards.owns(key) && !unlistable.has(refOf(key).namespace ?? ''),

@@ -26,13 +26,19 @@ test('statements are recorded with their duration, number of rows and SQLSTATE',
   const common = { 'db.system.name': 'postgresql' };
   expect(calls).toEqual([
     {
-      ...{ name: 'postgresql find', durationMs: 5, isError: false },
+      name: 'postgresql find',
+      durationMs: 5,
+      isError: false,
       attributes: { ...common, 'db.operation.name': 'find', 'db.operation.batch.size': 2 },
     },
     {
-      ...{ name: 'postgresql write', durationMs: 0, isError: true },
+      name: 'postgresql write',
+      durationMs: 0,
+      isError: true,
       attributes: {
-        ...{ ...common, 'db.operation.name': 'write', 'db.operation.batch.size': 1 },
+        ...common,
+        'db.operation.name': 'write',
+        'db.operation.batch.size': 1,
         'db.response.status_code': '25006',
       },
     },

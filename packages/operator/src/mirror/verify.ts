@@ -55,9 +55,9 @@ async function compareOnce(
 ): Promise<Verification> {
   const { database, namespaces, mapping } = settings;
   const rows = new RowIndex();
-  await using session = await new PostgresDatabase({
-    ...{ ...database, clock: world, identity: 'verify' },
-  }).open(signal);
+  await using session = await new PostgresDatabase({ ...database, clock: world, identity: 'verify' }).open(
+    signal,
+  );
   // The table is read before the VMs: in the other order, the row of a VM that is created in between would look like a row
   // without a VM. A VM that changes in between is a difference, too, until a comparison reads the row after the mirror has
   // written it.

@@ -30,14 +30,17 @@ function start(namespaces?: readonly string[]) {
   const clock = new VirtualClock(Date.parse('2026-11-16T10:00:00Z'));
   const world: World = {
     ...nodeWorld,
-    ...{ now: () => clock.now(), monotonic: () => clock.monotonic() },
+    now: () => clock.now(),
+    monotonic: () => clock.monotonic(),
     after: (ms, callback) => clock.after(ms, callback),
   };
   const unused = () => {
     throw new Error('the test does not list or watch');
   };
   const vms = new ObjectCache({
-    ...{ world, kind: VirtualMachine, client: { watch: unused, pages: unused } },
+    world,
+    kind: VirtualMachine,
+    client: { watch: unused, pages: unused },
     indexers: { [VAPP_INDEX]: indexByVapp },
   });
   let version = 0;
@@ -47,7 +50,10 @@ function start(namespaces?: readonly string[]) {
     const { namespace = 'tenant' } = rest;
     const vm: VirtualMachine = {
       metadata: {
-        ...{ namespace, name, uid, resourceVersion: String(version) },
+        namespace,
+        name,
+        uid,
+        resourceVersion: String(version),
         creationTimestamp: new Date(clock.now() - 3_600_000).toISOString(),
         ...(vapp !== undefined && { labels: { [VAPP_LABEL]: vapp } }),
       },
@@ -60,7 +66,12 @@ function start(namespaces?: readonly string[]) {
   const duplicates: string[] = [];
   const unrecognized: string[] = [];
   const vmRows = new VmRows({
-    ...{ world, vms, namespaces, mapping: DEFAULT_MAPPING, settlingMs: 3_000, claimMs: 10_000 },
+    world,
+    vms,
+    namespaces,
+    mapping: DEFAULT_MAPPING,
+    settlingMs: 3_000,
+    claimMs: 10_000,
     onDuplicates: (key, newest, older) =>
       duplicates.push(`${key} ${newest?.id} ${older.map(({ id }) => id)}`),
     onUnrecognized: (key) => unrecognized.push(key),

@@ -168,7 +168,10 @@ test('the GPUInfo controller needs no vCenter, and accepts the variables of govm
   const gpuinfo = (args: readonly string[], environment: Record<string, string>) =>
     settingsFrom(['--controllers=gpuinfo', ...args], environment).gpuinfo;
   expect(gpuinfo([], {})).toEqual({
-    ...{ seed: undefined, horizonMs: 8_760 * 3_600_000, calendar: undefined, vsphere: undefined },
+    seed: undefined,
+    horizonMs: 8_760 * 3_600_000,
+    calendar: undefined,
+    vsphere: undefined,
     maintenanceAttribute: 'vmwright.dev/maintenance-start',
   });
   const govmomi = { GOVMOMI_URL: '192.168.0.100', GOVMOMI_USERNAME: 'admin', GOVMOMI_PASSWORD: 's3cret' };

@@ -294,7 +294,9 @@ export class ComputeInventory implements Disposable {
 }
 
 const STALENESS_CHANGE: ComputeChange = {
-  ...{ hosts: new Set<string>(), machines: new Set<string>(), usage: new Set<string>() },
+  hosts: new Set<string>(),
+  machines: new Set<string>(),
+  usage: new Set<string>(),
   isStalenessChanged: true,
 };
 

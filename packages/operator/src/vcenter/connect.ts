@@ -56,10 +56,19 @@ export async function connectVcenters(
       );
     vcenters.push(
       new VCenter({
-        ...{ world, log, name, namespaces, templates, concurrency, enqueue },
+        world,
+        log,
+        name,
+        namespaces,
+        templates,
+        concurrency,
+        enqueue,
         placement: { ...placement, ...each.placement },
         client: new VcenterClient({
-          ...{ world, server, timeoutMs, maxWaitSeconds: WAIT_SECONDS },
+          world,
+          server,
+          timeoutMs,
+          maxWaitSeconds: WAIT_SECONDS,
           credentials: () => credentialsOf(each),
           tls: () => trustOf(each),
           observer: observe(name),

@@ -14,7 +14,11 @@ function pci(id: string, classId: number, vendorId: number, deviceId = 0x20b0): 
     classId: short(classId),
     vendorId: short(vendorId),
     deviceId: short(deviceId),
-    ...{ bus: 0, slot: 0, function: 0, subVendorId: 0, subDeviceId: 0 },
+    bus: 0,
+    slot: 0,
+    function: 0,
+    subVendorId: 0,
+    subDeviceId: 0,
     vendorName: 'Vendor',
     deviceName: 'Device',
   };
@@ -89,8 +93,12 @@ test('the virtual functions of a GPU with SR-IOV do not count as GPUs', () => {
   const sriov = {
     ...passthrough('0000:3b:00.0', false),
     _type: 'HostSriovInfo',
-    ...{ sriovEnabled: true, sriovCapable: true, sriovActive: true },
-    ...{ numVirtualFunctionRequested: 16, numVirtualFunction: 16, maxVirtualFunctionSupported: 16 },
+    sriovEnabled: true,
+    sriovCapable: true,
+    sriovActive: true,
+    numVirtualFunctionRequested: 16,
+    numVirtualFunction: 16,
+    maxVirtualFunctionSupported: 16,
   };
   const ids = ['0000:3b:00.0', '0000:3b:00.4', '0000:3b:01.0', '0000:af:00.0'];
   const gpus = gpuDevices({
@@ -120,12 +128,17 @@ function device(backing: object): Vim25['VirtualDevice'] {
 const FIXED = (id: string) =>
   device({
     _type: 'VirtualPCIPassthroughDeviceBackingInfo',
-    ...{ deviceName: '', id, deviceId: '20b0', systemId: 'BYPASS', vendorId: 0x10de },
+    deviceName: '',
+    id,
+    deviceId: '20b0',
+    systemId: 'BYPASS',
+    vendorId: 0x10de,
   });
 const DYNAMIC = (assignedId?: string) =>
   device({
     _type: 'VirtualPCIPassthroughDynamicBackingInfo',
-    ...{ deviceName: '', allowedDevice: [{ vendorId: 0x10de, deviceId: 0x20b0 }] },
+    deviceName: '',
+    allowedDevice: [{ vendorId: 0x10de, deviceId: 0x20b0 }],
     ...(assignedId !== undefined && { assignedId }),
   });
 const VGPU = (vgpu: string) => device({ _type: 'VirtualPCIPassthroughVmiopBackingInfo', vgpu });

@@ -127,7 +127,10 @@ export function hostGpus(
     }
   const isUnknown = machines.some(({ devices }) => devices === undefined);
   return gpus.map(({ id, model, vendor, mode }) => ({
-    ...{ id, model, vendor, mode },
+    id,
+    model,
+    vendor,
+    mode,
     isInUse: isUnknown || used.has(id),
   }));
 }

@@ -46,7 +46,13 @@ export function ownershipLabels(ownership: Ownership): Readonly<Record<string, s
 
 /** extraConfig that removes the ownership labels: vCenter deletes a key with an empty value. */
 export const NO_OWNERSHIP: Readonly<Record<string, string>> = {
-  ...{ [CLUSTER]: '', [UID]: '', [NAMESPACE]: '', [NAME]: '', [SLOT]: '', [TEMPLATE]: '', [TEMPLATE_ID]: '' },
+  [CLUSTER]: '',
+  [UID]: '',
+  [NAMESPACE]: '',
+  [NAME]: '',
+  [SLOT]: '',
+  [TEMPLATE]: '',
+  [TEMPLATE_ID]: '',
 };
 
 /** Returns the `instanceUuid` of the machine in a slot: a name-based UUID (version 5), known before the machine exists. */

@@ -10,8 +10,15 @@ const OTHER = '52fdfc07-2182-654f-163f-5f0f9a621d72';
 
 function machine(id: string, more: Partial<MachineFacts> = {}): MachineFacts {
   return {
-    ...{ id, name: id, uuid: UUID, instanceUuid: OTHER, isPoweredOn: true, hostId: undefined },
-    ...{ gpus: [], cpuDemandMhz: 0, memoryUsageMb: 0 },
+    id,
+    name: id,
+    uuid: UUID,
+    instanceUuid: OTHER,
+    isPoweredOn: true,
+    hostId: undefined,
+    gpus: [],
+    cpuDemandMhz: 0,
+    memoryUsageMb: 0,
     ...more,
   };
 }

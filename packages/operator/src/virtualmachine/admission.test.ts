@@ -14,7 +14,11 @@ function vm(spec: Partial<VirtualMachine['spec']>, annotations: Record<string, s
 }
 
 const info = {
-  ...{ uid: 'r-1', name: 'demo', namespace: 'work', subresource: '', dryRun: false },
+  uid: 'r-1',
+  name: 'demo',
+  namespace: 'work',
+  subresource: '',
+  dryRun: false,
   user: { username: 'u', groups: [], extra: {} },
   signal: new AbortController().signal,
 };

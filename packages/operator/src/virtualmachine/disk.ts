@@ -155,7 +155,10 @@ function planClone(
     message: `The DataVolume ${where} is being cloned from the image`,
   } as const;
   return {
-    ...{ state: 'cloning', dataVolume: name, snapshot, condition },
+    state: 'cloning',
+    dataVolume: name,
+    snapshot,
+    condition,
     actions: [
       { type: 'createVolume', volume: volumeDraft(vm, usable, snapshot, name) },
       ...deleteStrays(vm, volumes, name),
@@ -185,8 +188,11 @@ function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume, re
 function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPlan {
   const { status, metadata } = volume;
   const wait = (reason: VirtualMachineReason, message: string, problem?: Problem): DiskPlan => ({
-    ...{ state: 'cloning', condition: { status: 'False', reason, message } },
-    ...{ problem, actions: [], events: [] },
+    state: 'cloning',
+    condition: { status: 'False', reason, message },
+    problem,
+    actions: [],
+    events: [],
   });
   const fail = (reason: VirtualMachineReason, message: string) =>
     wait(reason, message, { phase: 'Provisioning', reason, message });
@@ -228,8 +234,11 @@ const ERRORS: ReadonlySet<string> = new Set([
 function lost(problem: Problem): DiskPlan {
   const { reason, message } = problem;
   return {
-    ...{ state: 'cloning', condition: { status: 'False', reason, message } },
-    ...{ problem, actions: [], events: [] },
+    state: 'cloning',
+    condition: { status: 'False', reason, message },
+    problem,
+    actions: [],
+    events: [],
   };
 }
 
@@ -241,7 +250,9 @@ function missing({ status }: VirtualMachine, problem: Problem): DiskPlan {
   const { reason, message } = problem;
   const { snapshot, dataVolume } = status ?? {};
   return {
-    ...{ state: 'missing', snapshot, dataVolume },
+    state: 'missing',
+    snapshot,
+    dataVolume,
     condition: { status: 'False', reason, message },
     problem,
     actions: [],

@@ -6,7 +6,8 @@ import type { VirtualMachine } from './resource.ts';
 const vm: VirtualMachine = {
   metadata: { namespace: 'work', name: 'demo', uid: 'u-1' },
   spec: {
-    ...{ baseVm: 'ubuntu', version: 'not a label' },
+    baseVm: 'ubuntu',
+    version: 'not a label',
     resources: { cpu: '2', memory: '2048Mi', diskSize: '1Gi' },
     interfaces: [{ network: 'net', ipAddress: '10.0.0.1/24' }],
     vmDiskImageRef: { name: 'base' },

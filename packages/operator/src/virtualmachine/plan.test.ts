@@ -28,7 +28,10 @@ function vm(
 ): VirtualMachine {
   return {
     metadata: {
-      ...{ namespace: 'work', name: 'demo', uid: '0a1b2c3d-0000', generation: 2 },
+      namespace: 'work',
+      name: 'demo',
+      uid: '0a1b2c3d-0000',
+      generation: 2,
       ...(annotations && { annotations }),
     },
     spec: {
@@ -232,7 +235,9 @@ describe('address conflicts', () => {
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
       {
-        ...{ type: 'applyMachine', machine: { spec: { runStrategy: 'Halted' } }, isNew: false },
+        type: 'applyMachine',
+        machine: { spec: { runStrategy: 'Halted' } },
+        isNew: false,
         reason: 'another VirtualMachine keeps its address',
       },
     ]);
@@ -393,7 +398,8 @@ describe('root disks', () => {
     const planned = next(object, observed);
     expect(planned.status).toMatchObject({ phase: 'Ready', dataVolume: DISK });
     expect(condition(planned, 'VolumeReady')).toMatchObject({
-      ...{ status: 'True', reason: 'VolumeWithoutDataVolume' },
+      status: 'True',
+      reason: 'VolumeWithoutDataVolume',
       message: expect.stringContaining(`The PersistentVolumeClaim work/${DISK} exists and is used`),
     });
     isSettled(object, observed);
@@ -433,7 +439,11 @@ describe('root disks', () => {
     const { uid, resourceVersion } = pending.metadata;
     const reason = 'the snapshot that it is cloned from is gone';
     expect(planned.actions).toContainEqual({
-      ...{ type: 'deleteVolume', name: DISK, uid, resourceVersion, reason },
+      type: 'deleteVolume',
+      name: DISK,
+      uid,
+      resourceVersion,
+      reason,
     });
     expect(types(planned)).not.toContain('createVolume');
     const gone = next(object, { image: renewed, volumes: [] });
@@ -449,11 +459,14 @@ describe('root disks', () => {
     const current = volume(object, 'Succeeded', `${DISK}-2`);
     const claim = { metadata: { namespace: 'work', name: `${DISK}-2` } };
     const observed = (phase: string) => ({
-      ...{ image: image(), volumes: [volume(object, phase), current], claim },
+      image: image(),
+      volumes: [volume(object, phase), current],
+      claim,
     });
     expect(next(object, observed('Pending')).actions).toContainEqual(
       expect.objectContaining({
-        ...{ type: 'deleteVolume', name: DISK },
+        type: 'deleteVolume',
+        name: DISK,
         reason: 'another disk took its place before its clone succeeded',
       }),
     );
@@ -524,7 +537,9 @@ describe('growth of root disks', () => {
     (text) => {
       const startFailure = { lastFailedVMIUID: 'uid-of-failed' };
       const looping = all(object, 'CrashLoopBackOff', {
-        ...{ instance, claim: claim('24Gi'), storageClass },
+        instance,
+        claim: claim('24Gi'),
+        storageClass,
         machine: machine(object, { printableStatus: 'CrashLoopBackOff', startFailure }),
       });
       const planned = next(object, looping);
@@ -533,7 +548,9 @@ describe('growth of root disks', () => {
       if (rejection === undefined) throw new Error('the rejection is not reported');
       const status = withVolumeReady(object, planned.status, rejection, NOW);
       expect(conditionOf(status.conditions, 'VolumeReady')).toMatchObject({
-        ...{ status: 'True', reason: 'ExpansionRejected', message: `The root disk cannot grow: ${text}` },
+        status: 'True',
+        reason: 'ExpansionRejected',
+        message: `The root disk cannot grow: ${text}`,
       });
       const retried = next({ ...object, status }, looping, NOW + 30_000);
       expect([types(retried), retried.events]).toEqual([['resizeClaim'], []]);
@@ -591,7 +608,10 @@ describe('machines', () => {
       },
     });
     expect(next(object, observed).status).toMatchObject({
-      ...{ phase: 'Ready', printableStatus: 'Running', ip: '10.2.3.4', node: 'node-1' },
+      phase: 'Ready',
+      printableStatus: 'Running',
+      ip: '10.2.3.4',
+      node: 'node-1',
     });
     isSettled(object, observed);
   });
@@ -815,7 +835,8 @@ describe('restarts', () => {
       expect(next(stored, halted({ startFailure: { lastFailedVMIUID: failed } })).actions).toEqual([]);
       expect(next(stored, halted({})).actions).toMatchObject([
         {
-          ...{ type: 'applyMachine', machine: { spec: { runStrategy: 'Always' } } },
+          type: 'applyMachine',
+          machine: { spec: { runStrategy: 'Always' } },
           reason: 'the machine differs from the spec',
         },
       ]);

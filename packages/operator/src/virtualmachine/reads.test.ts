@@ -21,7 +21,9 @@ test.for([
   'the claim is read only if the disk could wrongly be considered lost: %s',
   async ([, status, hasClaim, isRead]) => {
     const { caches, client } = new Manager({
-      ...{ world: nodeWorld, name: 'test', log: silentLogger },
+      world: nodeWorld,
+      name: 'test',
+      log: silentLogger,
       access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
     });
     if (status !== undefined) caches.get(DataVolume).onWrite({ metadata, status });

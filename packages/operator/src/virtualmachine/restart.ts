@@ -138,7 +138,9 @@ export function planRestart(
     const reason = 'it failed to start before its root disk was ready';
     return {
       record: {
-        ...{ ...record, restarts: (restarts ?? 0) + 1, restartedAt: time },
+        ...record,
+        restarts: (restarts ?? 0) + 1,
+        restartedAt: time,
         ...(restartedInstance !== undefined && { restartedInstance }),
       },
       actions: isAlive ? restart(instance.metadata.uid, reason) : [],

@@ -47,10 +47,19 @@ export function controlVms(manager: Manager, options: VmControllerOptions): void
     for (const key of vms.keys()) channel.enqueue(key);
   };
   const availability = new Availability({
-    ...{ clock: world, log, backend: BACKEND, afterMs: unknownAfterMs, onChange: enqueueAll },
+    clock: world,
+    log,
+    backend: BACKEND,
+    afterMs: unknownAfterMs,
+    onChange: enqueueAll,
   });
   const inventory = new ServerInventory({
-    ...{ world, cloud, cluster, availability, maxAgeMs: 2 * refreshMs, timeoutMs: listTimeoutMs },
+    world,
+    cloud,
+    cluster,
+    availability,
+    maxAgeMs: 2 * refreshMs,
+    timeoutMs: listTimeoutMs,
   });
   const refresher = new Refresher({ world, log, inventory, availability, vms, everyMs });
   const onChanging = () => refresher.expectChange();

@@ -17,7 +17,10 @@ export function collectVmGarbage(manager: Manager, { cloud, cluster, ...options 
   collectGarbage(manager, {
     ...options,
     ...GARBAGE,
-    ...{ name: 'vm-gc', metricPrefix: 'vmwright_vm', kind: VM, external },
+    name: 'vm-gc',
+    metricPrefix: 'vmwright_vm',
+    kind: VM,
+    external,
     onChange: auditCollected(VM, external),
   });
 }

@@ -70,10 +70,16 @@ function valid(status: VMStatus): VMStatus {
 }
 
 const UNREACHABLE: ConditionError = {
-  ...{ reason: 'CloudUnreachable', message: 'no answer', isOutage: true, isTransient: true },
+  reason: 'CloudUnreachable',
+  message: 'no answer',
+  isOutage: true,
+  isTransient: true,
 };
 const REJECTED: ConditionError = {
-  ...{ reason: 'CloudRefused', message: 'no', isOutage: false, isTransient: false },
+  reason: 'CloudRefused',
+  message: 'no',
+  isOutage: false,
+  isTransient: false,
 };
 const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 const available = (status: VMStatus) => conditionOf(status.conditions, 'CloudAvailable');
@@ -285,7 +291,10 @@ describe('CloudAvailable', () => {
   test('CloudAvailable is False during an outage, with its cause as reason, and True when the cloud answers again', () => {
     const status = valid(errorStatus(vm(before), UNREACHABLE, NOW));
     expect(available(status)).toMatchObject({
-      ...{ status: 'False', reason: 'CloudUnreachable', message: 'no answer', observedGeneration: 3 },
+      status: 'False',
+      reason: 'CloudUnreachable',
+      message: 'no answer',
+      observedGeneration: 3,
     });
     expect(ready(status)).toMatchObject({ status: 'Unknown', reason: 'CloudUnreachable' });
     const back = ended(next(vm(status), { server: running }));

@@ -15,8 +15,14 @@ test.each([
   (username, propagation, isAllowed) => {
     const { validate } = admitVmDiskImages(undefined);
     const verdict = validate?.(IMAGE, {
-      ...{ operation: 'DELETE', propagation, dryRun: false, signal: new AbortController().signal },
-      ...{ uid: 'r-1', name: 'base', namespace: 'farm', subresource: '' },
+      operation: 'DELETE',
+      propagation,
+      dryRun: false,
+      signal: new AbortController().signal,
+      uid: 'r-1',
+      name: 'base',
+      namespace: 'farm',
+      subresource: '',
       user: { username, groups: [], extra: {} },
     });
     expect(verdict).toMatchObject({ allowed: isAllowed });

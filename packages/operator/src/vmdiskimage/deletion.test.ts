@@ -24,8 +24,12 @@ const NAME = 'win-12345678-1';
 const LIMITS = {
   pruneAfterMs: 86_400_000,
   syncs: {
-    ...{ concurrency: 1, maxBackoffMs: 1_000, maxTotalMs: 60_000, maxAttemptMs: 60_000 },
-    ...{ maxRestarts: 3, stalledAfterMs: 1_000 },
+    concurrency: 1,
+    maxBackoffMs: 1_000,
+    maxTotalMs: 60_000,
+    maxAttemptMs: 60_000,
+    maxRestarts: 3,
+    stalledAfterMs: 1_000,
   },
 };
 const MACHINE: VirtualMachine = {
@@ -39,7 +43,11 @@ const MACHINE: VirtualMachine = {
 function image(status: VMDiskImageStatus, annotations: Record<string, string> = {}): VMDiskImage {
   return {
     metadata: {
-      ...{ namespace: 'farm', name: 'win', uid: '12345678-aaaa', resourceVersion: '1', annotations },
+      namespace: 'farm',
+      name: 'win',
+      uid: '12345678-aaaa',
+      resourceVersion: '1',
+      annotations,
       deletionTimestamp: NOW,
     },
     spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
@@ -55,7 +63,9 @@ function setup(
   imageNamespaces: readonly string[] = ['*'],
 ) {
   const { caches, client } = new Manager({
-    ...{ world: nodeWorld, name: 'test', log: silentLogger },
+    world: nodeWorld,
+    name: 'test',
+    log: silentLogger,
     access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
   });
   indexUsers(caches);
@@ -83,14 +93,19 @@ function setup(
   });
   vi.spyOn(slots, 'release').mockResolvedValue();
   const finalizer = new ImageFinalizer({
-    ...{ caches, slots, limits: { ...LIMITS, imageNamespaces } },
+    caches,
+    slots,
+    limits: { ...LIMITS, imageNamespaces },
     reconcile: async () => {
       done.push('maintain');
       return undefined;
     },
   });
   const context: ReconcileContext<VMDiskImage> = {
-    ...{ signal: new AbortController().signal, client, log: silentLogger, key: 'farm/win' },
+    signal: new AbortController().signal,
+    client,
+    log: silentLogger,
+    key: 'farm/win',
     fence: new Fence(),
     assertLeader: () => undefined,
     now: () => Date.parse(NOW),
@@ -112,7 +127,8 @@ function setup(
 
 const owned = (object: VMDiskImage, name: string) => ({
   ...childMetadata(object, name),
-  ...{ uid: `uid-${name}`, resourceVersion: '1' },
+  uid: `uid-${name}`,
+  resourceVersion: '1',
 });
 
 test('the start of the deletion is stored after the second list and before the first child is deleted', async () => {
@@ -189,11 +205,7 @@ test('an object in another namespace is not deleted, although it names the image
 describe('PVCs of the image', () => {
   const marked = image({ phase: 'Deleting', deletionStartedAt: NOW, dataVolume: NAME });
   const { ownerReferences: _, ...metadata } = owned(marked, NAME);
-  const owner = {
-    ...{ apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume' },
-    name: NAME,
-    uid: 'uid-dv',
-  };
+  const owner = { apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume', name: NAME, uid: 'uid-dv' };
   const claim = { metadata: { ...metadata, ownerReferences: [{ ...owner, controller: true }] } };
 
   test('a PVC of the image blocks the removal of the finalizer only while it has an owner reference', async () => {

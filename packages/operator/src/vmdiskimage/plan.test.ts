@@ -41,7 +41,10 @@ interface Options {
 function image(status?: VMDiskImageStatus, { annotations, spec, deleting }: Options = {}): VMDiskImage {
   return {
     metadata: {
-      ...{ namespace: 'farm', name: 'win', uid: '12345678-aaaa', generation: 2 },
+      namespace: 'farm',
+      name: 'win',
+      uid: '12345678-aaaa',
+      generation: 2,
       ...(annotations && { annotations }),
       ...(deleting && { deletionTimestamp: ago(0) }),
     },
@@ -50,9 +53,7 @@ function image(status?: VMDiskImageStatus, { annotations, spec, deleting }: Opti
   };
 }
 
-const ATTEMPT = {
-  ...{ number: 1, startedAt: ago(MINUTE), progressedAt: ago(MINUTE), source: sourceDigest(SPEC) },
-};
+const ATTEMPT = { number: 1, startedAt: ago(MINUTE), progressedAt: ago(MINUTE), source: sourceDigest(SPEC) };
 const SYNCING: VMDiskImageStatus = {
   phase: 'Syncing',
   attempt: ATTEMPT,
@@ -60,7 +61,10 @@ const SYNCING: VMDiskImageStatus = {
   progress: 0,
 };
 const READY: VMDiskImageStatus = {
-  ...{ phase: 'Ready', attempt: ATTEMPT, dataVolume: 'win-12345678-1', progress: 100 },
+  phase: 'Ready',
+  attempt: ATTEMPT,
+  dataVolume: 'win-12345678-1',
+  progress: 100,
   snapshots: [{ name: 'win-12345678-1-1', clones: 0 }],
 };
 
@@ -106,7 +110,11 @@ function machine(name: string, chosen?: string): VirtualMachine {
 function next(object: VMDiskImage, seen: Partial<Observed> = {}, now = NOW): Plan {
   const nothing: Observed = {
     limits,
-    ...{ isNameTaken: false, isUnverified: false, snapshots: [], lastAttempt: 0, slot: 'none' },
+    isNameTaken: false,
+    isUnverified: false,
+    snapshots: [],
+    lastAttempt: 0,
+    slot: 'none',
     snapshotNames: new Set(seen.snapshots?.map(({ metadata }) => metadata.name)),
     obsolete: { volumes: [], snapshots: [] },
     users: { machines: [], clones: [] },
@@ -161,7 +169,9 @@ describe('Queued', () => {
   test('a queued image that gets a slot begins an attempt, and the time in the queue does not count for the time limits', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(20 * HOUR) }), { slot: 'held' });
     expect(planned.status).toMatchObject({
-      ...{ phase: 'Syncing', syncStartedAt: ago(0), progress: 0 },
+      phase: 'Syncing',
+      syncStartedAt: ago(0),
+      progress: 0,
       attempt: { number: 1, startedAt: ago(0), source: sourceDigest(SPEC) },
     });
     expect(planned.status).not.toHaveProperty('dataVolume');
@@ -204,7 +214,8 @@ describe('DataVolumes', () => {
       },
       spec: {
         storage: {
-          ...{ accessModes: ['ReadWriteOnce'], storageClassName: 'gp3' },
+          accessModes: ['ReadWriteOnce'],
+          storageClassName: 'gp3',
           resources: { requests: { storage: '10Gi' } },
         },
       },
@@ -268,7 +279,8 @@ describe('attempts', () => {
     expect(later(4, '63.0%').status, 'written rarely').toEqual(first);
     const slow = later(5, '62.9%');
     expect(slow.status).toMatchObject({
-      ...{ progress: 60, attempt: { percent: 62, progressedAt: ago(-5 * MINUTE) } },
+      progress: 60,
+      attempt: { percent: 62, progressedAt: ago(-5 * MINUTE) },
     });
     expect(condition(later(14, '62.9%', slow.status), 'Progressing')?.status).toBe('True');
     expect(condition(later(15, '62.9%', slow.status), 'Progressing')?.status).toBe('False');
@@ -311,7 +323,8 @@ describe('attempts', () => {
 
   test('an attempt ends when the source changes, and the image is queued for the new source', () => {
     const planned = next(image({ ...SYNCING, failureCount: 3 }, { spec: { diskSize: '20Gi' } }), {
-      ...{ ...held, volume: volume({ phase: 'ImportInProgress' }) },
+      ...held,
+      volume: volume({ phase: 'ImportInProgress' }),
     });
     expect(planned.status.phase).toBe('Queued');
     expect(planned.status).not.toHaveProperty('failureCount');
@@ -454,7 +467,10 @@ describe('failures that are retried', () => {
 
   test('a failed attempt is repeated after a back-off of 3ⁿ minutes up to the limit, when its children are gone and its slot is released', () => {
     const failing = (failureCount: number): VMDiskImageStatus => ({
-      ...{ ...SYNCING, phase: 'RetryableFailure', failureCount, lastFailureTime: ago(0) },
+      ...SYNCING,
+      phase: 'RetryableFailure',
+      failureCount,
+      lastFailureTime: ago(0),
     });
     expect(shown(next(image(failing(1)), seen({ volume: volume({ phase: 'Failed' }) })))).toEqual([
       'delete DataVolume farm/win-12345678-1',
@@ -481,7 +497,8 @@ describe('failures that are retried', () => {
 
 describe('long downtimes of the operator', () => {
   const old: VMDiskImageStatus = {
-    ...{ ...SYNCING, syncStartedAt: ago(20 * HOUR) },
+    ...SYNCING,
+    syncStartedAt: ago(20 * HOUR),
     attempt: { ...ATTEMPT, startedAt: ago(20 * HOUR) },
   };
   const held = { slot: 'held', ...IMPORTED } as const;
@@ -510,8 +527,12 @@ describe('long downtimes of the operator', () => {
 
 describe('requests to try a Failed image again', () => {
   const failed: VMDiskImageStatus = {
-    ...{ phase: 'Failed', attempt: ATTEMPT, failureCount: 4, syncStartedAt: ago(20 * HOUR) },
-    ...{ lastFailureTime: ago(HOUR), retryRequest: 'one' },
+    phase: 'Failed',
+    attempt: ATTEMPT,
+    failureCount: 4,
+    syncStartedAt: ago(20 * HOUR),
+    lastFailureTime: ago(HOUR),
+    retryRequest: 'one',
   };
   test.each<[string, Options]>([
     ['the source changes', { spec: { url: 'http://images.example/new' } }],
@@ -602,7 +623,9 @@ describe('Ready images', () => {
     const begun = next(image(queued.status, changed), { ...COMPLETE, slot: 'held' });
     expect(shown(begun)).toEqual(['create win-12345678-2']);
     const done: Partial<Observed> = {
-      ...{ slot: 'held', claim: CLAIM, volume: volume({ phase: 'Succeeded' }, { name: 'win-12345678-2' }) },
+      slot: 'held',
+      claim: CLAIM,
+      volume: volume({ phase: 'Succeeded' }, { name: 'win-12345678-2' }),
       snapshots: [snapshot({ readyToUse: true }, { name: 'win-12345678-2-1' })],
       obsolete: { volumes: [IMPORTED.volume], snapshots: COMPLETE.snapshots },
     };

@@ -23,7 +23,9 @@ const LONG = 'x'.repeat(50);
 const IMAGES: readonly VMDiskImage[] = NAMESPACES.flatMap((namespace, place) =>
   ['win', 'win-1', `${LONG}1`, `${LONG}2`].map((name, index) => ({
     metadata: {
-      ...{ namespace, name, uid: `${place}${index}345678-aaaa` },
+      namespace,
+      name,
+      uid: `${place}${index}345678-aaaa`,
       ...(name === 'win-1' && { annotations: { 'vmwright.dev/shared-with': NAMESPACES.join(', ') } }),
     },
     spec: { secretRef: '', sourceType: 'blank', diskSize: '1Gi' },
@@ -59,7 +61,9 @@ test('the references from the indexes equal a recount of all objects after any s
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { caches } = new Manager({
-        ...{ world: nodeWorld, name: 'test', log: silentLogger },
+        world: nodeWorld,
+        name: 'test',
+        log: silentLogger,
         access: { server: { origin: 'http://127.0.0.1:1' }, credentials: noCredentials, namespace: 'test' },
       });
       indexUsers(caches);
@@ -173,7 +177,9 @@ test('a machine and its disk count as one clone of a snapshot as soon as the sna
   });
   const clone = (uid: string, owner?: string): DataVolume => ({
     metadata: {
-      ...{ namespace: 'lab', name: uid, uid },
+      namespace: 'lab',
+      name: uid,
+      uid,
       ...(owner !== undefined && {
         ownerReferences: [
           {

@@ -126,7 +126,8 @@ export function syncing(image: Reported, blocker: string | undefined, now: numbe
     status.progress === 100
       ? { state: 'progressing', reason: 'Snapshotting', message: 'Taking a snapshot of the imported disk' }
       : {
-          ...{ state: 'progressing', reason: 'Importing' },
+          state: 'progressing',
+          reason: 'Importing',
           message: spec.sourceType === 'blank' ? 'Creating an empty disk' : `Importing ${safeUrl(spec.url)}`,
         };
   const progressing =

@@ -20,8 +20,13 @@ const more = {
   shutdownSeconds: fc.nat(99),
 };
 const place = {
-  ...{ vcenter: word, datacenter: word, folder: word, cluster: word },
-  ...{ resourcePool: word, datastore: word, storagePolicy: word },
+  vcenter: word,
+  datacenter: word,
+  folder: word,
+  cluster: word,
+  resourcePool: word,
+  datastore: word,
+  storagePolicy: word,
 };
 const maxUnavailable = fc.oneof(fc.integer({ min: 1, max: 9 }), fc.constant('25%'));
 const strategy = fc.constantFrom('RollingUpdate', 'OnDelete');

@@ -23,7 +23,10 @@ export function collectVmGroupGarbage(
   collectGarbage(manager, {
     ...options,
     ...GARBAGE,
-    ...{ name: 'vmgroup-gc', metricPrefix: 'vmwright_vmgroup', kind: VmGroup, external },
+    name: 'vmgroup-gc',
+    metricPrefix: 'vmwright_vmgroup',
+    kind: VmGroup,
+    external,
     onChange: auditCollected(VmGroup, external),
   });
 }

@@ -156,7 +156,12 @@ export class GroupInFlight {
     const { world, key } = this.#options;
     const now = world.monotonic();
     return [...this.#running].map(([slot, { type, machine, task, startedAt, succeededAt }]) => ({
-      ...{ object: key, slot, operation: type, machine, task, forMs: Math.round(now - startedAt) },
+      object: key,
+      slot,
+      operation: type,
+      machine,
+      task,
+      forMs: Math.round(now - startedAt),
       isWaitingForInventory: succeededAt !== undefined,
     }));
   }
@@ -242,8 +247,13 @@ export class GroupInFlight {
     const { type, machine, attempt, isVisible, provesGone } = operation;
     const fence = term.nested();
     const running: Running = {
-      ...{ type, machine, isVisible, fence },
-      ...{ startedAt: world.monotonic(), task: undefined, succeededAt: undefined },
+      type,
+      machine,
+      isVisible,
+      fence,
+      startedAt: world.monotonic(),
+      task: undefined,
+      succeededAt: undefined,
     };
     const log = new OperationLog(this.#options, {
       ...operation,

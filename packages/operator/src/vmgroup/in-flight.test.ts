@@ -296,7 +296,12 @@ describe('operations', () => {
     world.at += 1_500;
     expect(inFlight.list()).toEqual([
       {
-        ...{ object: KEY, slot: 3, operation: 'clone', machine: 'web-0', task: 'task-1', forMs: 1_500 },
+        object: KEY,
+        slot: 3,
+        operation: 'clone',
+        machine: 'web-0',
+        task: 'task-1',
+        forMs: 1_500,
         isWaitingForInventory: false,
       },
     ]);

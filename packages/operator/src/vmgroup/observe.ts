@@ -45,8 +45,14 @@ export function observe(
 
 /** Observation of a group that was never placed. */
 export const NOTHING_OBSERVED: Observed = {
-  ...{ machines: [], operating: new Map(), backingOff: new Set(), resizeRejected: new Set() },
-  ...{ gone: new Set(), movedAway: new Map(), errors: [], areClonesBackingOff: false },
+  machines: [],
+  operating: new Map(),
+  backingOff: new Set(),
+  resizeRejected: new Set(),
+  gone: new Set(),
+  movedAway: new Map(),
+  errors: [],
+  areClonesBackingOff: false,
   isUnplaced: true,
 };
 

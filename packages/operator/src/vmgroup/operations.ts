@@ -191,7 +191,11 @@ async function clone(
     const task = await client.machines.clone(
       {
         ...destination,
-        ...{ name, instanceUuid, cpus, memoryMb: memory * MB_IN_GIB, powerOn: true },
+        name,
+        instanceUuid,
+        cpus,
+        memoryMb: memory * MB_IN_GIB,
+        powerOn: true,
         extraConfig: labelsOf(slot, destination, running),
       },
       scope,
@@ -209,8 +213,13 @@ async function clone(
 function labelsOf(slot: number, { template }: CloneDestination, { cluster, group }: OperationContext) {
   const { uid = '', namespace = '', name } = group.metadata;
   return ownershipLabels({
-    ...{ cluster, uid, namespace, name, slot },
-    ...{ template: group.spec.template, templateId: template.value },
+    cluster,
+    uid,
+    namespace,
+    name,
+    slot,
+    template: group.spec.template,
+    templateId: template.value,
   });
 }
 

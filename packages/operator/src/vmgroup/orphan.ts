@@ -41,12 +41,12 @@ export async function orphanMachines(
       log,
       { kind: VmGroup.kind, metadata },
       {
-        ...{
-          act: 'orphan',
-          resource: 'VirtualMachine',
-          machine: instanceUuid(ownership.uid, ownership.slot),
-        },
-        ...{ machineName: nameOf(ownership.slot), reason, task: task.value },
+        act: 'orphan',
+        resource: 'VirtualMachine',
+        machine: instanceUuid(ownership.uid, ownership.slot),
+        machineName: nameOf(ownership.slot),
+        reason,
+        task: task.value,
       },
     );
     await client.tasks.follow(task, { signal });

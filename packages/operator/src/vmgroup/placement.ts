@@ -118,7 +118,9 @@ export class PlacementResolver {
     const { assertLeader, signal } = context;
     const name = folderName(group);
     const claimant = {
-      ...{ cluster, uid, namespace },
+      cluster,
+      uid,
+      namespace,
       groupExists: (other: string, where: string) => this.#groupExists(other, where, context),
     };
     try {
@@ -206,8 +208,11 @@ export function withPlacement(
   const { datacenter, vcenterId, ref } = watched;
   return {
     ...status,
-    ...{ vcenter: vcenter.name, vcenterId },
-    ...{ datacenter: datacenter.name, folder, folderId: ref.value },
+    vcenter: vcenter.name,
+    vcenterId,
+    datacenter: datacenter.name,
+    folder,
+    folderId: ref.value,
   };
 }
 

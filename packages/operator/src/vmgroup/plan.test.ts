@@ -22,9 +22,18 @@ function group(spec: Partial<VmGroup['spec']> = {}, status?: VmGroupStatus): VmG
 function machine(slot: number, more: Partial<Machine> = {}): Machine {
   const hotAdd = { cpus: false, maxMemoryMb: 0 };
   return {
-    ...{ slot, id: `vm-${slot}`, name: replicaName(group(), slot), power: 'poweredOn', isConnected: true },
-    ...{ isInFolder: true, isTemplate: false },
-    ...{ cpus: 2, memoryMb: 1_024, template: 'ubuntu', templateId: UBUNTU, hotAdd },
+    slot,
+    id: `vm-${slot}`,
+    name: replicaName(group(), slot),
+    power: 'poweredOn',
+    isConnected: true,
+    isInFolder: true,
+    isTemplate: false,
+    cpus: 2,
+    memoryMb: 1_024,
+    template: 'ubuntu',
+    templateId: UBUNTU,
+    hotAdd,
     ...more,
   };
 }
@@ -36,8 +45,11 @@ function replica(slot: number, more: Partial<Replica> = {}): Replica {
 
 function observed(machines: readonly Machine[] = [], more: Partial<Observed> = {}): Observed {
   const none = {
-    ...{ operating: new Map(), backingOff: new Set<number>(), resizeRejected: new Set<number>() },
-    ...{ gone: new Set<number>(), movedAway: new Map<number, string>() },
+    operating: new Map(),
+    backingOff: new Set<number>(),
+    resizeRejected: new Set<number>(),
+    gone: new Set<number>(),
+    movedAway: new Map<number, string>(),
   };
   return { machines, ...none, areClonesBackingOff: false, errors: [], ...more };
 }
@@ -216,7 +228,10 @@ describe('drift', () => {
     const { status, actions } = plan(group({}, { replicas }), observed(three), NOW);
     expect(actions).toEqual([]);
     expect(status).toMatchObject({
-      ...{ phase: 'RUNNING', currentReplicas: 3, readyReplicas: 3, updatedReplicas: 3 },
+      phase: 'RUNNING',
+      currentReplicas: 3,
+      readyReplicas: 3,
+      updatedReplicas: 3,
       lastMessage: 'successfully reconciled VmGroup',
     });
     expect(plan(group({}, status), observed(three), NOW + 60_000).status).toEqual(status);
@@ -477,7 +492,10 @@ describe('paused groups', () => {
     const slots = [replica(0), replica(1, { attempts: 1 }), replica(2, { attempts: 1, terminating: true })];
     const status = observePaused(paused({ replicas: 5 }, { replicas: slots }), observed([machine(0)]), NOW);
     expect(status).toMatchObject({
-      ...{ phase: 'PENDING', currentReplicas: 1, desiredReplicas: 5, readyReplicas: 1 },
+      phase: 'PENDING',
+      currentReplicas: 1,
+      desiredReplicas: 5,
+      readyReplicas: 1,
       lastMessage: 'paused; 1 of 5 machines exist',
     });
     expect(status.replicas?.map(({ slot }) => slot)).toEqual([0, 1, 2]);

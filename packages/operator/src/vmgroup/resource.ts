@@ -272,7 +272,10 @@ export const VERSIONS = [
     description,
     spec: object(
       {
-        ...{ replicas, cpu, memory, template },
+        replicas,
+        cpu,
+        memory,
+        template,
         placement: optional(
           object(place, {
             description:
@@ -286,7 +289,8 @@ export const VERSIONS = [
             { description: 'How a change of cpu, memory or template reaches existing machines.' },
           ),
         ),
-        ...{ scaleIn, shutdownSeconds },
+        scaleIn,
+        shutdownSeconds,
       },
       { description: 'Desired machines.', rules: immutablePlacement(['placement']) },
     ),
@@ -297,12 +301,16 @@ export const VERSIONS = [
     description,
     spec: object(
       {
-        ...{ replicas, cpu, memory, template },
+        replicas,
+        cpu,
+        memory,
+        template,
         ...place,
         linked,
         updateStrategy: optional(updateStrategy),
         maxUnavailable: optional(maxUnavailable),
-        ...{ scaleIn, shutdownSeconds },
+        scaleIn,
+        shutdownSeconds,
       },
       { description: 'Desired machines.', rules: immutablePlacement([]) },
     ),

@@ -3,8 +3,13 @@ import { isMachineTakenOver } from './vcenter-resources.ts';
 
 const FOLDER = { type: 'Folder', value: 'group-1' } as const;
 const ownership = {
-  ...{ cluster: 'production', uid: 'u-1', namespace: 'default', name: 'web', slot: 0 },
-  ...{ template: 'small', templateId: 'vm-1' },
+  cluster: 'production',
+  uid: 'u-1',
+  namespace: 'default',
+  name: 'web',
+  slot: 0,
+  template: 'small',
+  templateId: 'vm-1',
 };
 const names = new Map([
   ['group-1', 'default-web'],

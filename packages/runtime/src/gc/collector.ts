@@ -147,7 +147,10 @@ class Collector<T> {
     this.#deletions.touch(external.ownerOf(item)?.uid ?? '');
     try {
       const isDeleted = await removeOrphan({
-        ...{ item, external, signal, assertLeader },
+        item,
+        external,
+        signal,
+        assertLeader,
         isRemovable: (newest) => isOrphan(newest) && isCollectable(newest, external, this.#deletions),
         onChange: (newest, change) => onChange(newest, change, log),
       });

@@ -24,7 +24,8 @@ export async function removeOrphan<T>(options: RemoveOrphanOptions<T>): Promise<
   if (newest === undefined || !isRemovable(newest)) return false;
   let isDeleted = false;
   await external.remove(newest, {
-    ...{ signal, assertLeader },
+    signal,
+    assertLeader,
     onChange: (change) => {
       isDeleted ||= change.type === 'delete';
       onChange(newest, change);

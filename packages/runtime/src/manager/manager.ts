@@ -337,7 +337,10 @@ export class Manager {
       );
     const { world, eventGroup } = this.#options;
     const events = new EventRecorder({
-      ...{ world, controller, client: this.client, group: eventGroup },
+      world,
+      controller,
+      client: this.client,
+      group: eventGroup,
       instance: hostname(),
       log: this.#log,
     });

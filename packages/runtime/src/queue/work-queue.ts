@@ -123,7 +123,10 @@ export class WorkQueue {
   get keys(): QueuedKey[] {
     const now = this.#clock.monotonic();
     return [...this.#entries.values()].map(({ key, state, priority, since, readyAt, requeue }) => ({
-      ...{ key, state, priority, failures: this.failures(key) },
+      key,
+      state,
+      priority,
+      failures: this.failures(key),
       ...(state === 'waiting'
         ? { readyInMs: Math.round(readyAt - now) }
         : { forMs: Math.round(now - since) }),

@@ -58,7 +58,8 @@ export class HeldShards {
       const releasing = new AbortController();
       if (this.#stopped !== undefined) releasing.abort(this.#stopped.reason);
       this.#shards.set(shard, {
-        ...{ fence: this.#fenceOf(shard), releasing },
+        fence: this.#fenceOf(shard),
+        releasing,
         inProgress: 0,
         onDrained: undefined,
       });

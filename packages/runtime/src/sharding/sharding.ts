@@ -167,7 +167,10 @@ export class Sharding implements ShardOwnership {
     const { world, name } = this.#options;
     const { renewMs } = this.#times;
     const term = new Term({
-      ...{ clock: world, lease: this.#store.shardMapName, since: momentOf(world), renewMs },
+      clock: world,
+      lease: this.#store.shardMapName,
+      since: momentOf(world),
+      renewMs,
       within: this.#election.fence,
     });
     const heldShards = new HeldShards(

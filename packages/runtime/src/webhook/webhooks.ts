@@ -139,7 +139,9 @@ export class Webhooks {
     const { world, client, logger, metrics, name } = this.#dependencies;
     const { address, certificates, certificateFolder, configuration = name, names = [] } = this.#options;
     const common = {
-      ...{ client, logger, metrics: metrics.certificates() },
+      client,
+      logger,
+      metrics: metrics.certificates(),
       trustTargets: trustTargetsOf(configuration, this.#webhooks),
       serve: (certificate: Issued) => {
         this.#server?.use(certificate);
@@ -151,7 +153,8 @@ export class Webhooks {
     return new CertificateIssuer({
       ...certificates,
       ...common,
-      ...{ world, name },
+      world,
+      name,
       secret: {
         namespace: this.#options.namespace ?? this.#dependencies.namespace,
         name: this.#options.secret ?? `${name}-webhook-certificate`,

@@ -60,8 +60,12 @@ export class SimulatedDatabase implements Database {
     const timer = world.after(CONNECT_TIMEOUT_MS, () => connection.abort(new Error('timeout expired')));
     try {
       const response = await transport.request({
-        ...{ method: 'GET', path: '/open', headers: {}, body: JSON.stringify({ identity, mode }) },
-        ...{ signal: connection.signal, lasting: true },
+        method: 'GET',
+        path: '/open',
+        headers: {},
+        body: JSON.stringify({ identity, mode }),
+        signal: connection.signal,
+        lasting: true,
       });
       const lines = response.lines()[Symbol.asyncIterator]();
       const { value } = await lines.next();
@@ -183,7 +187,9 @@ class SimulatedSession implements Session {
     try {
       const response = await transport.request({
         method: READS.has(name) ? 'GET' : 'POST',
-        ...{ path: `/session/${id}/${name}`, headers: {}, body: JSON.stringify(parameters) },
+        path: `/session/${id}/${name}`,
+        headers: {},
+        body: JSON.stringify(parameters),
         signal: connection.signal,
       });
       return resultOf<Results[N]>(await response.text());
@@ -220,8 +226,11 @@ const VAPP_URN = 'urn:vcloud:vapp:';
 
 function toRow({ id, vmName, namespace, vappId, status, createdAt }: TableRow): Row {
   return {
-    ...{ id, vmName: vmName ?? '', namespace: namespace ?? '' },
+    id,
+    vmName: vmName ?? '',
+    namespace: namespace ?? '',
     vapp: vappId.replace(VAPP_URN, '').toLowerCase(),
-    ...{ status: status ?? '', createdAt: createdAt ?? 0 },
+    status: status ?? '',
+    createdAt: createdAt ?? 0,
   };
 }

@@ -198,7 +198,10 @@ export class HostView implements ComputeFacts, KnownHosts {
     const host = this.#state.hosts.get(id);
     if (host === undefined) return undefined;
     const gpus = Array.from({ length: host.gpus }, (_, index) => ({
-      ...{ id: `0000:3b:00.${index}`, model: '', vendor: 'NVIDIA', mode: 'graphics' as const },
+      id: `0000:3b:00.${index}`,
+      model: '',
+      vendor: 'NVIDIA',
+      mode: 'graphics' as const,
       isInUse: index < host.taken,
     }));
     const { isConnected, isInMaintenance } = host;
@@ -210,8 +213,15 @@ export class HostView implements ComputeFacts, KnownHosts {
     if (machine === undefined) return undefined;
     const { name, host: hostId, isPoweredOn, cpuDemandMhz } = machine;
     return {
-      ...{ id: machineId(machine), name, uuid, instanceUuid: uuid, isPoweredOn, hostId, gpus: [] },
-      ...{ cpuDemandMhz, memoryUsageMb: cpuDemandMhz },
+      id: machineId(machine),
+      name,
+      uuid,
+      instanceUuid: uuid,
+      isPoweredOn,
+      hostId,
+      gpus: [],
+      cpuDemandMhz,
+      memoryUsageMb: cpuDemandMhz,
     };
   }
 

@@ -34,7 +34,9 @@ export const MODELS = [A100, T4] as const;
 export const ZONES = ['east', 'west'] as const;
 
 const shape = (name: string, gpus: number, model: string, zone: string): Shape => ({
-  ...{ name, gpus, providerID: `kind://${name}` },
+  name,
+  gpus,
+  providerID: `kind://${name}`,
   labels: { [ZONE]: zone, ...(gpus > 0 && { [MODEL]: model }) },
 });
 

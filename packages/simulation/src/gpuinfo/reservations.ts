@@ -102,7 +102,9 @@ function parsed(text: string): StoredReservation | undefined {
   if (key === undefined || node === undefined) return undefined;
   const until = textAt(value, 'until');
   return {
-    ...{ key, node, pool: textAt(value, 'pool') },
+    key,
+    node,
+    pool: textAt(value, 'pool'),
     generation: numberAt(value, 'generation') ?? 0,
     gpus: numberAt(value, 'gpus') ?? 0,
     until: until === undefined ? undefined : Date.parse(until),

@@ -56,7 +56,10 @@ export function wantedBy(info: KubeObject): Wanted {
   const { uid = '', name, namespace, creationTimestamp, generation = 0, annotations } = info.metadata;
   const isRequired = fieldAt(info, ['spec', 'gpuRequired']) === true;
   return {
-    ...{ uid, name: `${namespace}/${name}`, age: `${creationTimestamp} ${uid}`, generation },
+    uid,
+    name: `${namespace}/${name}`,
+    age: `${creationTimestamp} ${uid}`,
+    generation,
     hours: numberAt(info, 'spec', 'desAccTime') ?? 0,
     gpus: isRequired ? (numberAt(info, 'spec', 'gpuCount') ?? 1) : 0,
     model: textAt(info, 'spec', 'gpuModel'),

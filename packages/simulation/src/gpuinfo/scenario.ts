@@ -71,8 +71,10 @@ const USAGE_MS = 20_000;
  * write of reservations is the most dangerous fault.
  */
 const API_FAULTS: FaultRates = {
-  ...{ request: 14, requestFaults: [...REQUEST_FAULTS, 'late', 'late'] },
-  ...{ line: 100, streamFaults: STREAM_FAULTS },
+  request: 14,
+  requestFaults: [...REQUEST_FAULTS, 'late', 'late'],
+  line: 100,
+  streamFaults: STREAM_FAULTS,
 };
 
 /** Two or three replicas of the operator that reserve GPUs, under faults. */
@@ -125,7 +127,10 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   ];
   countCriticalMoments(truth, gpuTruth);
   const faultInjector = new FaultInjector({
-    ...{ simulation, replicas, origins: [API_SERVER], skewMs: SKEW_MS },
+    simulation,
+    replicas,
+    origins: [API_SERVER],
+    skewMs: SKEW_MS,
     more: { [COMPACTED]: () => server.compact() },
   });
   injectTargetedFaults(truth, faultInjector);
@@ -180,7 +185,11 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     return false;
   };
   return runHistory({
-    ...{ truth, faultInjector, invariants, faultMs, boundMs: BOUND_MS },
+    truth,
+    faultInjector,
+    invariants,
+    faultMs,
+    boundMs: BOUND_MS,
     onHealed: heal,
     isConverged: () => isReady() && isSettled(truth, invariants),
   });

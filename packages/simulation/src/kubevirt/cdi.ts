@@ -56,7 +56,10 @@ const MESSAGES: Readonly<Partial<Record<ImportBehaviour, string>>> = {
 export function startCdi(options: CdiOptions): Component {
   const { simulation, server } = options;
   return new Component({
-    ...{ simulation, server, name: 'cdi', kind: Volume },
+    simulation,
+    server,
+    name: 'cdi',
+    kind: Volume,
     decide: (volume) => decide(volume, options),
     related: (change) => relatedVolumes(server, change),
   });
@@ -114,7 +117,8 @@ function importStep(volume: StoredObject, behaviour: ImportBehaviour, afterMs: n
   const message = MESSAGES[behaviour];
   const restarted = () =>
     report(volume, 'ImportInProgress', afterMs, {
-      ...{ progress, restartCount: restarts + 1 },
+      progress,
+      restartCount: restarts + 1,
       ...(message !== undefined && { message }),
     });
   if (behaviour === 'missing' || behaviour === 'forbidden') return restarted();

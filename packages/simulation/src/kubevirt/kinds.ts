@@ -21,20 +21,26 @@ export const Instance = kindOf({
   plural: 'virtualmachineinstances',
 });
 export const Volume = kindOf({
-  ...{ group: 'cdi.kubevirt.io', version: 'v1beta1' },
-  ...{ kind: 'DataVolume', plural: 'datavolumes' },
+  group: 'cdi.kubevirt.io',
+  version: 'v1beta1',
+  kind: 'DataVolume',
+  plural: 'datavolumes',
 });
 const Source = kindOf({
-  ...{ group: 'cdi.kubevirt.io', version: 'v1beta1' },
-  ...{ kind: 'DataSource', plural: 'datasources' },
+  group: 'cdi.kubevirt.io',
+  version: 'v1beta1',
+  kind: 'DataSource',
+  plural: 'datasources',
 });
 const Config = kindOf(
   { group: 'cdi.kubevirt.io', version: 'v1beta1', kind: 'CDIConfig', plural: 'cdiconfigs' },
   'Cluster',
 );
 export const Claim = kindOf({
-  ...{ group: '', version: 'v1' },
-  ...{ kind: 'PersistentVolumeClaim', plural: 'persistentvolumeclaims' },
+  group: '',
+  version: 'v1',
+  kind: 'PersistentVolumeClaim',
+  plural: 'persistentvolumeclaims',
 });
 export const Snapshot = kindOf({ ...snapshots, kind: 'VolumeSnapshot', plural: 'volumesnapshots' });
 export const SnapshotClass = kindOf(
@@ -46,8 +52,10 @@ export const StorageClass = kindOf(
   'Cluster',
 );
 export const Network = kindOf({
-  ...{ group: 'k8s.cni.cncf.io', version: 'v1' },
-  ...{ kind: 'NetworkAttachmentDefinition', plural: 'network-attachment-definitions' },
+  group: 'k8s.cni.cncf.io',
+  version: 'v1',
+  kind: 'NetworkAttachmentDefinition',
+  plural: 'network-attachment-definitions',
 });
 export const Secret = kindOf({ group: '', version: 'v1', kind: 'Secret', plural: 'secrets' });
 export const ConfigMap = kindOf({ group: '', version: 'v1', kind: 'ConfigMap', plural: 'configmaps' });
@@ -68,11 +76,15 @@ const SERVED: readonly ResourceRules[] = [
   { kind: Claim, schema: OPEN, custom: false, status: true },
   { kind: Namespace, schema: OPEN, custom: false, status: true },
   {
-    ...{ kind: SnapshotClass, custom: true, status: false },
+    kind: SnapshotClass,
+    custom: true,
+    status: false,
     schema: object({ driver: optional(string()), deletionPolicy: optional(string()) }),
   },
   {
-    ...{ kind: StorageClass, custom: false, status: false },
+    kind: StorageClass,
+    custom: false,
+    status: false,
     schema: object({
       provisioner: optional(string()),
       volumeBindingMode: optional(string()),

@@ -33,10 +33,7 @@ function setup(): Env {
   startSnapshotter({ simulation, server, behaviourOf: () => env.snapshotting });
   startVirtController({ simulation, server, startFails: () => env.failingStarts-- > 0 });
   const client = new Client({ world: simulation.start('user'), access: accessTo(), fieldManager: 'user' });
-  const env: Env = {
-    ...{ simulation, server, client, cdi },
-    ...{ importing: 'ok', snapshotting: 'ok', failingStarts: 0 },
-  };
+  const env: Env = { simulation, server, client, cdi, importing: 'ok', snapshotting: 'ok', failingStarts: 0 };
   return env;
 }
 

@@ -11,7 +11,10 @@ import { Claim, Snapshot } from './kinds.ts';
 export function startProvisioner(simulation: Simulation, server: ApiServer): Component {
   const { choices } = simulation;
   return new Component({
-    ...{ simulation, server, name: 'provisioner', kind: Claim },
+    simulation,
+    server,
+    name: 'provisioner',
+    kind: Claim,
     decide: (claim) => {
       const storage = fieldAt(claim, ['spec', 'resources', 'requests', 'storage']);
       const isBound = fieldAt(claim, ['status', 'phase']) === 'Bound';
@@ -53,7 +56,11 @@ export function startSnapshotter({ simulation, server, behaviourOf }: Snapshotte
     return patchStep(Snapshot, snapshot, { status }, { what: 'handles', afterMs, subresource: 'status' });
   };
   return new Component({
-    ...{ simulation, server, name: 'snapshotter', kind: Snapshot, decide },
+    simulation,
+    server,
+    name: 'snapshotter',
+    kind: Snapshot,
+    decide,
     related: (change) => snapshotsOf(server, change),
   });
 }

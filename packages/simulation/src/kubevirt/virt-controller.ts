@@ -39,7 +39,10 @@ interface Observed {
 export function startVirtController(options: VirtControllerOptions): Component {
   const { simulation, server } = options;
   return new Component({
-    ...{ simulation, server, name: 'virt-controller', kind: Machine },
+    simulation,
+    server,
+    name: 'virt-controller',
+    kind: Machine,
     decide: (machine) => decide(observe(server, machine), options),
     related: (change) => machinesOf(server, change),
   });

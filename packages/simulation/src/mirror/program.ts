@@ -41,7 +41,9 @@ export function mirrorProgram({
     const listeners = { onQueue: () => undefined, onLog: () => undefined };
     const { manager, log } = observedManager(world, listeners, { observesFirst: true, shards });
     const database = new SimulatedDatabase({
-      ...{ world, identity, mode: fence },
+      world,
+      identity,
+      mode: fence,
       onAcquired: (session) => onAcquired(identity, session),
       onRead: (session) => onRead(identity, session),
     });

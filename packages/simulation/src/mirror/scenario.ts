@@ -103,7 +103,8 @@ function runScenario(simulation: Simulation, shards: number | undefined): Promis
   const onlyLeadersRead = new OnlyLeadersRead();
   const isResynced = choices.oneIn(2);
   const program = mirrorProgram({
-    ...{ mapping: words, shards },
+    mapping: words,
+    shards,
     workers: 1 + choices.pick(3),
     resyncMs: isResynced ? RESYNC_MS : NO_RESYNC_MS,
     statusEvents: choices.oneIn(2),
@@ -132,7 +133,9 @@ function runScenario(simulation: Simulation, shards: number | undefined): Promis
   ];
   countCriticalMoments(truth, mirrorTruth, shards !== undefined);
   const faultInjector = new FaultInjector({
-    ...{ simulation, replicas, origins: [API_SERVER, DATABASE] },
+    simulation,
+    replicas,
+    origins: [API_SERVER, DATABASE],
     more: { [COMPACTED]: () => server.compact() },
   });
   const databaseFaults = new DatabaseFaults(simulation, database, rejected);
@@ -165,7 +168,11 @@ function runScenario(simulation: Simulation, shards: number | undefined): Promis
     return schedule.now > calmUntil;
   };
   return runHistory({
-    ...{ truth, faultInjector, invariants, faultMs, boundMs: BOUND_MS },
+    truth,
+    faultInjector,
+    invariants,
+    faultMs,
+    boundMs: BOUND_MS,
     onHealed: heal,
     isConverged,
   });

@@ -63,8 +63,15 @@ export class Ssvirt {
     const id = `urn:vcloud:vm:${String((this.#rows * 7) % 100).padStart(2, '0')}-${this.#rows}`;
     const at = this.#now() - ageMs;
     const row: TableRow = {
-      ...{ id, name: `VM ${vmName}`, vappId: urnOf(vapp), vmName, namespace, status },
-      ...{ createdAt: at, updatedAt: at, deletedAt: null },
+      id,
+      name: `VM ${vmName}`,
+      vappId: urnOf(vapp),
+      vmName,
+      namespace,
+      status,
+      createdAt: at,
+      updatedAt: at,
+      deletedAt: null,
     };
     this.#simulation.note('ssvirt', `inserts ${id} for ${namespace}/${vmName} of ${vapp}`);
     this.#database.change(id, () => row);

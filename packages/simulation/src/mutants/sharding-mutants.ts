@@ -33,8 +33,8 @@ export const SHARDING_MUTANTS: readonly Mutant[] = [
   {
     name: 'member acts although it could not renew its lease',
     file: `${SRC}/sharding/sharding.ts`,
-    find: 'renewMs }, within: this.#election.fence, });',
-    replace: 'renewMs } });',
+    find: 'renewMs, within: this.#election.fence, });',
+    replace: 'renewMs });',
     why: 'other members consider a member gone when its lease expires',
     scenario,
   },

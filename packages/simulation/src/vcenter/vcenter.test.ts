@@ -61,9 +61,18 @@ async function setup(environment: Partial<VcenterEnvironment> = {}): Promise<Env
   };
   const template = vcenter.machines.add(
     {
-      ...{ name: 'template', folder: vcenter.place.vmFolder.ref.value, instanceUuid: simulation.uuid() },
-      ...{ isTemplate: true, power: 'poweredOff', host: 'host-6', cpus: 2, memoryMb: 1_024 },
-      ...{ canAddCpus: true, canAddMemory: false, extraConfig: {}, ip: undefined },
+      name: 'template',
+      folder: vcenter.place.vmFolder.ref.value,
+      instanceUuid: simulation.uuid(),
+      isTemplate: true,
+      power: 'poweredOff',
+      host: 'host-6',
+      cpus: 2,
+      memoryMb: 1_024,
+      canAddCpus: true,
+      canAddMemory: false,
+      extraConfig: {},
+      ip: undefined,
     },
     'itself',
   );

@@ -121,7 +121,10 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   ];
   countCriticalMoments(truth);
   const faultInjector = new FaultInjector({
-    ...{ simulation, replicas, origins: [API_SERVER], skewMs: SKEW_MS },
+    simulation,
+    replicas,
+    origins: [API_SERVER],
+    skewMs: SKEW_MS,
     more: { [COMPACTED]: () => server.compact() },
   });
   const user = new User(simulation, server);
@@ -162,7 +165,11 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     backends.isIdle &&
     hasFresh();
   return runHistory({
-    ...{ truth, faultInjector, invariants, faultMs, boundMs: BOUND_MS },
+    truth,
+    faultInjector,
+    invariants,
+    faultMs,
+    boundMs: BOUND_MS,
     onHealed: heal,
     isConverged: () => isReady() && isSettled(truth, invariants),
   });

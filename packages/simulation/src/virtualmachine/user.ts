@@ -153,7 +153,8 @@ export class User {
     const draft: Draft<VirtualMachine> = {
       metadata: ref,
       spec: {
-        ...{ baseVm: 'demo', resources: { cpu: 1, memory: '1Gi', diskSize: '12Gi' } },
+        baseVm: 'demo',
+        resources: { cpu: 1, memory: '1Gi', diskSize: '12Gi' },
         users: [{ name: 'demo', ...this.#passwordIn(ref.namespace) }],
         vmDiskImageRef: image,
         ...(template && { vmDiskImageTemplate: template }),
@@ -257,7 +258,10 @@ export class User {
       {},
     ]);
     return {
-      ...{ secretRef: '', url: `${source}/${name}.img`, sourceType: 'http', diskSize: '10Gi' },
+      secretRef: '',
+      url: `${source}/${name}.img`,
+      sourceType: 'http',
+      diskSize: '10Gi',
       ...(this.#maxClones !== undefined && { maxClones: this.#maxClones }),
       ...retention,
     };

@@ -425,6 +425,17 @@ function* machinesIn(
 }
 
 const NO_MACHINE: Machine = {
-  ...{ id: '', name: '', folder: '', instanceUuid: '', isTemplate: false, power: 'poweredOff', host: '' },
-  ...{ cpus: 0, memoryMb: 0, canAddCpus: false, canAddMemory: false, extraConfig: {}, ip: undefined },
+  id: '',
+  name: '',
+  folder: '',
+  instanceUuid: '',
+  isTemplate: false,
+  power: 'poweredOff',
+  host: '',
+  cpus: 0,
+  memoryMb: 0,
+  canAddCpus: false,
+  canAddMemory: false,
+  extraConfig: {},
+  ip: undefined,
 };

@@ -242,8 +242,11 @@ export class ThirdParties {
     this.#vcenter.machines.add(
       {
         ...TEMPLATE,
-        ...{ name, folder: vmFolder.ref.value, instanceUuid: this.#simulation.uuid() },
-        ...{ canAddCpus: canAdd, canAddMemory: canAdd },
+        name,
+        folder: vmFolder.ref.value,
+        instanceUuid: this.#simulation.uuid(),
+        canAddCpus: canAdd,
+        canAddMemory: canAdd,
       },
       'somebody',
     );
@@ -254,8 +257,12 @@ export class ThirdParties {
     this.#vcenter.machines.add(
       {
         ...TEMPLATE,
-        ...{ name: `foreign-${this.#serial}`, folder: folder.ref.value, isTemplate: false },
-        ...{ instanceUuid: this.#simulation.uuid(), canAddCpus: false, canAddMemory: false },
+        name: `foreign-${this.#serial}`,
+        folder: folder.ref.value,
+        isTemplate: false,
+        instanceUuid: this.#simulation.uuid(),
+        canAddCpus: false,
+        canAddMemory: false,
       },
       'somebody',
     );

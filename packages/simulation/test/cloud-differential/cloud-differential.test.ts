@@ -28,7 +28,10 @@ describe('the model and the real cloud give the same responses to random request
   test.for(KINDS)('with machines $title', { timeout: 600_000 }, async (machines) => {
     await using cloud = await startCloud({ config: configOf(machines), prohibited: PROHIBITED });
     await compareAll({
-      ...{ sequences: 200, concurrency: 8, expected: EXPECTED, least: 3 },
+      sequences: 200,
+      concurrency: 8,
+      expected: EXPECTED,
+      least: 3,
       compare: (seed, onOutcome) => compare(seed, machines, cloud, onOutcome),
     });
   });

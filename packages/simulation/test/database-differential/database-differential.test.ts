@@ -48,7 +48,10 @@ describe('the model of the database and PostgreSQL give the same results to rand
 
   test.for<FenceMode>(['session', 'table'])('with the fence "%s"', { timeout: 600_000 }, (mode) =>
     compareAll({
-      ...{ sequences: budget(60, 1_000), concurrency: 1, expected: EXPECTED, least: 3 },
+      sequences: budget(60, 1_000),
+      concurrency: 1,
+      expected: EXPECTED,
+      least: 3,
       compare: (seed, onOutcome) => compare(seed, mode, onOutcome),
     }),
   );

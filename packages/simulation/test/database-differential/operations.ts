@@ -46,7 +46,9 @@ export function sequence(choices: Choices): readonly Operation[] {
 
 function newRow(choices: Choices, id: string): TableRow {
   return {
-    ...{ id, name: choices.oneIn(3) ? 'rejected' : 'accepted', vappId: `urn:vcloud:vapp:${VAPP}` },
+    id,
+    name: choices.oneIn(3) ? 'rejected' : 'accepted',
+    vappId: `urn:vcloud:vapp:${VAPP}`,
     vmName: choices.oneIn(6) ? null : choices.one(NAMES),
     namespace: choices.oneIn(4) ? null : 'red',
     status: choices.oneIn(4) ? null : choices.one(ACCEPTED),
@@ -84,7 +86,8 @@ function operation(choices: Choices): Operation {
 function write(choices: Choices, session: number, shards: readonly number[]): Operation {
   const ids = IDS.filter(() => choices.oneIn(2));
   const writes = [...ids, ...(choices.oneIn(6) ? ['vm-missing'] : [])].map((id) => ({
-    ...{ id, status: choices.one(STATUSES) },
+    id,
+    status: choices.one(STATUSES),
   }));
   return { do: 'write', session, writes, shards };
 }

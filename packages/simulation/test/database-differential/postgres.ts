@@ -20,7 +20,13 @@ export function realDatabase(
   fence: FenceMode,
 ): PostgresDatabase {
   return new PostgresDatabase({
-    ...{ host, port, user, database, fence, clock: FAST_CLOCK, identity: 'differential' },
+    host,
+    port,
+    user,
+    database,
+    fence,
+    clock: FAST_CLOCK,
+    identity: 'differential',
     password: async () => password,
     sslMode: 'disable',
     caFile: undefined,
@@ -58,8 +64,12 @@ function toRow(row: Readonly<Record<string, unknown>>): TableRow {
   const text = (value: unknown) => (value === null ? null : String(value));
   const time = (value: unknown) => (value instanceof Date ? value.getTime() : null);
   return {
-    ...{ id: String(row.id), name: String(row.name), vappId: String(row.vapp_id) },
-    ...{ vmName: text(row.vm_name), namespace: text(row.namespace), status: text(row.status) },
+    id: String(row.id),
+    name: String(row.name),
+    vappId: String(row.vapp_id),
+    vmName: text(row.vm_name),
+    namespace: text(row.namespace),
+    status: text(row.status),
     createdAt: time(row.created_at),
     updatedAt: time(row.updated_at),
     deletedAt: time(row.deleted_at),

@@ -32,7 +32,10 @@ test('the model and the real API server give the same responses to a thousand ra
   }
 
   await compareAll({
-    ...{ sequences: 1_000, concurrency: CONCURRENCY, expected: EXPECTED, least: 10 },
+    sequences: 1_000,
+    concurrency: CONCURRENCY,
+    expected: EXPECTED,
+    least: 10,
     compare: async (seed, onOutcome) => {
       const { outcomes, difference } = await compare(seed, { clients: [alpha, beta], namespace, pause });
       for (const outcome of outcomes) onOutcome(outcome);

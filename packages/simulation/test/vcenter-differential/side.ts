@@ -209,7 +209,10 @@ export class Side implements AsyncDisposable {
         : this.#machine(from === 'machine' ? 0 : 'none');
     const clone = await this.#follow(
       machines.clone({
-        ...{ name, template, folder: this.#folder(operation.in), powerOn },
+        name,
+        template,
+        folder: this.#folder(operation.in),
+        powerOn,
         ...(pool && { resourcePool: await lookup.resourcePool(datacenter) }),
         ...config,
         // Overwrites the compared keys, because vcsim, unlike vCenter, does not copy the extraConfig of a cloned

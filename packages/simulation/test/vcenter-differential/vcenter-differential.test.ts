@@ -25,7 +25,10 @@ test('the model and vcsim give the same responses to random calls of the real cl
   const inventory = { standaloneHosts: 0, hosts: 2, vms: 2 };
   await using vcsim = await startVcsim({ inventory, templates: TEMPLATES });
   await compareAll({
-    ...{ sequences: 200, concurrency: 8, expected: EXPECTED, least: 3 },
+    sequences: 200,
+    concurrency: 8,
+    expected: EXPECTED,
+    least: 3,
     compare: (seed, onOutcome) => compare(seed, vcsim, onOutcome),
   });
 });

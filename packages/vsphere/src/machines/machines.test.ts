@@ -56,8 +56,14 @@ describe('clone', () => {
     const datastore = await vcenter.lookup.datastore(datacenter, 'LocalDS_0');
     const extraConfig = { 'vmwright.owner': 'ns/<group> & "uid"' };
     const vm = await clone({
-      ...{ name: 'wanted', folder, datastore, instanceUuid, extraConfig },
-      ...{ cpus: 6, memoryMb: 12_288, powerOn: true },
+      name: 'wanted',
+      folder,
+      datastore,
+      instanceUuid,
+      extraConfig,
+      cpus: 6,
+      memoryMb: 12_288,
+      powerOn: true,
     });
     const read = await vcenter.read(vm, [
       ...([

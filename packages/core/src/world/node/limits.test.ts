@@ -65,7 +65,11 @@ describe('lines', () => {
       writeEndlessly(response, Buffer.from(piece.repeat(1_000))).then(sent.resolve);
     });
     const watch = await transport.request({
-      ...{ method: 'GET', path: '/', headers: {}, maxBytes: 1_000, lasting: true },
+      method: 'GET',
+      path: '/',
+      headers: {},
+      maxBytes: 1_000,
+      lasting: true,
     });
     const lines = watch.lines()[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe('fine');
@@ -80,7 +84,9 @@ describe('lines', () => {
     const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
     const names = ['127.0.0.1'];
     const { certificate, key } = ca.issue({
-      ...{ subject: { commonName: 'server' }, usage: ['server'], names },
+      subject: { commonName: 'server' },
+      usage: ['server'],
+      names,
       ...validity,
     });
     const closed = Promise.withResolvers<unknown>();

@@ -105,7 +105,11 @@ function proxySocket(proxy: HttpProxy, ca: string | undefined, signal: AbortSign
       ? plainSocket({ host, port }, signal)
       : opened(
           connectTls({
-            ...{ host, port, ...TUNING, ALPNProtocols: ['http/1.1'], ...nameFor(host, undefined) },
+            host,
+            port,
+            ...TUNING,
+            ALPNProtocols: ['http/1.1'],
+            ...nameFor(host, undefined),
             ...(ca !== undefined && { ca: [...getCACertificates('default'), ca] }),
           }),
           'secureConnect',

@@ -84,7 +84,9 @@ function accessesIn(
       const [resource = '', subresource] = each.split('/');
       return names.flatMap((name) =>
         rule.verbs.map((verb) => ({
-          ...{ group, resource, verb },
+          group,
+          resource,
+          verb,
           ...(subresource !== undefined && { subresource }),
           ...(name !== undefined && { name }),
           ...(namespace !== undefined && { namespace }),

@@ -15,7 +15,10 @@ const HOUR_AGO = '2026-01-01T00:00:00Z';
 type Status = 'True' | 'False' | 'Unknown';
 
 const condition = (type: string, status: Status, reason: string, message: string) => ({
-  ...{ type, status, reason, message },
+  type,
+  status,
+  reason,
+  message,
   lastTransitionTime: HOUR_AGO,
 });
 
@@ -135,7 +138,14 @@ Problems
 
 test('describe shows the children as a tree, without messages that only repeat the message of the parent', () => {
   const leaf = (label: string, message: string): TreeNode => ({
-    ...{ label, kind: label, name: label, ready: 'False', reason: 'R', message, since: '', children: [] },
+    label,
+    kind: label,
+    name: label,
+    ready: 'False',
+    reason: 'R',
+    message,
+    since: '',
+    children: [],
   });
   const root: TreeNode = { ...leaf('root', 'm'), children: [leaf('echo', 'm'), leaf('own', 'n')] };
   expect(shorten(root).children.map(({ message }) => message)).toEqual(['', 'n']);

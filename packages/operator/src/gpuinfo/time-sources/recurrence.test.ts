@@ -9,7 +9,11 @@ const ALL = new Set([0, 1, 2, 3, 4, 5, 6]);
 const HOUR = 3_600_000;
 
 const every = (more: Partial<Recurrence>): Recurrence => ({
-  ...{ weekdays: ALL, weeksOfMonth: undefined, minutes: 0, durationMs: HOUR, timeZone: 'UTC' },
+  weekdays: ALL,
+  weeksOfMonth: undefined,
+  minutes: 0,
+  durationMs: HOUR,
+  timeZone: 'UTC',
   ...more,
 });
 const starts = (recurrence: Recurrence, now: string, count: number) =>

@@ -94,7 +94,10 @@ export class PostgresDatabase implements Database {
     const { host, port, user, database, password, identity } = this.#options;
     const secret = await password();
     const client = new pg.Client({
-      ...{ host, port, user, database },
+      host,
+      port,
+      user,
+      database,
       ...(secret !== undefined && { password: secret }),
       ssl: isEncrypted ? await this.#tls() : false,
       application_name: `ssvirt-vm-controller ${identity}`.slice(0, 63),
