@@ -1,6 +1,6 @@
 /**
- * One measurement of `make bench`, with the comparator's value, if there is one, and the limit (bar) that the measurement must
- * meet, if it has one.
+ * One measurement of `make bench`. Optional: the value of the comparator (`theirs`), and the limit that the measurement
+ * must meet (`bar`).
  */
 export interface Row {
   /** Name of the measurement, with its unit in parentheses at the end. */

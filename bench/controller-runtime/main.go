@@ -38,7 +38,7 @@ func main() {
 	phase := flag.String("phase", "Running", "phase to set in the status")
 	namespace := flag.String("namespace", "default", "namespace to watch")
 	objects := flag.Int64("objects", 0, "number of objects; \"last\" is printed after this many status updates")
-	probes := flag.String("probes", " ", "name prefix of objects whose latency is printed")
+	probes := flag.String("probes", " ", "name prefix of the objects for which the latency is printed")
 	job := flag.String("job", "status", "status, lead, hold (unstructured cache) or hold-typed (typed cache without managed fields)")
 	flag.Parse()
 	logf.SetLogger(logr.Discard())
@@ -87,7 +87,8 @@ func main() {
 
 	ctx := signals.SetupSignalHandler()
 	go func() {
-		// WaitForCacheSync returns at once for a cache without informers, so the other jobs wait for the informer.
+		// A standby of the job "lead" has no informers yet, so WaitForCacheSync returns as soon as the cache has started. The other
+		// jobs wait until the informer has synced.
 		if *job == "lead" {
 			mgr.GetCache().WaitForCacheSync(ctx)
 			fmt.Println("synced")

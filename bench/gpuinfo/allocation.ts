@@ -14,8 +14,8 @@ const WARM_UP = 100;
 const CHANGES = 500;
 
 /**
- * Measures the CPU time to allocate all requests again after one node changed, and to compute the statuses when every
- * request is pending.
+ * Measures the CPU time per change of one node: the allocation of all requests, and the statuses of the requests that
+ * stay pending.
  */
 export async function* allocation(): AsyncGenerator<Row> {
   yield {

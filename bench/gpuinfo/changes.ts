@@ -55,7 +55,7 @@ export async function* changes(): AsyncGenerator<Row> {
       writes: ((await writes()) - before) / CHANGES,
     };
   };
-  // Changes a label that no request selects. All requests are evaluated again, and no answer changes.
+  // Changes a label that no request selects: all requests are evaluated again, and no status changes.
   const unrelated = await perChange((index) =>
     client.mergePatch(Node, { name: nodeName(index) }, { metadata: { labels: { touched: String(index) } } }),
   );

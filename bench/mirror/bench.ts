@@ -6,13 +6,13 @@ import type { Program } from '../runtime/program.ts';
 import { Table } from './database.ts';
 import { createVms, installKubeVirt, type VmSize } from './machines.ts';
 
-/** `status.printableStatus` of a VM, and the status that the mirror writes to its row. */
+/** `status.printableStatus` of a VM, and the status that the mirror then writes to the VM's row in the database. */
 export const RUNNING = { printableStatus: 'Running', row: 'POWERED_ON' };
 export const PAUSED = { printableStatus: 'Paused', row: 'SUSPENDED' };
 /** Status of the rows before the controller starts. */
 export const STALE = 'POWERED_OFF';
 
-/** A cluster with running VMs and a table with a stale row for each. */
+/** A cluster with running VMs, and a database table with a stale row for each VM. */
 export interface Environment extends AsyncDisposable {
   readonly cluster: Cluster;
   readonly client: Client;
@@ -22,7 +22,7 @@ export interface Environment extends AsyncDisposable {
 /**
  * Starts a cluster with VMs and a table with their rows. kube-controller-manager is killed, because it would take CPU time
  * from the measured programs.
- * @param size size of the VMs; see `createVms`
+ * @param size size of each VM object; see `VmSize`
  */
 export async function startEnvironment(vms: number, size: VmSize): Promise<Environment> {
   await using resources = new AsyncDisposableStack();

@@ -1,10 +1,10 @@
 import { type Postgres, Ssvirt, startPostgres } from '@vmwright/testbed';
 import pg from 'pg';
 
-/** Number of namespaces that the VMs are spread over. A VDC has one namespace. */
+/** Number of namespaces that the VMs are spread over. Each VDC (virtual data center) has one namespace. */
 export const NAMESPACES = 20;
 
-/** Last commit of a row. */
+/** Last commit that wrote a row of the table `vms`. */
 export interface Commit {
   /** Number of the VM. */
   readonly vm: number;
@@ -70,7 +70,7 @@ export class Table implements AsyncDisposable {
     return Number(rows[0]?.count);
   }
 
-  /** Returns the times of the first and the last commit that wrote a row, in ms since 1970. */
+  /** Returns the earliest and the latest commit time of all rows, in ms since 1970. */
   async commits(): Promise<{ readonly first: number; readonly last: number }> {
     const { rows } = await this.client.query<{ first: number; last: number }>(
       `SELECT min(at) AS first, max(at) AS last FROM (SELECT ${COMMITTED_AT} AS at FROM vms) AS commits`,

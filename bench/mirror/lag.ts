@@ -25,7 +25,7 @@ const TIMEOUT_MS = 60_000;
 /**
  * Measures the time from a change of a VM to the commit of its row, at a steady rate of changes. The lag begins when
  * the client receives the API server's response to the change, and ends at the row's commit timestamp in PostgreSQL. A
- * second lag begins when the change is sent. It includes the API server's share, so the true lag is between both.
+ * second lag begins when the change is sent, and includes the time of the API server. The true lag is between the two.
  */
 export async function* lag(programs: Programs): AsyncGenerator<Row> {
   await using environment = await startEnvironment(VMS, 'small');
@@ -105,7 +105,8 @@ function quantileOf(lags: readonly Lag[], from: keyof Lag, share: number): numbe
 
 /** Changes the VMs in turn at a fixed rate, with at most `IN_FLIGHT` requests in flight. */
 async function changeStatuses({ client }: Environment): Promise<readonly Change[]> {
-  // An even number of rounds: every VM ends with its initial status, so that both sides start from the same state.
+  // With an even number of rounds, every VM ends with its initial status, so both controllers start from the same
+  // state.
   const rounds = 2 * Math.ceil((SECONDS * RATE) / VMS / 2);
   const started = performance.now();
   const changes: Promise<Change>[] = [];
@@ -136,7 +137,7 @@ class CommitLog implements AsyncDisposable {
     this.#reading = this.#read();
   }
 
-  /** Returns the time at which a change was committed; undefined if no commit of it is known. */
+  /** Returns the time at which a change was committed; undefined if no commit of the change is known. */
   of({ vm, status, sentAt }: Change): number | undefined {
     return this.#commits.get(vm)?.find((commit) => commit.status === status && commit.at >= sentAt)?.at;
   }

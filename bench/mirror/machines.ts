@@ -42,8 +42,8 @@ export async function installKubeVirt(cluster: Cluster): Promise<void> {
 
 /**
  * Size of a VM. A `usual` VM has 4 KB with its status and managed fields; the API server needs milliseconds of CPU to
- * decode or patch it. A `small` VM has only the required fields and no managed fields, for measurements that exclude
- * the API server.
+ * decode or patch it. A `small` VM has only the required fields and no managed fields, for measurements in which the
+ * API server should take little CPU time.
  */
 export type VmSize = 'usual' | 'small';
 
@@ -134,7 +134,7 @@ function statusOf(printableStatus: string): object {
   };
 }
 
-/** Returns the manifest of a VM. It has no vApp label, so that both controllers find its row by name. */
+/** Returns the manifest of a VM. The VM has no vApp label, so both controllers find the row by namespace and name. */
 function machine(i: number, size: VmSize): Draft<VirtualMachine> {
   const name = vmName(i);
   if (size === 'small')

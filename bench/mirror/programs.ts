@@ -26,7 +26,7 @@ export interface Programs {
   readonly batch: (table: Table, ...args: readonly string[]) => Program;
 }
 
-/** Builds both sides as they would be shipped: theirs compiled, ours bundled. */
+/** Builds both controllers as they would be shipped: the Go comparator compiled, our controller bundled. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
   buildGo('ssvirt-controller', folder);

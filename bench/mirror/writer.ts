@@ -24,9 +24,9 @@ interface Way {
 }
 
 /**
- * Measures the throughput of the mirror's batch statement. It is compared with batches of the same number of single-row
- * updates in one round trip and one transaction (sent by pgx, as in ACM's search-indexer, and by pg as one text), and
- * with one lookup and one update per row.
+ * Measures the throughput of the mirror's batch statement. The statement is compared with batches of as many single-row
+ * updates, each batch in one round trip and one transaction (sent by pgx, as in ACM's search-indexer, and by pg as one
+ * text), and with one lookup and one update per row.
  */
 export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   await using table = await Table.start();
@@ -64,7 +64,7 @@ export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   yield { name: 'writer, a row at a time (rows/s)', ours, theirs: rates('rowAtATime') };
 }
 
-/** Measures the ways to write rows alternately. @returns the median rate of each way, in rows per second */
+/** Measures every way to write rows once per round. @returns the median rate of each way, in rows per second */
 async function measureAll<K extends string>(table: Table, ways: Readonly<Record<K, Way>>) {
   const ids = await table.ids();
   const rates = new Map<string, number[]>();

@@ -12,8 +12,8 @@ const SETTLE_MS = 40_000; // longer than the 30 s after which idle connections a
 const OBSERVE_MS = 60_000;
 
 /**
- * Memory, CPU time, writes and connections of the operator as it is shipped, while it leads with all controllers on and is idle,
- * without and with objects.
+ * Measures memory, CPU time, writes and connections of the shipped operator while it is the leader, runs all
+ * controllers and is idle: first without objects, then with objects.
  */
 export async function* idle(): AsyncGenerator<Row> {
   await using resources = new AsyncDisposableStack();
@@ -38,7 +38,7 @@ export async function* idle(): AsyncGenerator<Row> {
   yield* observe(env, `idle, ${total} objects`, false);
 }
 
-/** @param bars whether the limits for memory and connections apply; they hold only without objects, because VMs cause work */
+/** @param bars whether memory and connections are compared with their limits, which are set for no objects */
 async function* observe(
   { operator: { pid }, controlPlane }: Installed,
   state: string,

@@ -10,7 +10,9 @@ import { createAll, NAMESPACE, untilAll } from '../runtime/objects.ts';
 export const COUNTS = { vms: 500, groups: 20, machines: 30, images: 3, infos: 200 };
 const NODES = 20;
 
-/** Creates objects of all kinds and waits until they are ready or, for GPUInfos, answered. The cluster must have kwok. */
+/**
+ * Creates objects of all kinds and waits until all are ready; a GPUInfo only needs a phase. The cluster must have kwok.
+ */
 export async function createObjects(client: Client, { controlPlane: { cluster } }: Installed): Promise<void> {
   const resources = { 'nvidia.com/gpu': '8' };
   for (let i = 0; i < NODES; i++) await createNode(cluster, `gpu-${i}`, { resources });

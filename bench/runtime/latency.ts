@@ -42,7 +42,10 @@ export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row
   yield { name: 'event to reconcile at rest, p99 (ms)', ...at(0.99), bar: { atMost: 2 } };
 }
 
-/** Measures the same latency for new objects while the program reconciles all objects of the initial list. */
+/**
+ * Measures the time from the event of a new object to the start of its reconcile, while the program reconciles all
+ * objects of the initial list.
+ */
 export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);
   await declareSample(cluster);

@@ -33,7 +33,7 @@ export async function createAll<T extends KubeObject>(
   await Promise.all(Array.from({ length: 16 }, create));
 }
 
-/** Waits until the predicate holds for this number of objects. */
+/** Waits until the predicate holds for `count` objects. */
 export async function untilAll<T extends KubeObject>(
   client: Client,
   kind: Kind<T>,

@@ -38,7 +38,7 @@ const manager = new Manager({
   status: { port: 0, host: '127.0.0.1' },
   ...((job === 'lead' || job === 'rest') && { election: { name: 'bench' } }),
 });
-/** Source that prints `leads` when this process becomes the leader, because only then sources start. */
+/** Source that prints `leads` when this process becomes the leader, because sources start only then. */
 const printLeads: Source = async () => console.log('leads');
 const doNothing = async () => undefined;
 
@@ -106,7 +106,7 @@ function setStatuses(): void {
   });
 }
 
-/** Sends the same requests as `status`, without watch, cache and queue, to measure the limit of the API server. */
+/** Sends the same requests as the job `status`, without watch, cache and queue, to measure the API server's limit. */
 async function patchAll(): Promise<void> {
   const { namespace } = values;
   const items = [...(await manager.client.list(Sample, { namespace })).items];

@@ -37,7 +37,7 @@ export class Program implements AsyncDisposable {
   }
 
   /**
-   * Waits until the predicate holds for the lines so far, and returns all of them. Throws if the program exits first.
+   * Waits until the predicate holds for the lines so far, and returns these lines. Throws if the program exits first.
    */
   async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
     while (!predicate(this.#lines)) {

@@ -20,7 +20,7 @@ export interface Bench {
   readonly programs: Programs;
 }
 
-/** Builds both sides as they would be shipped: theirs compiled, ours bundled. */
+/** Builds both programs as they would be shipped: the Go comparator compiled, our program bundled. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
   buildGo('controller-runtime', folder);

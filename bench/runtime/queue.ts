@@ -4,7 +4,7 @@ import type { Row } from '../bar.ts';
 const KEYS = 10_000;
 const ROUNDS = 200;
 
-/** Throughput of the work queue. */
+/** Measures the throughput of the work queue. */
 export function queue(): Row {
   const work = new WorkQueue({ clock: nodeWorld });
   const keys = Array.from({ length: KEYS }, (_, i) => `namespace-${i % 100}/object-${i}`);

@@ -1,8 +1,9 @@
-// Comparator of `make bench ONLY=mirror`: the status controller as its design proposes it, with controller-runtime and gorm.
-// One reconcile per VirtualMachine finds the row, updates it in a transaction, and records an event; five workers.
+// Comparator of `make bench ONLY=mirror`: the VM status controller as SSVirt's design proposes it, with controller-runtime and
+// gorm. Each reconcile of a VirtualMachine finds the row, updates it in a transaction, and records an event. Five workers run
+// concurrently.
 //
-// Differences from the proposal, all of which keep it correct or make it faster: the status comes from printableStatus, which
-// KubeVirt has instead of a phase; the VirtualMachine type has only the fields that are read; nothing is logged.
+// Differences from the proposal, which correct the controller or make it faster: the status comes from printableStatus, because
+// KubeVirt's VirtualMachines have no phase; the VirtualMachine type has only the fields that are read; nothing is logged.
 package main
 
 import (

@@ -24,7 +24,7 @@ type VM struct {
 	DeletedAt   gorm.DeletedAt `gorm:"index"`
 }
 
-// TableName overrides gorm's plural of VM.
+// TableName sets the table name, which gorm would otherwise derive from the name of the type.
 func (VM) TableName() string { return "vms" }
 
 // VMRepository reads and writes rows one at a time.

@@ -5,7 +5,7 @@ import { floorOf, LIMIT } from './floor.ts';
 
 const MACHINES = 30;
 
-/** Runs the same clones without a controller, to measure the overhead of vcsim itself above the minimum time. */
+/** Clones machines without a controller, to measure how much longer vcsim itself takes than the minimum time. */
 export async function* bare({ vcenter }: WithVcenter): AsyncGenerator<Row> {
   const { lookup, machines, tasks } = vcenter;
   const datacenter = await lookup.datacenter();

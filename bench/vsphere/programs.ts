@@ -10,7 +10,7 @@ import { MACHINE } from './machine.ts';
 /** Starts the program of one side. Both sides take the same arguments. */
 export type Programs = (side: Side, vcsim: Vcsim, args: Readonly<Record<string, string | number>>) => Program;
 
-/** Builds both sides as they would be shipped: theirs compiled, ours bundled. */
+/** Builds both programs as they would be shipped: the Go comparator compiled, our program bundled. */
 export async function build(): Promise<Programs> {
   const folder = await temporaryFolder('bench');
   buildGo('govmomi', folder);

@@ -8,7 +8,7 @@ const SCRIPT = readFileSync(new URL('health.lua', import.meta.url), 'utf8');
 
 const NOTE = 'Written by `make generate` from tools/argocd. Do not edit.';
 
-/** Group and kind of an object whose health Argo CD assesses. */
+/** Group and kind of the objects that a health check assesses. */
 export interface CheckedKind {
   readonly group: string;
   readonly kind: string;

@@ -5,8 +5,8 @@ import { build } from 'rolldown';
 import { PRELUDE, shebang } from './launch.ts';
 
 /**
- * Keeps names and lines for stack traces. Escapes characters outside ASCII, because V8 keeps the source in memory, with
- * two bytes per character if any character needs two.
+ * Options of the minifier. Names and lines are kept for stack traces. Characters outside ASCII are escaped, because V8
+ * keeps the source in memory and uses two bytes for every character if one of them needs two.
  */
 const READABLE_ASCII = {
   compress: false,

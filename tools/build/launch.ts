@@ -1,4 +1,6 @@
-/** V8 flag with which all programs start. V8 reads it only at the start (docs/runtime.md). */
+/**
+ * V8 flag of all programs. It is passed on the command line, because V8 reads it only at the start (docs/runtime.md).
+ */
 export const HEAP_FLAG = '--max-semi-space-size=4';
 
 /** Flags of Node with which all programs run; in an image without `env`, only `HEAP_FLAG` is passed. */

@@ -15,7 +15,9 @@ export function notices(modules: readonly string[]): string {
     .join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Returns the folder of the package that a file belongs to. Folders in a package may have a package.json without a name. */
+/**
+ * Returns the folder of the package that a file belongs to. Skips subfolders that have a package.json without a name.
+ */
 function packageFolder(path: string): string {
   let folder = dirname(path);
   while (!isPackage(folder)) folder = dirname(folder);

@@ -129,7 +129,7 @@ function importedPackages(path: string): Set<string> {
   return names;
 }
 
-test('core and runtime run the greeter in an empty JavaScript project', async ({ cluster }) => {
+test('the greeter runs with core and runtime in an empty JavaScript project', async ({ cluster }) => {
   const path = await project('javascript', [tarballs.core, tarballs.runtime]);
   expect(readdirSync(join(path, 'node_modules/@vmwright'))).toEqual(['core', 'runtime']);
   writeFileSync(join(path, 'greeter.js'), greeter('javascript.vmwright.dev'));

@@ -35,7 +35,7 @@ test('Helm reads the version of the chart, the version of the image and the sour
   expect(await helm('lint', '--strict', archive)).toContain('0 chart(s) failed');
 });
 
-test('the packaged chart renders the image of the release, and otherwise the same as its sources', async () => {
+test('the packaged chart renders the same objects as its sources, but with the image of the release', async () => {
   const rendered = (chart: string, ...args: readonly string[]) =>
     helm('template', 'vmwright', chart, ...args);
   const optional = ['ssvirt', 'serviceMonitor', 'prometheusRule', 'dashboards', 'certManager'];

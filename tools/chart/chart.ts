@@ -31,7 +31,7 @@ function released(file: string, text: string, repository: string): string {
   return text.replace(REPOSITORY_LINE, () => `  repository: ${imageOf(repository)}`);
 }
 
-/** Returns the image of a repository on GitHub. Names of images have no capital letters. */
+/** Returns the name of the image of a GitHub repository. It is in lower case, as the names of all images. */
 function imageOf(repository: string): string {
   return `ghcr.io/${repository.toLowerCase()}`;
 }

@@ -60,8 +60,9 @@ ${kustomization(['../../crd', '../../rbac/users', '../../manager', '../../networ
 }
 
 /**
- * Returns the overlay that removes the objects of all other controllers from `config/default`. Its `--controllers` excludes the
- * others instead of naming this one, because the operator exits if a controller that the flag names cannot run.
+ * Returns the overlay that removes the objects of all other controllers from `config/default`. The flag `--controllers`
+ * excludes the other controllers and does not name this one, because the operator exits if a named controller cannot
+ * run.
  */
 async function controllerOverlay(controller: string, all: Manifests, only: Manifests): Promise<string> {
   const objects = ({ crds, rbac, userRoles, webhooks }: Manifests) => [

@@ -20,7 +20,7 @@ const files = new Map([
   ['charts/vmwright/values.schema.json', valuesSchema()] as const,
 ]);
 
-/** Paths at which all files are generated. */
+/** Patterns for paths where every file is generated. Files there that are not generated any more are removed. */
 const GENERATED = [
   'config/{crd,network-policy,rbac,webhook,grafana}/**/*.yaml',
   'config/overlays/{vm,vmgroup,kubevirt,gpuinfo,namespaces}/*',

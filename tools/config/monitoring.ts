@@ -8,8 +8,8 @@ const ALERTS = 'config/prometheus/alerts.yaml';
 const DASHBOARDS = 'config/grafana/*.json';
 
 /**
- * Returns the files that wrap the alert rules and dashboards for the Prometheus operator and Grafana, and copies of
- * them for the chart, because Helm reads no file outside of the chart.
+ * Returns the files that wrap the alert rules and dashboards for the Prometheus operator and Grafana. Also returns
+ * copies of the rules and dashboards for the chart, because Helm reads no file outside of the chart.
  */
 export async function monitoringFiles(root: string): Promise<GeneratedFiles> {
   const rules = readFileSync(`${root}${ALERTS}`, 'utf8');

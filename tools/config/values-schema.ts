@@ -8,7 +8,7 @@ const NAME: Schema = { type: 'string', pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?$
 const OBJECT_NAME: Schema = { type: 'string', pattern: '^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$', maxLength: 253 };
 const TEXTS: Schema = { type: 'object', additionalProperties: { type: 'string' } };
 const ANY: Schema = { type: 'object' };
-/** Parts of a pod that are passed through. */
+/** List of named variables, volumes or mounts, which the chart adds to the pod unchanged. */
 const NAMED: Schema = {
   type: 'array',
   items: { type: 'object', required: ['name'], properties: { name: { type: 'string', minLength: 1 } } },
@@ -20,7 +20,7 @@ const QUANTITIES: Schema = {
 };
 const RESOURCES = object({ requests: QUANTITIES, limits: QUANTITIES });
 
-/** Settings that follow from other values of the chart or from its Secrets. */
+/** Settings that `config` must not contain, because the chart derives them from other values or from Secrets. */
 const RESERVED = new Set([
   'config',
   'namespace',

@@ -45,13 +45,14 @@ vc-credentials: /etc/vmwright/vcenter
 
 ## Controllers
 
-\`--controllers\` is \`*\` by default: every controller whose settings and CRDs exist runs. A controller that cannot run is off, and one
-line of the log (\`Controller is off\`) says why and how to enable it; \`vmwright status\` shows the same. CRDs that are installed later
-take effect after a restart of the operator. If none can run, the operator still answers webhook requests, and logs \`No controller runs\`.
+\`--controllers\` is \`*\` by default: a controller runs if its settings and CRDs exist. A controller that cannot run is off. The log line
+\`Controller is off\` says why and how to enable it; \`vmwright status\` shows the same. CRDs that are installed later take effect after a
+restart of the operator. If no controller can run, the operator still answers webhook requests, and logs \`No controller runs\`.
 
 ${tableOf(SELECTIONS)}
 
-So a controller that is named must be able to run. \`config/\` and the chart name none: they exclude those that are not installed.`;
+So a controller that is named must be able to run. \`config/\` and the chart name no controller: they exclude the controllers that are not
+installed.`;
 
 const COLUMNS = ['flag and key', 'variable', 'default', 'description'];
 

@@ -11,7 +11,10 @@ import { tableOf } from './table.ts';
 const TROUBLESHOOTING = 'docs/troubleshooting.md';
 const UPGRADE = 'docs/upgrade.md';
 
-/** Text of a schema as Markdown. `*` outside of code would begin emphasis, and `|` would end a cell. */
+/**
+ * Escapes the text of a schema for a table cell in Markdown. Outside of code, `*` would begin emphasis and `<` a tag;
+ * `|` would end the cell.
+ */
 function markdown(text: string): string {
   return text
     .split(/(`[^`]*`)/)
@@ -30,7 +33,7 @@ function fields(rows: readonly FieldDoc[]): string {
   return tableOf([['field', 'type', 'default', 'description'], ...cells]);
 }
 
-/** The status is written by the operator, so it has no defaults. */
+/** Returns the table of the status fields. It has no column for defaults, because the operator writes the status. */
 function statusFields(rows: readonly FieldDoc[]): string {
   const cells = rows.map(({ path, type, description }) => [
     ...[`\`${path}\``, type],
@@ -63,7 +66,10 @@ function rejections(): string {
   return tableOf([['reason', 'meaning', 'what to do'], ...cells]);
 }
 
-/** Returns a table of all reasons in alphabetical order, with a row for each condition of a kind that has it, except Paused. */
+/**
+ * Returns a table of all condition reasons in alphabetical order. A reason has a row for each kind and condition in
+ * which it occurs. The condition Paused is left out.
+ */
 function reasons(kinds: readonly KindDoc[]): string {
   const rows = kinds.flatMap(({ kind, conditions: all }) => {
     const page = `${kind.toLowerCase()}.md`;

@@ -18,7 +18,7 @@ All metrics of \`vmwright run\`, \`ssvirt-vm-controller\` and \`vmwright-cloud\`
 A histogram has the series \`_bucket\`, \`_sum\` and \`_count\`. Names of objects are never labels. Metrics of a kind exist while its controller
 runs.`;
 
-/** Text of a section before its table. */
+/** Text before the table of a section, by the title of the section. */
 const NOTES: Readonly<Record<string, string>> = {
   'Private cloud': 'Metrics of the server `vmwright-cloud`, see [cloud.md](cloud.md).',
   Runtime: `Metrics of both operator programs, named as in controller-runtime and client-go. Other operators have metrics of these names: select the

@@ -29,7 +29,7 @@ function generate(...args: readonly string[]): void {
   updateAll(new Map(files), [`${folder}/**/*.yaml`]);
 }
 
-test('files are written, and those that are not generated any more are removed', () => {
+test('generated files are written, and files that are not generated any more are removed', () => {
   generate();
   const contents = ['a/old.yaml', 'b/new.yaml', 'a/foreign.md'].map((name) =>
     readFileSync(join(folder, name), 'utf8'),

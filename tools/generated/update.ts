@@ -18,7 +18,7 @@ export function update(path: string, text: string | undefined): void {
   }
 }
 
-/** Updates files by their path. All other files that match the patterns are not generated any more. */
+/** Updates files by their path, and removes other files that match the patterns: these are not generated any more. */
 export function updateAll(files: ReadonlyMap<string, string>, patterns: readonly string[]): void {
   for (const path of new Set([...files.keys(), ...globSync([...patterns])])) update(path, files.get(path));
 }

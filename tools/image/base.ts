@@ -27,7 +27,7 @@ export function baseImage(base: string, folder: string): Base {
   return { layout: new Layout(folder), name: base.replace(/@.*$/, '') };
 }
 
-/** Asks the registry for the digest that a tag has now, and returns the reference with it. */
+/** Asks the registry for the digest that a tag has now, and returns the reference with this digest. */
 export function resolvedReference(reference: string): string {
   return `${reference}@${runPinned('crane', 'digest', reference).stdout.trim()}`;
 }

@@ -75,7 +75,7 @@ function run(program: string, ...args: readonly string[]): string {
   return execFileSync('unshare', unprivileged, { encoding: 'utf8', env });
 }
 
-test('both programs start from the unpacked image', () => {
+test('vmwright and ssvirt-vm-controller start from the unpacked image', () => {
   expect(run('/usr/local/bin/vmwright', '--help')).toMatch(/^Usage: vmwright /);
   expect(run('/usr/local/bin/vmwright', 'manifests')).toMatch(/^kind: CustomResourceDefinition$/m);
   expect(run('/usr/local/bin/ssvirt-vm-controller', '--help')).toMatch(/^Usage: ssvirt-vm-controller /);
@@ -119,7 +119,7 @@ test('the layer contains the bundled programs and no node_modules', () => {
   expect(readdirSync(root).toSorted()).toEqual(['LICENSE', 'bin', 'package.json']);
 });
 
-test('the Containerfile describes the same image', () => {
+test('the Containerfile describes the same image as `make image`', () => {
   const lines = readFileSync(new URL('../../Containerfile', import.meta.url), 'utf8').split('\n');
   const { User, WorkingDir, Entrypoint, Cmd } = image.config.config ?? {};
   const variables = Object.entries(ENVIRONMENT).map(([name, value]) => `${name}=${value}`);
@@ -135,7 +135,7 @@ test('the Containerfile describes the same image', () => {
   );
 });
 
-test('a base image whose blob is damaged is rejected', () => {
+test('a base image with a damaged blob is rejected', () => {
   const layout = new Layout(join(folder, 'damaged'));
   const blob = layout.write('application/vnd.oci.image.layer.v1.tar', Buffer.from('layer'));
   writeFileSync(join(layout.folder, 'blobs', blob.digest.replace(':', '/')), 'other');

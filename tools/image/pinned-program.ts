@@ -1,13 +1,13 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-/** Go packages of programs whose versions and hashes `tools/<name>` pins. */
+/** Go packages of the programs. The Go modules `tools/<name>` pin their versions and hashes. */
 const PROGRAMS = {
   crane: 'github.com/google/go-containerregistry/cmd/crane',
   helm: 'helm.sh/helm/v3/cmd/helm',
 } as const;
 
-/** What a program has written. */
+/** Output of a program. */
 export interface Output {
   readonly stdout: string;
   readonly stderr: string;

@@ -38,7 +38,7 @@ function installed(path, { integrity, resolved, hasInstallScript }) {
 
 /**
  * Finds dependencies of our own packages that are not pinned: a published package with a range would run with versions that were never
- * tested. Our packages among them have the version `*`, which `make build` replaces.
+ * tested. A dependency on another of our packages has the version `*`, which `make build` replaces.
  * @returns {string[]} a problem for each dependency with a range
  */
 function ranges(path, { dependencies = {}, devDependencies = {}, optionalDependencies = {} }) {

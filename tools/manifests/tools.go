@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools pins the modules whose CRDs the testbed installs, and the program that writes them out.
+// Package tools pins the modules that define the CRDs of the testbed, and controller-gen, which generates CRDs from Go types.
 package tools
 
 import (

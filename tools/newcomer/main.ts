@@ -1,5 +1,5 @@
 /**
- * `make newcomer`: follows the pages for new users, and fails if an output differs from them. Clones the repository
+ * `make newcomer`: follows the pages for new users, and fails if a command prints another output. Clones the repository
  * into an empty folder, runs the commands of the quick start in README.md and of docs/tour.md word for word, compares
  * each output with the page, presses Ctrl-C and checks that no file or process is left. It leaves out `make test`,
  * which continuous integration runs on its own fresh clone.

@@ -7,7 +7,7 @@ import type { Session } from './session.ts';
 export interface StepOptions {
   /** Time after which a command counts as hanging. */
   readonly timeoutMs: number;
-  /** Maximum time to repeat a command whose output does not match the page yet. */
+  /** Maximum time for which a command is repeated until its output matches the page. */
   readonly repeatMs: number;
 }
 

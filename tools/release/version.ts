@@ -1,4 +1,4 @@
-/** Semantic version without build metadata, which tags of images cannot have. */
+/** Tag with a semantic version. Build metadata is not allowed, because image tags cannot contain `+`. */
 const VERSION = (() => {
   const number = '(?:0|[1-9]\\d*)';
   const identifier = `(?:${number}|\\d*[A-Za-z-][0-9A-Za-z-]*)`;
@@ -6,10 +6,10 @@ const VERSION = (() => {
 })();
 
 /**
- * Returns what prevents a release under this Git tag: everything that is published must have the version of the tag, and the
- * changelog must have a section for that version. A pre-release (v1.2.3-rc.1) is a version of its own: npm publishes it under
- * the dist-tag `next`, and GitHub marks it as a pre-release.
- * @param versions versions by where they are written: `version in packages/core/package.json`
+ * Returns the problems that prevent a release under this Git tag. All published files must have the version of the tag,
+ * and the changelog must have a section for that version. A pre-release (v1.2.3-rc.1) is a version of its own: npm
+ * publishes it under the dist-tag `next`, and GitHub marks it as a pre-release.
+ * @param versions versions by the place where they are written, such as `version in packages/core/package.json`
  */
 export function releaseProblems(
   tag: string,

@@ -10,7 +10,7 @@ import { releaseProblems } from './version.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FOLDER = `${ROOT}.github/workflows/`;
-/** Prerequisites and recipe of each target. */
+/** Prerequisites and recipe of each target of the Makefile. */
 const TARGETS = new Map(
   [...readFileSync(`${ROOT}Makefile`, 'utf8').matchAll(/^([a-z-]+):([^#\n]*).*\n((?:\t.*\n)*)/gm)].map(
     ([, target = '', prerequisites = '', recipe = '']) => [target, { prerequisites, recipe }] as const,
@@ -89,7 +89,7 @@ describe.each(files)('%s', (file) => {
       if (job.uses === undefined) expect(job['timeout-minutes']).toBeGreaterThan(0);
   });
 
-  test('the workflow passes no expression to a shell, which could execute the name of a branch as code', () => {
+  test('the workflow passes no expression to a shell, because a branch name in it could be executed as code', () => {
     for (const { run } of stepsOf(file)) expect(String(run ?? '')).not.toContain('${{');
   });
 
@@ -119,7 +119,7 @@ describe('release workflow', () => {
     expect(lines.filter((line) => line.startsWith('actions/attest-build-provenance@'))).toHaveLength(3);
   });
 
-  test('the release workflow runs no npm package in a job that has the identity of the workflow or may write', () => {
+  test('the release workflow runs no npm package in a job with an identity token or another write permission', () => {
     const privileged = Object.entries(jobs).filter(([, { permissions = {} }]) =>
       Object.values(permissions).includes('write'),
     );
@@ -134,10 +134,10 @@ describe('release workflow', () => {
   test('the release workflow checks the version first, without npm packages', () => {
     expect(scriptsOf(jobs.version ?? {}).flatMap(targetsIn)).toEqual(['release-check']);
     expect(npmPackagesOf('release-check')).toEqual([]);
-    expect(npmPackagesOf('sbom')).toEqual(['$(INSTALLED)']); // the check would find them
+    expect(npmPackagesOf('sbom')).toEqual(['$(INSTALLED)']); // shows that npmPackagesOf finds npm packages
   });
 
-  test('the release workflow builds on the base image whose digest it resolved and whose signature it verified', () => {
+  test('the release workflow resolves the digest of the base image, verifies its signature and builds on it', () => {
     const { steps = [] } = jobs.build ?? {};
     const at = (text: string) => steps.findIndex(({ run }) => String(run).includes(text));
     expect(at('make --silent base')).toBeGreaterThan(0);

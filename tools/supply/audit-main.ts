@@ -1,6 +1,6 @@
 /**
  * `make audit`: exits with code 1 if a package of the lock has a known vulnerability of the severity high or critical,
- * and with code 2 if the registry does not answer.
+ * and with code 2 if the registry returns no advisories.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

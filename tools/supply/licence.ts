@@ -1,6 +1,7 @@
 /**
  * Licences under which a package may ship with a program under Apache-2.0, if the text of the licence is included.
- * Copyleft licences are excluded, because they would have to apply to the program or require its sources.
+ * Copyleft licences are excluded, because the whole program would have to be under the same licence, or its sources
+ * would have to be published.
  */
 const PERMISSIVE: ReadonlySet<string> = new Set([
   ...[

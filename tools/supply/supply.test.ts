@@ -25,7 +25,7 @@ describe('shipped packages', () => {
       expect(names).not.toContain(name);
   });
 
-  test('the packages that ship are resolved in nested folders as Node does', () => {
+  test('the packages that ship are looked up in nested node_modules folders, as Node does', () => {
     const lock: Lock = {
       packages: {
         'packages/a': { name: 'a', version: '1.0.0', dependencies: { b: '1.0.0', c: '1.0.0' } },

@@ -3,7 +3,7 @@ import type { Reporter, TestModule } from 'vitest/node';
 
 const MAX_FILES = 10;
 
-/** Prints the slowest test files after a run of more than a few files. */
+/** Prints the ten slowest test files after a run of more than ten files. */
 export class SlowestFiles implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     if (modules.length <= MAX_FILES) return;

@@ -6,8 +6,8 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// changedObjects records which objects have changed since a collector last read them. It does not record how, because the
-// simulator's notifications are per property and incomplete.
+// changedObjects records which objects have changed since a collector last read them. It does not record which properties have
+// changed, because the simulator's notifications do not name all of them.
 type changedObjects struct {
 	mu   sync.Mutex
 	refs map[types.ManagedObjectReference]struct{}

@@ -25,10 +25,10 @@ const forever = 24 * time.Hour
 // maxUpdates is vCenter's limit of object updates per response.
 const maxUpdates = 100
 
-// collector is the simulator's PropertyCollector with its own implementation of WaitForUpdatesEx. As in vCenter, a client whose
-// connection broke calls again with its last version and gets the updates that it missed, and a call without a version returns
-// everything. The simulator's own implementation has no versions and reports each change once; there, a call whose client has
-// disconnected keeps waiting and consumes the next updates.
+// collector replaces WaitForUpdatesEx of the simulator's PropertyCollector. As in vCenter, a client that lost its connection calls
+// again with its last version and gets the updates that it missed, and a call without a version returns everything. The
+// simulator's WaitForUpdatesEx has no versions and reports each change once. After a client has disconnected, its call there
+// keeps waiting and consumes the next updates.
 //
 // The simulator creates the collectors of sessions by reflection, so the zero value must be usable.
 type collector struct {
@@ -106,8 +106,8 @@ func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, request *types.Wait
 	}
 }
 
-// begin returns the response if the call need not wait: it has no version, repeats the previous version or has an invalid one, or
-// updates are available. Otherwise it returns nil.
+// begin returns the response, or nil if the call must wait. A call does not wait if it has no version, if its version is the
+// previous one or invalid, or if updates are available.
 func (c *collector) begin(ctx *simulator.Context, version string, limit int) soap.HasFault {
 	if version == "" {
 		return c.reportAll(ctx, limit)

@@ -12,7 +12,7 @@ import (
 
 const maxControlBody = 1 << 20
 
-// notFoundError is answered with status 404; other errors with 400.
+// notFoundError is an error for which the control port responds with status 404. The status of other errors is 400.
 type notFoundError struct{ error }
 
 func notFound(format string, arguments ...any) error {
@@ -102,7 +102,7 @@ func (v *vcenter) setStatus(r *http.Request) error {
 	return nil
 }
 
-// setDelays sets the delays of methods, tasks or both, in milliseconds. If one is missing in the request, it is not changed.
+// setDelays sets the delays of methods, tasks or both, in milliseconds. Delays that the request leaves out are not changed.
 func (v *vcenter) setDelays(r *http.Request) error {
 	wanted, err := read[struct {
 		Methods map[string]int `json:"methods"`

@@ -137,7 +137,7 @@ func (f *faults) inject(
 }
 
 // nameFor returns the object's name if a rule needs it, because reading the name waits for the object's lock. It does not hold
-// f.mu while it waits: tasks lock f.mu while they hold the locks of objects.
+// f.mu while it waits: a task locks f.mu while it holds the lock of its object, so this would be a deadlock.
 func (f *faults) nameFor(
 	ctx *simulator.Context, object types.ManagedObjectReference, matches func(faultRule) bool,
 ) string {

@@ -22,7 +22,8 @@ func folderHandler(ctx *simulator.Context, method *simulator.Method) mo.Referenc
 	if !ok {
 		return nil
 	}
-	// The simulator prefers an object in the session's registry to the one that the handler returns.
+	// The extended folder is stored in the session's registry, because the simulator prefers an object there to the one that
+	// the handler returns.
 	extended := &folder{found}
 	ctx.Session.Registry.Put(extended)
 	return extended

@@ -242,7 +242,7 @@ func (i *inventory) update(object mo.Reference, describe func(*changes)) {
 	})
 }
 
-// context returns a new context each time, because locks are re-entrant within a context.
+// context returns a new context each time, because a lock does not exclude callers that share a context.
 func (i *inventory) context() *simulator.Context {
 	ctx := *i.service.Context
 	return &ctx

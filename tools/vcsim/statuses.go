@@ -15,7 +15,7 @@ func (s *statuses) set(code, count int) {
 	s.code, s.remaining = code, count
 }
 
-// take returns the status for this request; ok is false if the simulator handles it.
+// take returns the status for this request; ok is false if the simulator is to handle the request.
 func (s *statuses) take() (code int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

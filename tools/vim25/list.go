@@ -8,7 +8,7 @@ import (
 
 // The lists in this file define the part of vim25 that the client knows: the listed items and every type they refer to.
 
-// calls lists the methods. To support another one, add it and run `make generate`.
+// calls lists the methods. To support another method, add it here and run `make generate`.
 var calls = []any{
 	methods.RetrieveServiceContentBody{},
 	methods.CurrentTimeBody{},

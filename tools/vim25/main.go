@@ -58,7 +58,7 @@ func run() error {
 	})
 }
 
-// call adds the arguments and the response of a method to the schema, under names with a $ that no type can have.
+// call adds the arguments and the response of a method to the schema, under names that begin with $, as no type name does.
 func (s *schema) call(body any) call {
 	t := reflect.TypeOf(body)
 	c := call{name: strings.TrimSuffix(t.Name(), "Body")}

@@ -1,5 +1,5 @@
 // Comparator of `make bench ONLY=mirror`: writes a status to every row of the table vms with batches of single-row updates,
-// one round trip and one transaction each, as ACM's search-indexer does. Prints the duration in seconds.
+// one round trip and one transaction per batch, as ACM's search-indexer does. Prints the duration in seconds.
 package main
 
 import (

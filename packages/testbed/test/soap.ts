@@ -96,7 +96,7 @@ export class SoapClient implements AsyncDisposable {
     return this.call('WaitForUpdatesEx', collector, `<version>${version}</version>`);
   }
 
-  /** Waits for the end of a task with a property collector and returns its state. */
+  /** Waits with a property collector until a task has ended, and returns the state of the task. */
   async finished(task: Ref): Promise<string> {
     const collector = await this.watch([task], 'info.state');
     let version = '';
@@ -132,7 +132,7 @@ export function versionOf(text: string): string {
   return /<version>([^<]*)</.exec(text)?.[1] ?? '';
 }
 
-/** Returns the type of the fault in a response, or of a fault in place of a property. */
+/** Returns the type of the fault with which a call failed, or of a fault that a response has in place of a property. */
 export function faultOf({ text }: SoapResponse): string | undefined {
   return /<(?:\w+Fault|fault) [^>]*\w+:type="(?:\w+:)?(\w+)"/.exec(text)?.[1];
 }

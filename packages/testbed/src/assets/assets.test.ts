@@ -97,7 +97,8 @@ describe('a program is resolved', () => {
   });
 
   test('a program is built from the pinned module if there is no release', async () => {
-    // GOCACHE is set to its usual folder. By default, it would be an empty folder below the XDG_CACHE_HOME of this test.
+    // GOCACHE is set to its usual folder. By default, it would be below the empty XDG_CACHE_HOME of this test, and Go
+    // would compile all packages again.
     const GOCACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim();
     const path = await new Assets({ env: { ...process.env, XDG_CACHE_HOME: await folder(), GOCACHE } }).path(
       'vcsim',
@@ -108,7 +109,7 @@ describe('a program is resolved', () => {
 });
 
 describe('the error lists the reason for each source and the remedy', () => {
-  test('a program is unavailable when offline and without Go', async () => {
+  test('a program is unavailable when upstream is unreachable and Go is missing', async () => {
     const cache = await folder();
     const VMWRIGHT_MIRROR = `http://127.0.0.1:${await freePort()}`;
     const env = { XDG_CACHE_HOME: cache, VMWRIGHT_MIRROR, PATH: NO_GO };
@@ -218,7 +219,7 @@ describe('concurrent runs', () => {
     killed.kill('SIGKILL');
     await once(killed, 'exit');
     await until(async () => foldersIn(cache).length === 0, { what: 'the partial download is removed' });
-    mkdirSync(join(cache, 'vmwright', 'assets', 'toxiproxy.partial-1')); // stays if the supervisor of a run is also killed
+    mkdirSync(join(cache, 'vmwright', 'assets', 'toxiproxy.partial-1')); // left by a run that was killed with its supervisor
 
     complete = true;
     const path = (await text(startResolve(env).stdout)).trim();

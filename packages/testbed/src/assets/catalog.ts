@@ -165,7 +165,7 @@ export const bundles: readonly Bundle[] = [
     name: 'helm',
     version: HELM,
     programs: new Map([['helm', 'helm.sh/helm/v3/cmd/helm']]),
-    // Version of Kubernetes for which Helm renders charts without a cluster.
+    // Sets the version of Kubernetes for which Helm renders charts without a cluster.
     ldflags: [
       '-s -w',
       `helm.sh/helm/v3/internal/version.version=v${HELM}`,

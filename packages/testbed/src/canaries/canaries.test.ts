@@ -54,7 +54,7 @@ describe('searches of a run', () => {
     return { searches: new CanarySearches(folder), folder };
   }
 
-  test('the searches fail the run with the source and name of the credential and a copy of the file', async () => {
+  test('the report throws an error with the source and name of each credential and a copy of the file', async () => {
     const { searches, folder } = await begin();
     const log = join(folder, 'operator.log');
     writeFileSync(log, `{"msg":"Connecting","password":"${canary('vcenter-password')}"}\n`);
@@ -67,7 +67,7 @@ describe('searches of a run', () => {
     expect(readdirSync(folder).filter((name) => name.startsWith('the-log-of-operator'))).toHaveLength(1);
   });
 
-  test('the searches report the number of searched texts if no credential was found', async () => {
+  test('the report returns the number of searched texts if no credential was found', async () => {
     const { searches, folder } = await begin();
     writeFileSync(join(folder, 'a.log'), 'x'.repeat(2_000_000));
     searches.file('a log', join(folder, 'a.log'));

@@ -26,7 +26,7 @@ const ENCODED = [0, 1, 2].map((offset) => {
   return Buffer.from(MARKER.slice(skipped, skipped + length)).toString('base64');
 });
 
-/** Patterns of credentials that tests do not choose. */
+/** Patterns of credentials that programs generate, so that they cannot contain a canary. */
 const FORMS: readonly { readonly name: string; readonly start: string; readonly pattern: RegExp }[] = [
   {
     name: 'private key',

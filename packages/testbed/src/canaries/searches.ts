@@ -11,7 +11,7 @@ import {
 import { join } from 'node:path';
 import { credentialsIn } from './canary.ts';
 
-/** Variable with the folder of the run's searches. Processes that a test starts inherit it. */
+/** Environment variable with the folder of the run's searches. Processes that a test starts inherit the variable. */
 const VARIABLE = 'VMWRIGHT_CANARY_SEARCHES';
 const FILE = 'searches.jsonl';
 
@@ -26,9 +26,9 @@ interface Search {
 }
 
 /**
- * The searches for credentials of a test run, in a folder that all its processes share. A search takes a few
- * milliseconds per megabyte and never fails a test. At the end of the run, `report` throws an error with the names of all
- * credentials that were found.
+ * Searches for credentials during a test run. The results are in a folder that all processes of the run share. A search
+ * takes a few milliseconds per megabyte and never fails a test. At the end of the run, `report` throws an error with
+ * the names of all credentials that were found.
  */
 export class CanarySearches {
   readonly #folder: string;

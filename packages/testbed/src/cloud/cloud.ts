@@ -40,7 +40,7 @@ interface Files {
   readonly prohibited: string;
 }
 
-/** The private cloud: our own server with simulated machines. Its data survives a kill. */
+/** The private cloud: our own server with simulated machines. Its data survives a kill of the process. */
 export class Cloud implements AsyncDisposable {
   readonly url: string;
   readonly apiKey: string;

@@ -62,7 +62,7 @@ test('every page is reachable from the README', () => {
 
 test('a test runs the commands of every page that shows commands with their output', () => {
   const files = ['packages', 'tools'].flatMap((folder) => filesIn(folder, '.test.ts'));
-  // `make newcomer`, which CI runs after the tests, runs the commands of the tour.
+  // Includes `make newcomer`, which runs the commands of docs/tour.md. CI runs it after the tests.
   const tests = [...files, 'tools/newcomer/main.ts'].map(read);
   const pages = PAGES.filter((page) => page !== 'CONTRIBUTING.md' && consoleCommands(read(page)).length > 0);
   const isRun = (page: string) => {

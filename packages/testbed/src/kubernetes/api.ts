@@ -35,8 +35,8 @@ export class ApiError extends TestbedError {
 }
 
 /**
- * Minimal Kubernetes client without cache and retries. It is independent of the runtime's client, because tests that verify
- * that client must not depend on it.
+ * Minimal Kubernetes client without cache. It is independent of the runtime's client, because tests of the runtime must
+ * not observe the cluster with the client under test.
  */
 export class Api implements AsyncDisposable {
   readonly #pool: Pool;
@@ -145,8 +145,8 @@ export class Api implements AsyncDisposable {
         const result: unknown = JSON.parse(text);
         return result;
       }
-      // Retries a 429 with Retry-After, as client-go does. After a change of a CRD, for example, the API server sends it with
-      // the message "storage is (re)initializing".
+      // Retries after a response 429 with Retry-After, as client-go does. The API server sends such a response, for
+      // example, after a change of a CRD, with the message "storage is (re)initializing".
       const retryAfter = Number(headers['retry-after']);
       if (statusCode !== 429 || !(retryAfter > 0))
         throw new ApiError(statusCode, `${method} ${path}: ${messageIn(text)}`);

@@ -18,9 +18,9 @@ export interface AuditedRequest {
   readonly allowed: boolean;
 }
 
-/** Audit log of an API server. A request appears in it when its response is sent. */
+/** Audit log of an API server. A request appears in the log when its response is sent. */
 export class AuditLog {
-  /** Flags of the API server. */
+  /** Flags that make the API server write the log. */
   readonly flags: readonly string[];
   readonly #path: string;
   readonly #users: readonly string[];
@@ -33,7 +33,7 @@ export class AuditLog {
 
   /**
    * Writes the audit policy of an API server.
-   * @param users users whose requests are all recorded
+   * @param users all requests of these users are recorded
    * @returns undefined if there is nothing to record, because there is neither a user nor a test run that searches for
    * credentials
    */

@@ -1,4 +1,4 @@
-/** Resources whose content is not recorded: credentials, and Leases, which are renewed all the time. */
+/** The content of these resources is not recorded: credentials, and Leases, which are renewed all the time. */
 const NOT_RECORDED = [
   { group: '', resources: ['secrets', 'serviceaccounts/token'] },
   { group: 'coordination.k8s.io', resources: ['leases'] },
@@ -11,7 +11,7 @@ const NOT_RECORDED = [
  * Secrets, so that the log can be searched for credentials. The log has every version of an event or status, even those
  * that were replaced or deleted before the end of a test. Our programs run as service accounts in various namespaces;
  * the service accounts of Kubernetes and KubeVirt are excluded.
- * @param users users whose requests are all recorded, without the content of the resources in `NOT_RECORDED`
+ * @param users all requests of these users are recorded, without the content of the resources in `NOT_RECORDED`
  */
 export function auditPolicy(users: readonly string[]): object {
   const metadata = users.length === 0 ? undefined : { level: 'Metadata', users };

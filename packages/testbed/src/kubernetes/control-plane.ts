@@ -18,13 +18,13 @@ export interface ControlPlaneOptions {
   /** Common name of the client certificate that the API server presents to webhooks, issued by `pki.ca`. @default no certificate */
   readonly webhookClientName?: string;
   /**
-   * Whether the API server sends requests for a Service to the endpoints in the Service's EndpointSlices. Otherwise, it uses
-   * the Service's cluster IP, which no kube-proxy forwards here. With this option, ExternalName Services do not work, so it
-   * cannot be combined with `startKubeVirt`.
+   * Whether the API server sends requests for a Service to the endpoints in the Service's EndpointSlices. If false, it
+   * sends them to the cluster IP of the Service, which is unreachable here, because no kube-proxy runs. With this
+   * option, ExternalName Services do not work, so the option cannot be combined with `startKubeVirt`.
    * @default false
    */
   readonly endpointRouting?: boolean;
-  /** Users whose requests `ControlPlane.audited` returns. @default none */
+  /** `ControlPlane.audited` returns the requests of these users. @default none */
   readonly audit?: readonly string[];
 }
 
@@ -46,7 +46,8 @@ export interface ControlPlane extends AsyncDisposable {
    */
   compact(): Promise<void>;
   /**
-   * Stores a custom resource in etcd without the API server, which takes several milliseconds of CPU for each write. Watches see it.
+   * Stores a custom resource in etcd without the API server, which takes several milliseconds of CPU for each write.
+   * Watches of the API server receive the object.
    * @param key such as `kubevirt.io/virtualmachines/<namespace>/<name>`
    * @param json the object as the API server would store it: complete, without `resourceVersion`
    */
@@ -96,7 +97,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--service-account-signing-key-file=${files.serviceAccountKey}`,
         '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
         '--service-cluster-ip-range=10.96.0.0/16',
-        // Extension API servers authenticate users by these headers, and reject every request without them.
+        // Extension API servers authenticate users by the headers that these flags configure, and reject all requests
+        // if the flags are missing.
         `--requestheader-client-ca-file=${files.frontProxyCa}`,
         '--requestheader-allowed-names=front-proxy',
         '--requestheader-username-headers=X-Remote-User',
@@ -125,7 +127,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       'kube-controller-manager',
       await kubeconfig('system:kube-controller-manager'),
       [
-        '--use-service-account-credentials=true', // system:kube-controller-manager may neither bind volumes nor collect garbage
+        '--use-service-account-credentials=true', // system:kube-controller-manager itself may neither bind volumes nor collect garbage
         `--root-ca-file=${files.ca}`,
         `--service-account-private-key-file=${files.serviceAccountKey}`,
         `--cluster-signing-cert-file=${files.ca}`,

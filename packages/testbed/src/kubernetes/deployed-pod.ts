@@ -4,7 +4,7 @@ import { RunSupervisor } from '../process/run-supervisor.ts';
 import { ApiError, field, type KubeObject } from './api.ts';
 import type { Cluster } from './cluster.ts';
 
-/** What a local process needs to run the container of a Deployment's pod, because no kubelet does. */
+/** Command and environment of a local process that runs the container of a Deployment's pod in place of a kubelet. */
 interface DeployedPod {
   /** Command and arguments of the container. Paths of mounted volumes are replaced by local folders. */
   readonly command: readonly string[];
@@ -83,7 +83,10 @@ function dataOf({ data }: KubeObject): Readonly<Record<string, string>> {
   return Object.fromEntries(entries.map(([key, value]) => [key, String(value)]));
 }
 
-/** Returns the variables of a container. The only field of a pod that they may refer to is its namespace. */
+/**
+ * Returns the environment variables of a container. A variable without a value refers to a field of the pod, which must
+ * be the namespace.
+ */
 function variablesOf(
   container: unknown,
   namespace: string,

@@ -93,8 +93,8 @@ export async function startVirtApi(
 }
 
 /**
- * Returns the manifests of virt-api's webhooks and APIServices. Its Service has an ExternalName, so that the API server
- * connects to the local process.
+ * Returns the manifests of virt-api's webhooks, APIServices and Service. The Service has an ExternalName, so that the
+ * API server connects to the local process.
  */
 async function registration(ca: string, port: number): Promise<string> {
   const service = {

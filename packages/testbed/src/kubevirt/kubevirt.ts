@@ -89,7 +89,7 @@ export async function startKubeVirt(
     startVirtController(cluster, programs.virtController, certificates),
     withVirtApi ? startVirtApi(cluster, programs.virtApi, certificates) : undefined,
   ] as const;
-  // If one fails to start, the other is still disposed of.
+  // If one of the two programs fails to start, the other one is still disposed of.
   for (const each of await Promise.allSettled(starting))
     if (each.status === 'fulfilled') stack.use(each.value ?? null);
   const [virtController, virtApi] = await Promise.all(starting);
@@ -128,7 +128,8 @@ function setup(): object[] {
       metadata: { name: 'kubevirt', namespace: 'kubevirt' },
       spec: { configuration: { developerConfiguration: { featureGates: ['Snapshot'] } } },
     },
-    // Lets virt-handler's service account, which kwok uses, patch instances. virt-handler itself only updates them.
+    // Lets virt-handler's service account, which kwok impersonates, patch instances. KubeVirt's own role lacks this
+    // verb, because the real virt-handler uses updates.
     {
       apiVersion: `${rbac}/v1`,
       kind: 'ClusterRole',

@@ -18,8 +18,8 @@ const NODE_ANNOTATION = { 'kwok.x-k8s.io/node': 'fake' };
 
 /**
  * Starts kwok, which simulates the kubelets of Nodes that have its annotation, the Pods on these Nodes, and the objects
- * of the stages. The stages are passed in its configuration file, because kwok missed stages in the cluster in about
- * one start out of five.
+ * of the stages. The stages are passed in kwok's configuration file. When they were objects in the cluster, kwok missed
+ * some of them in about one start out of five.
  */
 export async function startKwok(cluster: Cluster, stages: readonly Stages[] = []): Promise<Part> {
   const port = await freePort();

@@ -1,6 +1,7 @@
 /**
- * Generates the manifests of KubeVirt, CDI, VolumeSnapshot, Multus, JobSet, cert-manager and the Prometheus operator from their Go modules,
- * pinned in `tools/` or here. They are committed, because the testbed needs them on machines without Go.
+ * Generates the manifests of KubeVirt, CDI, VolumeSnapshot, Multus, JobSet, cert-manager and the Prometheus operator
+ * from their Go modules. The versions of the modules are pinned in `tools/` or in this file. The manifests are
+ * committed, because the testbed needs them on machines without Go.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +12,10 @@ import { run } from '../process/run.ts';
 const CDI = 'kubevirt.io/containerized-data-importer-api/pkg/apis/core/v1beta1';
 const SNAPSHOTTER = 'github.com/kubernetes-csi/external-snapshotter/client/v8';
 const MULTUS = 'github.com/k8snetworkplumbingwg/network-attachment-definition-client';
-/** Modules with CRDs. They are pinned here and not in go.mod, because their dependencies would change those of controller-gen. */
+/**
+ * Modules with CRDs. They are pinned here and not in go.mod, where they would change the versions of controller-gen's
+ * dependencies.
+ */
 const JOBSET = 'sigs.k8s.io/jobset@v0.10.1';
 const CERT_MANAGER = 'github.com/cert-manager/cert-manager@v1.21.2';
 const PROMETHEUS_OPERATOR = 'github.com/prometheus-operator/prometheus-operator@v0.85.0';

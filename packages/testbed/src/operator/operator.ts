@@ -11,11 +11,11 @@ import type { Vcsim } from '../vcsim/vcsim.ts';
 
 export interface OperatorOptions {
   readonly cluster: Cluster;
-  /** The cloud of the VM controller. Without it, the controller is disabled. */
+  /** The cloud of the VM controller. Without a cloud, this controller is disabled. */
   readonly cloud?: Pick<Cloud, 'url' | 'apiKey'>;
   /**
-   * The vCenter of the VmGroup controller. The GPUInfo controller looks up the machines and hosts of nodes in it. Without
-   * it, the VmGroup controller is disabled.
+   * The vCenter of the VmGroup controller, in which the GPUInfo controller also looks up the machines and hosts of
+   * nodes. Without a vCenter, the VmGroup controller is disabled.
    */
   readonly vcsim?: Pick<Vcsim, 'host' | 'username' | 'password' | 'caFile'>;
   /** Whether the controllers of VirtualMachine and VMDiskImage run. The cluster must have KubeVirt. @default false */

@@ -3,7 +3,8 @@ import { dirname, join, relative } from 'node:path';
 import { systemCode } from '@vmwright/core';
 
 /**
- * File in PostgreSQL's npm package that lists its symbolic links, because npm packages cannot contain symbolic links.
+ * File in PostgreSQL's npm package that lists the symbolic links that its programs need. npm packages cannot contain
+ * symbolic links.
  */
 const LIST = 'pg-symlinks.json';
 

@@ -1,8 +1,8 @@
 import { Agent, request } from 'undici';
 
 /**
- * Returns whether a part responds with 200 and a body that matches `expected`. The certificate is not verified, because parts
- * generate self-signed ones at startup.
+ * Returns whether a server responds with status 200 and a body that matches `expected`. The certificate is not
+ * verified, because some programs of the testbed generate a self-signed certificate at startup.
  */
 export async function healthy(url: string, expected = /^/): Promise<boolean> {
   const agent = new Agent({ connect: { rejectUnauthorized: false }, headersTimeout: 5_000 });

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 
-/** Programs of this repository, by the path of their entry point in `packages`. */
+/** Entry points of the programs of this repository, relative to `packages`. */
 const PROGRAMS = {
   cloud: 'cloud/src/main.ts',
   operator: 'operator/src/main.ts',

@@ -1,10 +1,10 @@
-/** Message from the program to its run supervisor. */
+/** Message from a program that uses the testbed, such as a test, to its run supervisor. */
 export type Request =
   | ({ readonly type: 'start'; readonly id: number } & Command)
   | { readonly type: 'signal'; readonly id: number; readonly signal: NodeJS.Signals }
   | { readonly type: 'remove-at-end'; readonly path: string };
 
-/** Message from the run supervisor to the program. */
+/** Message from the run supervisor to the program that started it. */
 export type Report =
   | { readonly type: 'started'; readonly id: number; readonly pid: number }
   | { readonly type: 'failed'; readonly id: number; readonly message: string }

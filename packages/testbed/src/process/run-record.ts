@@ -52,12 +52,12 @@ export class RunRecord {
       writeFileSync(`${file}.new`, JSON.stringify(run));
       renameSync(`${file}.new`, file);
     } catch {
-      // Ignored, for example because the disk is full or the folder was removed: parts must still start and stop.
+      // Ignored, because parts must start and stop even if the disk is full or the folder was removed.
     }
   }
 }
 
-/** Kills the parts and removes the folders of runs whose supervisor no longer exists. */
+/** Kills the parts and removes the folders of runs that no longer have a running supervisor. */
 export function clearAbandonedRuns(): void {
   for (const name of readdirSync(tmpdir())) {
     if (!name.startsWith(RUN_PREFIX)) continue;

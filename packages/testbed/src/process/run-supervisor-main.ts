@@ -41,7 +41,7 @@ function start(request: Extract<Request, { type: 'start' }>): void {
       cwd: request.cwd,
       env: request.env,
       stdio: ['ignore', log, log],
-      detached: true, // its own process group, so that its children can be killed, too
+      detached: true, // own process group, so that the children of the part can be killed with it
       ...request.user,
     });
     closeSync(log);

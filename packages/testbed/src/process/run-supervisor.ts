@@ -101,7 +101,7 @@ export class RunSupervisor {
     };
   }
 
-  /** Awaits a promise that only a message can settle, and keeps the event loop alive until then. */
+  /** Awaits a promise that only a message of the supervisor can settle, and keeps the event loop alive until then. */
   async #waitFor<T>(promise: Promise<T>): Promise<T> {
     this.#waiting += 1;
     this.#process.channel?.ref();
@@ -146,7 +146,7 @@ export class RunSupervisor {
       exited.resolve({ code: null, signal: 'SIGKILL' });
     }
     this.#pending.clear();
-    // The next use starts a new supervisor, which removes the processes and folders of this one.
+    // The next use starts a new supervisor, and first kills the processes and removes the folders of this one.
     if (RunSupervisor.#shared === this) RunSupervisor.#shared = undefined;
   }
 }

@@ -61,7 +61,7 @@ describe('an existing folder that', () => {
     ['is on a read-only disk', 'EROFS', '/cache cannot be written (EROFS); make it writable'],
     ['belongs to another user', 'EACCES', '/cache cannot be written (EACCES); make it writable'],
     ['is on a full disk', 'ENOSPC', 'its disk is full (ENOSPC); free some space'],
-    ['is beyond the quota', 'EDQUOT', 'its disk is full (EDQUOT); free some space'],
+    ['exceeds its quota', 'EDQUOT', 'its disk is full (EDQUOT); free some space'],
   ])('%s is rejected with the remedy', async (_, code, sentence) => {
     const { files } = disk({ write: code }, '/cache');
     await expect(requireWritableFolder('/cache', USE, files)).rejects.toThrow(
@@ -82,7 +82,7 @@ test('a folder that another run creates concurrently is accepted', async () => {
   expect(await requireWritableFolder('/a/b', USE, racing)).toBeUndefined();
 });
 
-test('the probe file is removed', async () => {
+test('requireWritableFolder removes its probe file', async () => {
   const root = await folder();
   await requireWritableFolder(root, USE);
   expect(existsSync(join(root, `.probe-${process.pid}`))).toBe(false);

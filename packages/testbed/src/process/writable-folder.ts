@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { systemCode } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
 
-/** Purpose of a folder and the environment variable that overrides it, for error messages. */
+/** Purpose of a folder and the environment variable that selects another folder, for error messages. */
 export interface FolderUse {
   /** Purpose of the folder, such as "the cache folder". */
   readonly purpose: string;

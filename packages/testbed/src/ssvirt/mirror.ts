@@ -14,9 +14,9 @@ export interface MirrorOptions {
   readonly database: Pick<Postgres, 'url'>;
   /** Additional flags. */
   readonly args?: readonly string[];
-  /** Additional environment variables. KUBECONFIG replaces that of the mirror's service account. */
+  /** Additional environment variables. KUBECONFIG replaces the kubeconfig of the mirror's service account. */
   readonly env?: Readonly<Record<string, string>>;
-  /** URL of the API server, for example through a proxy. @default the API server's own */
+  /** URL of the API server in the kubeconfig, for example that of a proxy. @default the URL of the cluster */
   readonly server?: string;
   /** @default a free port */
   readonly statusPort?: number;
@@ -49,8 +49,9 @@ export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
 }
 
 /**
- * Starts a replica of the Deployment `ssvirt-vm-controller` as a local process, because no kubelet runs its pods: with the container's
- * arguments and variables, the ConfigMap and the Secret that it mounts, and the token of its service account.
+ * Starts a replica of the Deployment `ssvirt-vm-controller` as a local process, because no kubelet runs its pods. The
+ * process gets the container's arguments and variables, the ConfigMap and the Secret that the container mounts, and the
+ * token of its service account.
  */
 export async function startDeployedMirror(cluster: Cluster): Promise<MirrorPart> {
   const { command, env } = await deployedPod(cluster, SSVIRT_NAMESPACE, ACCOUNT.name);

@@ -25,8 +25,8 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
   afterEach(() => server[Symbol.asyncDispose]());
 
   /**
-   * Waits until requests through another proxy to the same server have been answered. An answer to an earlier request
-   * would have arrived by then.
+   * Sends requests to the same server through another proxy, and waits for the responses. A response to an earlier
+   * request would have arrived by then.
    */
   async function roundTripsOnOtherProxy(): Promise<void> {
     proxies += 1;
@@ -210,7 +210,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     });
   });
 
-  test('disposing of the server removes its proxies, and toxics can still be disposed', async () => {
+  test('disposing of the toxiproxy server removes its proxies, and toxics can still be disposed', async () => {
     const other = await startToxiproxy();
     const its = await other.proxy({ name: 'its', upstream: server.address });
     await using _ = await its.latency(1);

@@ -32,8 +32,8 @@ export interface Testbed extends AsyncDisposable {
 const NAMESPACE = 'vmwright-system';
 
 /**
- * Options of the cloud. It is slow enough for state changes to be visible, and has the prohibited names and faults of
- * docs/tour.md.
+ * Options of the cloud. Its machines boot and stop slowly enough for state changes to be visible. The prohibited names
+ * and the fault injection are those of docs/tour.md.
  */
 const CLOUD = {
   apiKey: 'testbed-0123456789abcdef',

@@ -39,7 +39,7 @@ interface Up {
   readonly exit: Promise<readonly unknown[]>;
 }
 
-/** Starts `make up` with its own ports, `VMWRIGHT_UP_DIR` and `TMPDIR`, so that it can run next to others. */
+/** Starts `make up` with its own ports, `VMWRIGHT_UP_DIR` and `TMPDIR`, so that it can run next to other testbeds. */
 async function start(env: Record<string, string | undefined> = {}): Promise<Up> {
   const work = await temporaryFolder('up-test');
   const [dir, tmp] = [join(work, 'up'), join(work, 'tmp')];
@@ -203,7 +203,8 @@ test('the commands of the documentation print the output that their page shows, 
     'troubleshooting',
   ])
     await runPage(up, `docs/${name}.md`);
-  // `vm` names our kind and is a short name in KubeVirt; kubectl prefers the name. The pages use `cvm` to avoid this.
+  // `vm` is the name of our kind and a short name of KubeVirt's VirtualMachine, and kubectl prefers the name. The pages
+  // use `cvm`, which has one meaning.
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
 }, 600_000);
 
@@ -221,8 +222,8 @@ test('without Go and KubeVirt binaries, make up imitates KubeVirt with kwok and 
     if (name === 'kubevirt') continue;
     for (const program of programs.keys()) symlinkSync(await new Assets().path(program), join(work, program));
   }
-  // SHLVL=2: otherwise, the bash of make, with a socket as its input, would read ~/.bashrc, which may add Go to the
-  // PATH.
+  // SHLVL=2 prevents make's bash from reading ~/.bashrc, which may add Go to the PATH. Bash reads it if its input is a
+  // socket and SHLVL is lower.
   const env = { VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work), SHLVL: '2' };
   const up = await start(env);
   await ready(up);
@@ -238,7 +239,7 @@ test('without Go and KubeVirt binaries, make up imitates KubeVirt with kwok and 
   });
 });
 
-describe('make up exits with code 1 and the remedy, and leaves nothing behind', () => {
+describe('make up exits with code 1, prints the remedy, and leaves nothing behind', () => {
   test('make up fails when a port is in use', async () => {
     const port = await freePortRange(9);
     const holder = createServer().listen(port + 3, '127.0.0.1');

@@ -37,7 +37,7 @@ export interface FaultState {
 }
 
 export interface Delays {
-  /** Delay before a call is executed, in ms, by method (`CloneVM_Task`). It is executed even if the client disconnects. */
+  /** Delay of a call in ms, by method (`CloneVM_Task`). The call is executed even if the client disconnects. */
   readonly methods?: Readonly<Record<string, number>>;
   /** Additional time in state `running` in ms, by task (`CloneVm`, `PowerOn`, `PowerOff`, `ReconfigVm`, `Destroy`). */
   readonly tasks?: Readonly<Record<string, number>>;

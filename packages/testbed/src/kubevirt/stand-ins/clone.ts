@@ -2,7 +2,9 @@ import { field, type KubeObject } from '../../kubernetes/api.ts';
 import { notRunning, POD_RUNNING } from './data-volume-status.ts';
 import type { CdiCaches, PopulatedVolume } from './populated-volume.ts';
 
-/** Annotation on a VolumeSnapshot: `hang` keeps clones of it in progress until the annotation is removed. */
+/**
+ * Annotation on a VolumeSnapshot. With `hang`, clones of the snapshot stay in progress until the annotation is removed.
+ */
 const ANNOTATION = 'testbed.vmwright.dev/clone';
 
 /** Snapshot or claim that a DataVolume is cloned from. */
@@ -28,8 +30,8 @@ export function cloneSourceOf(volume: KubeObject, caches: CdiCaches): CloneSourc
 }
 
 /**
- * Stand-in for CDI's clones. As in CDI, a clone without a source never fails. It waits until the source exists, and the
- * condition Running and an event name the missing source.
+ * Stand-in for CDI's clones. As in CDI, a clone never fails because of a missing source. It waits until the source
+ * exists; until then, the condition Running is False, and an event names the missing source.
  */
 export async function cloneData(volume: PopulatedVolume, source: CloneSource): Promise<void> {
   const phase = source.kind === 'snapshot' ? 'CloneFromSnapshotSourceInProgress' : 'CSICloneInProgress';

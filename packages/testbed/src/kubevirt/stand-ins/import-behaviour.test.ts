@@ -47,7 +47,7 @@ test('an S3 error names bucket and key as CDI does', () => {
   );
 });
 
-test('a checksum error names the expected and another checksum of the same algorithm', () => {
+test('a checksum error names the expected checksum and a different one of the same algorithm', () => {
   const checksum = `md5:${'1'.repeat(32)}`;
   const object = volume({ http: { url: 'http://images.example/checksum/disk.img', checksum } });
   expect(behaviourOf(object).message?.(sourceOf(object))).toBe(

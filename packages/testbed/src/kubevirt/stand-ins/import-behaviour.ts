@@ -3,7 +3,7 @@ import { field, type KubeObject } from '../../kubernetes/api.ts';
 /** Annotation on a DataVolume that selects the behaviour of its import. */
 const ANNOTATION = 'testbed.vmwright.dev/import';
 
-/** Behaviour of an import. Without any field, it succeeds in about a second. */
+/** Behaviour of an import. If no field is set, the import succeeds in about a second. */
 export interface ImportBehaviour {
   /** Whether every step takes ten times as long. */
   readonly slow?: boolean;
@@ -82,8 +82,8 @@ const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
 
 /**
  * Returns the behaviour that a DataVolume selects by its annotation or by its URL. The URL contains
- * `/behaviour/<name>/` on any host, or begins with the path `/<name>/` on a host in the domain `example`. VMDiskImages
- * select by the URL, because they cannot annotate their DataVolumes.
+ * `/behaviour/<name>/` on any host, or begins with the path `/<name>/` on a host in the domain `example`. Tests of
+ * VMDiskImages use the URL, because a VMDiskImage cannot annotate its DataVolume.
  */
 export function behaviourOf(volume: KubeObject | undefined): ImportBehaviour {
   const { annotations } = volume?.metadata ?? {};

@@ -4,7 +4,7 @@ import { startWorker } from './worker.ts';
 
 /**
  * Stand-in for the CSI resizer, which grows the volume of a bound claim to the requested size. The API server itself
- * rejects the expansion of claims whose StorageClass does not allow it.
+ * rejects an expansion that the StorageClass of the claim does not allow.
  */
 export function startResizer({ api }: Cluster): Disposable {
   return startWorker(api, '/api/v1/persistentvolumeclaims', async (claim) => {
@@ -24,7 +24,10 @@ export function startResizer({ api }: Cluster): Disposable {
   });
 }
 
-/** Returns the requested size of a bound claim if it differs from its capacity. A request can only grow. */
+/**
+ * Returns the requested size of a bound claim if the size differs from the capacity, and undefined otherwise. The API
+ * server rejects requests below the capacity, so a different size is always larger.
+ */
 function requestedExpansion(claim: KubeObject): string | undefined {
   const requested = field(claim, 'spec', 'resources', 'requests', 'storage');
   const capacity = field(claim, 'status', 'capacity', 'storage');

@@ -69,7 +69,7 @@ export function startSnapshotter({ api }: Cluster): Disposable {
     });
   }
 
-  /** Returns why the snapshot cannot be taken. */
+  /** Returns the reason why the snapshot cannot be taken; undefined if there is none. */
   function problemOf(snapshot: KubeObject): string | undefined {
     const requested = field(snapshot, 'spec', 'volumeSnapshotClassName');
     if (classOf(snapshot) === undefined)
