@@ -273,10 +273,12 @@ export class Handle {
   });
 });
 
-test('make check passes on the unmodified repository', () => {
-  for (const target of ['types', 'lint', 'arrows', 'exports', 'ambient', 'unused', 'locked', 'licensed'])
+test.each(['types', 'lint', 'arrows', 'exports', 'ambient', 'unused', 'locked', 'licensed'])(
+  'the check %s passes on the unmodified repository',
+  (target) => {
     expect(make(target)).toMatchObject({ failed: false });
-});
+  },
+);
 
 test('make check runs every check that has a test in this file', () => {
   const { stdout } = spawnSync('make', ['--dry-run', 'check'], { cwd: copy, encoding: 'utf8' });
