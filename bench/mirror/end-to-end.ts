@@ -11,11 +11,11 @@ const RATE_BAR = { atLeast: 10 };
 const LIST_BAR = { atMost: 2 };
 
 /**
- * Measures the time from the start of a controller until the rows of all VMs are correct, when all rows are stale at
- * the start, and the CPU time and memory of the controller. The time includes the start of the process, the leader
- * election and the list of the VMs. Our controller and the comparator get the same VMs, the same table and a released
- * Lease. The lower limit is the time in which a running process lists the VMs, because no controller can write the last
- * row before it has read the last VM.
+ * Measures the CPU time and memory of a controller, and the time from its start until the rows of all VMs are correct.
+ * All rows are stale at the start. The time includes the start of the process, the leader election and the list of the
+ * VMs. Our controller and the comparator get the same VMs, the same table and a released Lease. The lower limit is the
+ * time in which a running process lists the VMs, because no controller can write the last row before it has read the
+ * last VM.
  */
 export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
   for (const vms of COUNTS) {

@@ -24,9 +24,9 @@ interface Way {
 }
 
 /**
- * Measures the throughput of the mirror's batch statement. The statement is compared with batches of as many single-row
- * updates, each batch in one round trip and one transaction (sent by pgx, as in ACM's search-indexer, and by pg as one
- * text), and with one lookup and one update per row.
+ * Measures the throughput of the mirror's batch statement. It is compared with batches of the same size that consist of
+ * single-row updates, and with one lookup and one update per row. Each batch takes one round trip and one transaction,
+ * and is sent by pgx (as in ACM's search-indexer), or by pg as one text.
  */
 export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   await using table = await Table.start();

@@ -53,8 +53,8 @@ export async function* throughput({ cluster, programs }: Bench): AsyncGenerator<
         theirs: median(results.theirs.map((each) => each[of])),
       });
       const what = `${objects} objects, ${workers} ${workers === 1 ? 'worker' : 'workers'}`;
-      // With several workers, the API server limits the rate, so the bar applies to the ratio to the rate of bare
-      // requests.
+      // With several workers, the API server limits the rate, so the bar applies to our rate divided by the rate of
+      // bare requests.
       const isAtLimit = workers > 1;
       const { ours } = compare('rate');
       yield {

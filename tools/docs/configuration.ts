@@ -61,7 +61,7 @@ function cells({ flag, variable = '', byDefault, isConstant, description }: Sett
   return [name, codes(variable), isConstant ? `\`${byDefault}\`` : byDefault, description];
 }
 
-/** Formats names that are separated by commas as code. */
+/** Formats comma-separated names as code. */
 function codes(names: string): string {
   return names.replace(/\w+/g, '`$&`');
 }

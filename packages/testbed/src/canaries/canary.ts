@@ -4,8 +4,8 @@ import { randomBytes } from 'node:crypto';
 const MARKER = 'vmwright-canary-';
 
 /**
- * Returns a new credential for a test that can be recognised wherever it appears. A test run fails at its end if a
- * canary appeared where no credential may be.
+ * Returns a canary: a new credential for a test, which can be recognised wherever it appears. A test run fails at its
+ * end if a canary appeared where no credential may be.
  * @param name purpose of the credential in lower-case words with dashes, such as `cloud-key`
  */
 export function canary(name: string): string {
@@ -26,7 +26,7 @@ const ENCODED = [0, 1, 2].map((offset) => {
   return Buffer.from(MARKER.slice(skipped, skipped + length)).toString('base64');
 });
 
-/** Patterns of credentials that programs generate, so that they cannot contain a canary. */
+/** Patterns of credentials that cannot be canaries, because programs generate them. */
 const FORMS: readonly { readonly name: string; readonly start: string; readonly pattern: RegExp }[] = [
   {
     name: 'private key',

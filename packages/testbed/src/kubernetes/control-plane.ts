@@ -15,7 +15,10 @@ export interface ControlPlaneOptions {
   readonly scheduler?: boolean;
   /** Port of the API server. @default a free port */
   readonly port?: number;
-  /** Common name of the client certificate that the API server presents to webhooks, issued by `pki.ca`. @default no certificate */
+  /**
+   * Common name of the client certificate that the API server presents to webhooks. `pki.ca` issues the certificate.
+   * @default no certificate
+   */
   readonly webhookClientName?: string;
   /**
    * Whether the API server sends requests for a Service to the endpoints in the Service's EndpointSlices. If false, it
@@ -39,14 +42,17 @@ export interface ControlPlane extends AsyncDisposable {
   readonly apiserver: Part;
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
-  /** Returns the requests by users of the option `audit` that got a response, including watches that have not ended. */
+  /**
+   * Returns the requests of the users in the option `audit`. Includes only requests that got a response, among them
+   * watches that have not ended.
+   */
   audited(): Promise<readonly AuditedRequest[]>;
   /**
    * Compacts etcd, as the API server does every five minutes. Watches from older resource versions then fail with 410.
    */
   compact(): Promise<void>;
   /**
-   * Stores a custom resource in etcd without the API server, which takes several milliseconds of CPU for each write.
+   * Stores a custom resource directly in etcd, because the API server needs several milliseconds of CPU for each write.
    * Watches of the API server receive the object.
    * @param key such as `kubevirt.io/virtualmachines/<namespace>/<name>`
    * @param json the object as the API server would store it: complete, without `resourceVersion`

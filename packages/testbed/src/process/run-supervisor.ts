@@ -146,7 +146,7 @@ export class RunSupervisor {
       exited.resolve({ code: null, signal: 'SIGKILL' });
     }
     this.#pending.clear();
-    // The next use starts a new supervisor, and first kills the processes and removes the folders of this one.
+    // The next use creates a new instance, which first kills the processes and removes the folders of this one.
     if (RunSupervisor.#shared === this) RunSupervisor.#shared = undefined;
   }
 }

@@ -33,7 +33,7 @@ const NAMESPACE = 'vmwright-system';
 
 /**
  * Options of the cloud. Its machines boot and stop slowly enough for state changes to be visible. The prohibited names
- * and the fault injection are those of docs/tour.md.
+ * and the fault injection are those that docs/tour.md uses.
  */
 const CLOUD = {
   apiKey: 'testbed-0123456789abcdef',
@@ -43,8 +43,8 @@ const CLOUD = {
 };
 
 /**
- * Options of vcsim. It has a single vSphere cluster, so that a VmGroup need not name the cluster, and the template that
- * the samples use.
+ * Options of vcsim. It has the template that the samples use, and a single vSphere cluster, so that a VmGroup need not
+ * name the cluster.
  */
 const VCSIM = {
   password: 'vmwright',
