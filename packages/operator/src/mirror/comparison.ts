@@ -40,25 +40,30 @@ export async function compare(options: ComparisonOptions, signal: AbortSignal): 
     await refresh();
     await read();
   }
-  const { vms, orphans } = await differingKeys(options, known, signal);
+  const { vms, orphans } = await differingKeys(options, [...options.keys()], known, signal);
   const isDoubtful = orphans.length > 0 || (vms.length > 0 && cacheAge === 'late');
-  if (isDoubtful && cacheAge !== 'stale') {
-    await refresh();
-    await read();
-  }
-  return [...vms, ...orphans]; // the caller plans each key again, with the rows of the last read, before it writes
+  if (!isDoubtful || cacheAge === 'stale') return [...vms, ...orphans];
+  await refresh();
+  await read();
+  // A change that was not written yet at the first read may be written now. It is no difference any more.
+  const remaining = await differingKeys(options, vms, known, signal);
+  return [...remaining.vms, ...remaining.orphans];
 }
 
-/** @param known ids of the rows that were read before the cluster was listed */
+/**
+ * @param keys keys of the VMs to compare
+ * @param known ids of the rows that were read before the cluster was listed
+ */
 async function differingKeys(
   options: ComparisonOptions,
+  keys: readonly string[],
   known: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<{ readonly vms: readonly string[]; readonly orphans: readonly string[] }> {
-  const { clock, vmRows, keys, owns, onSettled } = options;
+  const { clock, vmRows, owns, onSettled } = options;
   const vms: string[] = [];
   const orphans: string[] = [];
-  await inSlices(clock, [...keys()], signal, (key) => {
+  await inSlices(clock, keys, signal, (key) => {
     if (!owns(key)) return;
     const planned = vmRows.plan(key);
     if (planned.writes.length > 0) vms.push(key);

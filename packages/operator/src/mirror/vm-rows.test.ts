@@ -132,6 +132,19 @@ describe('comparisons of table and cluster', () => {
     },
   );
 
+  test.each<CacheAge>(['late', 'listed'])(
+    'a comparison with a %s cache does not report a VM whose change is written while the cluster is listed',
+    async (cacheAge) => {
+      const { put, compareWith } = start();
+      put('web', { printable: 'Paused' });
+      const rows = [row('web', 'POWERED_ON'), row('gone', 'POWERED_ON')];
+      const refresh = async () => {
+        rows[0] = row('web', 'SUSPENDED');
+      };
+      expect(await compareWith(rows, undefined, refresh, cacheAge)).toEqual(['/gone']);
+    },
+  );
+
   test('a comparison of table and cluster finds rows with another status, and rows whose VM was deleted', async () => {
     const { put, compareWith, mirror } = start();
     for (const name of ['same', 'other', 'new']) put(name);
@@ -185,7 +198,7 @@ describe('comparisons of table and cluster', () => {
     expect(mirror('/old')).toEqual(['old DELETED']);
   });
 
-  test('a comparison of table and cluster of many VMs and rows lets other work run in between', async () => {
+  test('a comparison of many rows with many VMs lets other work run between its slices', async () => {
     const { clock, put, compareWith } = start();
     const names = Array.from({ length: 5_000 }, (_, at) => `vm-${at}`);
     for (const name of names) put(name);
