@@ -7,8 +7,8 @@ import { type GeneratedFiles, type ObjectsOf, partOf } from './parts.ts';
 const EACH = '{{ . }}';
 
 /**
- * Placeholder key for the labels or annotations that the template includes. YAML does not quote it, so that its line
- * can be found and replaced.
+ * Placeholder key for the labels or annotations that the template includes. It needs no quotes in YAML, so its line can
+ * be found and replaced.
  */
 const INCLUDED = 'INCLUDED';
 

@@ -1,6 +1,6 @@
 /**
- * Writes packages/vsphere/src/vim25/*.generated.ts, as part of `make generate`. With `--check`, as part of `make check`,
- * only reports whether the files are up to date.
+ * Writes packages/vsphere/src/vim25/*.generated.ts, as part of `make generate`. With `--check`, as part of
+ * `make check`, fails if a file is out of date.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

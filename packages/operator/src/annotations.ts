@@ -5,7 +5,7 @@ import type { KubeObject } from '@vmwright/runtime';
 const PAUSED = 'vmwright.dev/paused';
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
-/** With the value `"true"`, the operator replaces a machine of the object that is lost or has failed. */
+/** With the value `"true"`, the operator replaces a lost or failed machine of the object. */
 export const RECREATE = 'vmwright.dev/recreate';
 
 /** Whether the object is paused: the operator observes it and changes nothing. */

@@ -11,7 +11,7 @@ export type Act =
   | 'powerOff'
   | 'restart'
   | 'delete'
-  /** Deletes a machine that was created after its object was deleted. */
+  /** Deletes a machine of an object that no longer exists, or an image that no object refers to. */
   | 'collect'
   /** Removes the ownership labels. The machine stays. */
   | 'orphan';
@@ -44,7 +44,7 @@ export interface AuditedAct {
 }
 
 /**
- * The Kubernetes object that a machine belongs to. An orphan's object no longer exists, so its generation is unknown.
+ * The Kubernetes object that a machine belongs to. `generation` is undefined if the object no longer exists.
  */
 export interface AuditedObject {
   readonly kind: string;

@@ -16,7 +16,7 @@ export interface AuditedResources<T> extends ExternalResources<T> {
 
 /**
  * Returns an observer that audits each change of a resource without an owner.
- * @param deletion fields `act` and `reason` of the audit line of a deletion
+ * @param deletion `act` of the audit line of a deletion, and `reason` of every audit line
  */
 export function auditOrphan<T>(
   { kind }: Kind,
@@ -36,6 +36,6 @@ export function auditCollected<T>(
   kind: Kind,
   external: AuditedResources<T>,
 ): Required<CollectorOptions<T>>['onChange'] {
-  const reason = `it was created after its ${kind.kind} was deleted`;
+  const reason = `its ${kind.kind} no longer exists`;
   return auditOrphan(kind, external, { act: 'collect', reason });
 }

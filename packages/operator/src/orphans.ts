@@ -20,7 +20,7 @@ import { VM } from './vm/resource.ts';
 import { VmGroup } from './vmgroup/resource.ts';
 import { vcenterResources } from './vmgroup/vcenter-resources.ts';
 
-/** An external resource with vmwright's ownership labels whose object does not exist. */
+/** An external resource with vmwright's ownership labels. The object that the labels name does not exist. */
 export interface OrphanRow {
   /** Kind of the missing object. */
   readonly kind: string;

@@ -1,5 +1,5 @@
 /**
- * Deterministic simulation: runs the real controllers against models of the API server, their backends and the
+ * Deterministic simulation: runs the real controllers against models of the API server, the backends and the
  * database, with a virtual clock and with random choices that depend only on a seed. This package is not shipped.
  */
 export { ApiServer, type ApiServerOptions } from './apiserver/api-server.ts';

@@ -29,7 +29,7 @@ export class Random {
     return item;
   }
 
-  /** Returns `count` items in shuffled cycles, so that each item occurs equally often, even in a short sequence. */
+  /** Returns `count` items in shuffled cycles, so that the counts of any two items differ by at most one. */
   cycles<T>(items: readonly T[], count: number): T[] {
     const cycles = Array.from({ length: Math.ceil(count / items.length) }, () => this.shuffled(items));
     return cycles.flat().slice(0, count);

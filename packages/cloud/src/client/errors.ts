@@ -99,7 +99,7 @@ export class UnavailableError extends RetryableError {
   override readonly code = 'UNAVAILABLE';
 }
 
-/** Thrown when the response does not come from the cloud's API, but for example from a proxy or another program on the port. */
+/** Thrown for a response that the cloud's API never sends, such as one from a proxy or another program on the port. */
 export class UnexpectedAnswerError extends CloudError {
   override readonly code = 'UNEXPECTED_ANSWER';
 }

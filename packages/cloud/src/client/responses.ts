@@ -2,8 +2,8 @@ import { isRecord } from '../api/record.ts';
 import { SERVER_STATES, type Server, type ServerState, type ServerStatus } from '../api/server.ts';
 
 /*
- * Parsers of response bodies. They throw for a body of another shape, which comes from another program or from an
- * unknown version of the cloud, so that it does not influence a status or a decision.
+ * Parsers of response bodies. They throw for a body of an unexpected shape. Such a body comes from another program or
+ * from an unknown version of the cloud, and must not influence a status or a decision.
  */
 
 export interface Page {

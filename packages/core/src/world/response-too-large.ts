@@ -6,7 +6,7 @@ export class ResponseTooLargeError extends Error {
   /** Limit in bytes. */
   readonly limit: number;
 
-  constructor(limit: number, part = 'the answer') {
+  constructor(limit: number, part = 'the response') {
     super(`${part} is larger than the limit of ${sizeOf(limit)}`);
     this.name = 'ResponseTooLargeError';
     this.limit = limit;

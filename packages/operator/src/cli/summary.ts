@@ -62,7 +62,7 @@ function countStates(items: readonly KubeObject[]): Readonly<Record<State, numbe
   return counts;
 }
 
-/** Conditions that report whether a backend answers, and the name of that backend. */
+/** Conditions that report whether a backend is available, each with the name of that backend. */
 const AVAILABILITY = [
   { type: 'CloudAvailable', nameOf: () => 'cloud' },
   {

@@ -41,7 +41,7 @@ export const COMMON_CONDITIONS: readonly ConditionDoc[] = [
     status: 'True',
     reasons: ['Annotation'],
     meaning:
-      'The annotation `vmwright.dev/paused` is set: the operator observes and changes nothing. Absent otherwise.',
+      'The annotation `vmwright.dev/paused` is set: the operator observes but changes nothing. Absent otherwise.',
     remedy: 'Remove the annotation to resume.',
   },
 ];

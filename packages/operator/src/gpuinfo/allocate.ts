@@ -89,8 +89,8 @@ class Allocator {
   /**
    * Returns the reservations in the order in which `#keep` judges them, in the pools that `followPools` moved them to.
    * A reservation comes last if its node now draws from another pool that has no room for it, so that it takes no GPU
-   * from the other reservations. Within both groups, reservations that cannot move come first, because they keep their
-   * GPUs in any case.
+   * from the other reservations. In each of the two groups, reservations that cannot move come first, because they keep
+   * their GPUs in any case.
    */
   #ordered(held: readonly Held[]): readonly Held[] {
     const fixed = held.filter((each) => this.#isFixed(each));
@@ -154,7 +154,7 @@ class Allocator {
   }
 
   /**
-   * Keeps a reservation if its node is suitable for an unchanged spec, or if the reservation must not be moved.
+   * Keeps a reservation if its spec is unchanged and its node is suitable, or if the reservation must not be moved.
    * @returns whether the reservation is kept
    */
   #keep(held: Held): boolean {

@@ -9,7 +9,7 @@ export class Boundary implements Disposable {
   readonly #onReached: () => void;
   #next: { readonly at: number; readonly timer: Timer } | undefined;
 
-  /** @param onReached called when the time is reached, unless `cross` has returned true before */
+  /** @param onReached called when the time is reached, unless `cross` has already returned true for this time */
   constructor(clock: Clock, onReached: () => void) {
     this.#clock = clock;
     this.#onReached = onReached;

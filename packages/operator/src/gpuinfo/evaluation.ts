@@ -41,7 +41,10 @@ const RESULTS: Readonly<Record<Rejection, string>> = {
   BeyondHorizon: 'beyond the horizon',
 };
 
-/** Rejections from farthest to closest to a suitable node. FactsUnknown ranks after the mismatches, because the node may match. */
+/**
+ * Rejections in order: the later in the list, the closer the node is to a suitable one. FactsUnknown comes after the
+ * mismatches, because the node may match.
+ */
 const ORDER = Object.keys(RESULTS).filter((reason): reason is Rejection => reason in RESULTS);
 
 /** All nodes, judged for one request, or for several requests with equal specs. */
@@ -150,7 +153,7 @@ export class Evaluation {
     return most > 0 ? most : undefined;
   }
 
-  /** Returns the time at which `fitsIfShortenedTo` decreases, although nothing else changes; undefined if it does not. */
+  /** Returns the time at which `fitsIfShortenedTo` decreases only because time passes; undefined if it does not. */
   changesAt(): number | undefined {
     const hours = this.fitsIfShortenedTo();
     if (hours === undefined) return undefined;

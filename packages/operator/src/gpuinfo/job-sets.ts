@@ -57,13 +57,13 @@ export class JobSets {
     return this.#gone.has(uid) ? 'Ended' : 'Unknown';
   }
 
-  /** Returns the keys of the GPUInfos that JobSets which have not ended refer to. */
+  /** Returns the keys of the GPUInfos in the pod templates of JobSets that have not ended. */
   *active(): Generator<string, void, undefined> {
     for (const { isEnded, infos } of this.#sets.values()) if (!isEnded) yield* infos;
   }
 }
 
-/** Whether a JobSet has ended, so that it starts no further Jobs. */
+/** Whether a JobSet starts no further Jobs, because it has ended or is being deleted. */
 function hasEnded({ metadata, status }: JobSet): boolean {
   return metadata.deletionTimestamp !== undefined || (status?.terminalState ?? '') !== '';
 }

@@ -1,7 +1,7 @@
 import type { KubeObject } from '@vmwright/runtime';
 import { apiGroup } from '../api-group.ts';
 
-/* Kinds of Kubernetes and Karpenter that the facts come from, with only the fields that are read. */
+/* Kinds of Kubernetes, JobSet and Karpenter that the facts come from, with only the fields that are read. */
 
 const core = apiGroup('', 'v1');
 const batch = apiGroup('batch', 'v1');

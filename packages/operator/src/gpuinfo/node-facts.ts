@@ -65,7 +65,7 @@ export class NodeFacts implements Disposable {
   readonly #devices: ClaimedDevices;
   readonly #nodes = new Map<string, NodeState>();
   readonly #links = new NodeLinks();
-  /** Starts of simulated maintenance in statuses, so that they do not change while a node is reserved. */
+  /** Starts of simulated maintenance that statuses report. A reserved node keeps the reported start. */
   readonly #reportedStarts = new ReportedStarts();
   readonly #nodeClaims = new NodeClaims((node) => this.#invalidate(node));
   /** Nodes to recompute before the next read. */

@@ -55,7 +55,7 @@ export const REJECTIONS = [
   {
     reason: 'Tainted',
     meaning: 'The node has a taint with the effect `NoSchedule` or `NoExecute`.',
-    remedy: "Remove the taint. One whose key is the node's own GPU resource does not count.",
+    remedy: 'Remove the taint. A `NoSchedule` taint with the GPU resource as key is ignored.',
   },
   {
     reason: 'PoweredOff',

@@ -88,7 +88,7 @@ export class DatabaseLink {
     let session: Session | undefined;
     try {
       session = await database.open(signal);
-      // A statement without a response of the server must not delay the shutdown.
+      // A statement that the server does not respond to must not delay the shutdown.
       await unlessAborted(prepare(session, signal), signal);
       this.#session = session;
       this.#fail = failed.resolve;

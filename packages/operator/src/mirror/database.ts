@@ -45,7 +45,7 @@ export interface Session extends AsyncDisposable {
   rows(): AsyncIterable<readonly Row[]>;
   /** Returns the rows with these VM names that are not soft-deleted, in one statement. */
   find(names: readonly string[]): Promise<readonly Row[]>;
-  /** Checks that the database answers and that this session still holds its shards. */
+  /** Checks that the database responds and that this session still holds its shards. */
   check(): Promise<void>;
   /** Writes statuses of rows of the given shards, in one transaction or two. */
   write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult>;

@@ -43,7 +43,8 @@ export interface PlannedWrite {
 export interface Plan {
   readonly writes: readonly PlannedWrite[];
   /**
-   * The row that describes the VM; undefined if the VM does not exist, or if the table has to be searched for a row of its own.
+   * The row that describes the VM; undefined if the VM does not exist, or if the table has to be searched for the row
+   * of the VM.
    */
   readonly row: Row | undefined;
   /** Time after which the VM must be planned again. */
@@ -80,8 +81,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const row = keepsRow ? bound : match.row;
   const older = match.older.filter((each) => each !== row);
   const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
-  // Rows to mark as DELETED. Names of VMs are unique, so an older row with the status of an existing VM belongs to an
-  // earlier VM.
+  // Rows to mark as DELETED. Names of VMs are unique, so an older row with a status that the mirror writes for existing
+  // VMs belongs to an earlier VM.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
   // Whether the row belongs to a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
   const isPredecessors = isSuccessor

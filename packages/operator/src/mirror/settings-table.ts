@@ -123,7 +123,7 @@ export const DATABASE = {
     variable: 'SSVIRT_DATABASE_PASSWORD',
     byDefault: '',
     description:
-      'Password. In the file it is read for each connection; in the variable it cannot change without a restart.',
+      'Password. A password in the configuration file is read again for each connection; a password in the variable changes only with a restart.',
   },
   passwordFile: {
     variable: 'SSVIRT_DATABASE_PASSWORD_FILE',

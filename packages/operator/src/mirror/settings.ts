@@ -81,7 +81,7 @@ export function mirrorSettings(
   const fence = oneOf(texts.fence, ['session', 'table']);
   if (fence === 'table' && !isElected && !isSharded)
     throw new SettingsError(
-      `${texts.fence.name} is "table", which needs ${texts.enableLeaderElection.name}: without it, replicas would take the fence from each other`,
+      `${texts.fence.name} is "table", which needs ${texts.enableLeaderElection.name} or sharding: without either, replicas would take the fence from each other`,
     );
   const [baseMs, maxMs] = [parseTime(...named(texts.baseDelay)), parseTime(...named(texts.maxDelay))];
   if (maxMs < baseMs)

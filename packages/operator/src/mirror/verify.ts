@@ -9,7 +9,7 @@ import type { MirrorSettings } from './settings.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
 import { NEW_ROW_MS } from './vm-rows.ts';
 
-/** A row with another status than expected: the status of its VM, or DELETED if the VM does not exist. */
+/** A row with a wrong status. The expected status is that of its VM, or DELETED if the row has no VM. */
 export interface Difference {
   /** `namespace/name` of the VM. */
   readonly vm: string;
@@ -90,7 +90,8 @@ async function compareOnce(
 }
 
 /**
- * Returns the rows with another status than their VM, and the rows with the status of an existing VM but without a VM.
+ * Returns the rows with another status than their VM, and the rows without a VM that have a status for existing VMs
+ * (`isMirrored`).
  * @param isJudged whether a row must be DELETED if its VM is not in `vms`
  */
 export function differences(

@@ -16,9 +16,11 @@ import type { VirtualMachine } from './virtual-machine.ts';
 /** Time for which a new row without a VM is not changed, because its VM may be created after the row. */
 export const NEW_ROW_MS = 60_000;
 
-/** Maximum number of searches for the row of a deleted VM, which take about half a minute. */
+/** Maximum number of searches for the row of a deleted VM. Together they take about half a minute. */
 const MAX_SEARCHES_FOR_DELETED = 5;
-/** Maximum number of searches for the own row of a VM that took over another row, which take about five minutes. */
+/**
+ * Maximum number of searches for the own row of a VM that took over another row. Together they take about five minutes.
+ */
 const MAX_SEARCHES_AFTER_TAKE_OVER = 14;
 
 /** Index of the VM cache: VMs by `vapp/name`. */
@@ -43,7 +45,7 @@ export interface VmRowsOptions extends PlanOptions {
 
 /** Changes during a read of the table. */
 interface Reading {
-  /** Ids of rows that were written or found during the read, which may return older versions of these rows. */
+  /** Ids of rows that were written or found during the read. The read may return older versions of them. */
   readonly touched: Set<string>;
   /** VMs that appeared or lost their row. */
   readonly unsearched: Set<string>;
@@ -67,7 +69,8 @@ export class VmRows {
   readonly #duplicates = new Set<string>();
   readonly #unrecognized = new Set<string>();
   /**
-   * Last state of deleted VMs whose row is not known, by key of the VM. The row was inserted a moment ago or is not inserted yet.
+   * Last state of deleted VMs whose row is not known, by key of the VM. The row may have been inserted a moment
+   * ago, or may still be inserted.
    */
   readonly #deleted = new Map<string, VirtualMachine>();
   /**
@@ -222,9 +225,9 @@ export class VmRows {
   }
 
   /**
-   * Returns the row of a deleted VM among the rows inserted before its deletion: a row with the status of an existing
-   * VM, else the only row. Undefined for several other rows, because each of them may belong to a VM that is created
-   * next.
+   * Returns the row of a deleted VM among the rows inserted before its deletion: a row with a status that the mirror
+   * writes for existing VMs, else the only row. Undefined if there are several rows and none has such a status, because
+   * each of them may belong to a VM that is created next.
    */
   #rowOfDeleted({ row, older }: Match, { metadata }: VirtualMachine): Row | undefined {
     const deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || Number.POSITIVE_INFINITY;
@@ -349,8 +352,8 @@ export class VmRows {
   }
 
   /**
-   * Returns whether a row has the status of an existing VM although its VM does not exist. False if the namespace is
-   * not watched or cannot be listed.
+   * Returns whether a row has a status that the mirror writes for existing VMs although its VM does not exist. False if
+   * the namespace is not watched or cannot be listed.
    */
   isOrphaned(row: Row): boolean {
     const { vms, mapping, namespaces } = this.#options;

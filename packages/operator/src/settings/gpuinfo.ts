@@ -6,13 +6,13 @@ import { hasVcenter, parseVsphereSettings, type VsphereSettings } from './vspher
 export interface GpuInfoSettings {
   /** Seed of simulated GPUs and maintenance; undefined: GPUs and maintenance are read from Kubernetes and vCenter. */
   readonly seed: string | undefined;
-  /** Time for which a node without known maintenance counts as available, from now on. */
+  /** Time for which a node without known maintenance counts as available, counted from now. */
   readonly horizonMs: number;
   /** File with planned maintenance. */
   readonly calendar: string | undefined;
   /** Custom attribute of ESXi hosts with the start of their maintenance. */
   readonly maintenanceAttribute: string;
-  /** vCenters of the nodes; undefined if none is given: nodes are then judged by Kubernetes alone. */
+  /** vCenters of the nodes; undefined if none is given: facts about nodes then come only from Kubernetes. */
   readonly vsphere: VsphereSettings | undefined;
 }
 

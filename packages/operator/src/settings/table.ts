@@ -206,7 +206,8 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'vsphere-timeout': { group: 'VmGroup', description: 'Timeout of one call to vCenter.' },
   'vsphere-concurrency': {
     group: 'VmGroup',
-    description: 'Maximum number of concurrent clones, and of other concurrent tasks, on each vCenter.',
+    description:
+      'Maximum number of concurrent clones on each vCenter. The same maximum applies, separately, to other tasks.',
   },
   'vsphere-datacenter': {
     group: 'VmGroup',

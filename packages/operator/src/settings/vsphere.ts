@@ -11,7 +11,7 @@ export interface VsphereSettings {
   readonly placement: PlacementSettings;
   readonly templates: TemplateSettings;
   readonly timeoutMs: number;
-  /** Maximum number of concurrent clones, and of other concurrent tasks, in each vCenter. */
+  /** Maximum number of concurrent clones in each vCenter. The same maximum applies, separately, to other tasks. */
   readonly concurrency: number;
   readonly sweepMs: number;
 }

@@ -61,9 +61,9 @@ export interface MachineFacts {
 export interface ComputeChange {
   /** Hosts that appeared, changed or disappeared, by id. */
   readonly hosts: ReadonlySet<string>;
-  /** Machines that appeared or disappeared, or with changes other than the usage, by id. */
+  /** Machines that appeared, disappeared, or changed in more than their usage, by id. */
   readonly machines: ReadonlySet<string>;
-  /** Machines with a change of only the usage (CPU demand, memory), by id. vCenter reports it every 20 seconds. */
+  /** Machines that changed only in their usage (CPU demand, memory), by id. vCenter reports usage every 20 seconds. */
   readonly usage: ReadonlySet<string>;
   /** Whether a vCenter became stale or current. */
   readonly isStalenessChanged: boolean;

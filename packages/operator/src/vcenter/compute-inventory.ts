@@ -204,7 +204,7 @@ export class ComputeInventory implements Disposable {
     const facts = this.#hostFacts(host);
     if (isEqual(before, facts)) return false;
     this.#hosts.set(value, facts);
-    // The cached facts of machines contain models of GPUs of their host, so they are dropped when these GPUs change.
+    // The cached facts of a machine contain the models of its host's GPUs, so they are dropped when the GPUs change.
     if (!isEqual(before?.gpus, facts.gpus))
       for (const { ref } of this.#inventory.by('VirtualMachine', 'host', value))
         this.#machines.delete(ref.value);

@@ -20,7 +20,10 @@ import { readVcentersFile } from './vcenters-file.ts';
 /** Maximum time for which vCenter holds a request for changes open. A vCenter that hangs is detected shortly after this time. */
 const WAIT_SECONDS = 30;
 
-/** Creates the connections to all configured vCenters, with metrics and, with a tracer, spans of their calls. @throws SettingsError */
+/**
+ * Creates the connections to all configured vCenters, with metrics of their calls, and with spans if a tracer is given.
+ * @throws SettingsError
+ */
 export async function connectVcenters(
   world: World,
   log: Logger,

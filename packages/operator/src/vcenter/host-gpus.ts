@@ -101,9 +101,9 @@ function modeOf(
  *
  * A GPU is in use when a powered-on machine has it attached by its PCI id, or `graphicsInfo` lists a powered-on machine
  * as its user. If `graphicsInfo` does not list a machine, vCenter does not report which GPUs serve its vGPUs. Each of
- * these vGPUs then counts as the user of one free GPU, if possible of the profile's model, because by default ESXi
- * places each machine on the least used GPU. While the devices of a machine are unknown, all GPUs count as in use, so
- * that none is promised twice.
+ * these vGPUs then counts as the user of one free GPU, if possible a GPU of the profile's model, because by default
+ * ESXi places each machine on the least used GPU. While the devices of a machine are unknown, all GPUs count as in
+ * use, so that no used GPU is reported as free.
  *
  * @param machines machines on the host that are powered on
  */

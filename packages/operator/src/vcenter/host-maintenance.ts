@@ -18,12 +18,12 @@ const MAX_VALUE_LENGTH = 64;
 
 /** Planned maintenance, according to a scheduled task of vCenter. */
 export interface PlannedTask extends Maintenance {
-  /** References of the host, or of the cluster with all its hosts. */
+  /** References of hosts or clusters. A cluster stands for all its hosts. */
   readonly entities: readonly string[];
 }
 
 /**
- * Returns the maintenance of hosts that a scheduled task performs; undefined if the task does something else, or if it
+ * Returns the host maintenance that a scheduled task performs; undefined if the task does something else, or if it
  * is neither running nor scheduled to run, for example because it is disabled.
  */
 export function plannedTask(task: Partial<Properties['ScheduledTask']>): PlannedTask | undefined {

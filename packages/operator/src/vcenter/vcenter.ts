@@ -25,7 +25,7 @@ export interface VCenterOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** @default any template */
   readonly templates?: TemplateRules | undefined;
-  /** Maximum number of concurrent clones, and of other concurrent tasks. */
+  /** Maximum number of concurrent clones. The same maximum applies separately to all other tasks. */
   readonly concurrency: number;
   /** Called with the key (`namespace/name`) of an object when its machines change, or when it may start a task. */
   readonly enqueue: (key: string) => void;

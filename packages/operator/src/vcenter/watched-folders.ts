@@ -75,7 +75,10 @@ export class WatchedFolders {
     return folder;
   }
 
-  /** Returns the latest attempt to open a folder. Ignores an attempt that failed in an outage once vCenter responds again. */
+  /**
+   * Returns the latest attempt to open a folder. Once vCenter responds again, an attempt that failed during the outage
+   * is ignored.
+   */
   #currentOpening(key: string): Opening | undefined {
     const opening = this.#opening.get(key);
     const isVoid = opening?.failure?.isOutage === true && !this.#options.health.isFailing;

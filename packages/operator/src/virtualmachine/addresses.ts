@@ -10,7 +10,7 @@ export interface AddressConflict {
   readonly address: string;
   /** NetworkAttachmentDefinition: `namespace/name`. */
   readonly network: string;
-  /** Metadata of the VirtualMachine that has the address; its own if two of its interfaces have the same address. */
+  /** Metadata of the other VirtualMachine with the address, or of the same one if two of its interfaces have it. */
   readonly holder: VirtualMachine['metadata'];
 }
 

@@ -147,9 +147,7 @@ export function isAbandoned(instance: KubevirtInstance): boolean {
   return controllerOf(instance) === undefined;
 }
 
-/**
- * Returns the claim of the root disk if it exists and the garbage collector deletes it after its deleted DataVolume.
- */
+/** Returns the claim of the root disk if its DataVolume is gone and the garbage collector still has to delete it. */
 function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   const { dataVolume } = vm.status ?? {};
   if (dataVolume === undefined) return undefined;

@@ -80,7 +80,7 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
       actions: [deletionOf(volume, 'the snapshot that it is cloned from is gone')],
     };
   }
-  // The data is in the claim, so no other disk may replace the claim unless it is being deleted.
+  // The data is in the claim, so another disk may replace the claim only once the claim is being deleted.
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     return { ...withoutVolume(vm, observed, claim), dataVolume, snapshot: vm.status?.snapshot };
   // The KubeVirt VirtualMachine and the claim are created after the DataVolume. So if one of them exists, the DataVolume has

@@ -43,7 +43,7 @@ export function imageAccessOf(
 }
 
 /**
- * Whether a VirtualMachine may use its image. A VirtualMachine that may not does not count as a reference to the image.
+ * Whether a VirtualMachine may use its image. Without this permission, it does not count as a reference to the image.
  */
 export function mayUseImage(
   vm: VirtualMachine,

@@ -37,7 +37,8 @@ export class PasswordReader {
   >();
 
   /**
-   * Returns the last result while it is fresh; otherwise reads the passwords, those of `passwordSecretRef` from the API server.
+   * Returns the last result while it is fresh; otherwise reads the passwords, with one request to the API server for
+   * each `passwordSecretRef`.
    * @param hasSecret whether the Secret with the cloud-init data exists
    */
   async read(

@@ -125,16 +125,31 @@ const imageRef = object(
 const spec = object(
   {
     baseVm: optional(
-      string({ description: 'Name of the base VM; kept as label and annotation.', maxLength: 253 }),
+      string({
+        description: 'Name of the base VM; kept as annotation and, if it is a valid label value, as label.',
+        maxLength: 253,
+      }),
     ),
     baseVmVersion: optional(
-      string({ description: 'Version of the base VM; kept as label and annotation.', maxLength: 253 }),
+      string({
+        description:
+          'Version of the base VM; kept as annotation and, if it is a valid label value, as label.',
+        maxLength: 253,
+      }),
     ),
     name: optional(
-      string({ description: 'Display name of the machine; kept as label and annotation.', maxLength: 253 }),
+      string({
+        description:
+          'Display name of the machine; kept as annotation and, if it is a valid label value, as label.',
+        maxLength: 253,
+      }),
     ),
     version: optional(
-      string({ description: 'Version of the machine; kept as label and annotation.', maxLength: 253 }),
+      string({
+        description:
+          'Version of the machine; kept as annotation and, if it is a valid label value, as label.',
+        maxLength: 253,
+      }),
     ),
     ignoreOnDeploy: optional(
       boolean({

@@ -89,7 +89,7 @@ export function withVolumeReady(
 const REPORT = ['Ready', 'Reconciling', 'Stalled'];
 
 /**
- * Replaces the planned conditions `REPORT` with those of the stored status, to which the problem is then applied. If
+ * Replaces the planned conditions in `REPORT` with the stored ones, to which the caller then applies the problem. If
  * the problem were applied to the planned conditions, each retry could change a condition twice, and write it with a
  * new transition time.
  */

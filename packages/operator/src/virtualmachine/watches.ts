@@ -66,8 +66,8 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.snapshots,
       ]),
     ),
-    // Two VirtualMachines may have the same address. A change of one that may decide which of them keeps the address
-    // enqueues the other one.
+    // Two VirtualMachines may have the same address. If a field of one changes that helps to decide which of them keeps
+    // the address, the other one is enqueued.
     watch(
       VirtualMachine,
       (vm) =>

@@ -16,7 +16,7 @@ export interface Observed {
   readonly cluster: string;
   /**
    * The server that `status.vmId` names, or that was found or created for the VM; `Gone` if the cloud does not have it any more.
-   * Undefined before it was requested.
+   * Undefined until this reconcile has requested, found or created it.
    */
   readonly server?: Server | Gone;
   /** Result of the search for another server with the VM's UID label, if `status.vmId` does not name a server of the VM. */

@@ -60,7 +60,7 @@ export class ServerInventory {
     this.#observations.set(server.id, { server, at: this.#now });
   }
 
-  /** Returns a server from the cache, after a refresh of an old list, or from the cloud if the cache lacks the server. */
+  /** Returns a server from the cache, or from the cloud if the cache lacks it. Refreshes an outdated list first. */
   async get(id: string, signal: AbortSignal): Promise<Server | Gone> {
     const { cloud, maxAgeMs } = this.#options;
     if (this.#now - this.#listedAt > maxAgeMs) await unlessAborted(this.#refreshUnlessFailed(), signal);

@@ -101,7 +101,7 @@ export function lostStatus(vm: VM, vmId: string | undefined, message: string, no
   return answered(vm, now, status, { state, reason: 'VmLost', message });
 }
 
-/** Returns the status before a machine is replaced. It has no vmId, and the new machine gets a new idempotency key. */
+/** Returns the status before a machine is replaced: without vmId, and with `recreations` for a new idempotency key. */
 export function recreatingStatus(vm: VM, message: string, now: number): VMStatus {
   const { vmId: _, recreations = 0, ...before } = without(vm.status, 'VmLost');
   const counted = { recreations: recreations + 1, recreatedAt: new Date(now).toISOString() };
@@ -138,7 +138,7 @@ export function deletingStatus(
   return withReady(vm, now, status, { state, reason: 'Deleting', message });
 }
 
-/** Returns the status of a VM whose machine is deleted, and which exists only because of other controllers' finalizers. */
+/** Returns the status of a VM after its machine was deleted, while finalizers of other controllers keep the VM. */
 export function deletedStatus(vm: VM, now: number): VMStatus {
   const finalizers = vm.metadata.finalizers?.join(', ') ?? '';
   const message = `The machine is deleted. The VM waits for other controllers to remove their finalizers (metadata.finalizers: ${finalizers})`;

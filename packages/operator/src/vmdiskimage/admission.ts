@@ -15,7 +15,7 @@ const NAMESPACE_CONTROLLERS: ReadonlySet<string> = new Set([
   'system:kube-controller-manager',
 ]);
 
-/** State and settings from which the references of an image are counted. */
+/** State and settings from which the references to an image are counted. */
 export interface ReferenceSources extends Pick<ImageAccessSettings, 'imageNamespaces'> {
   readonly caches: Caches;
 }

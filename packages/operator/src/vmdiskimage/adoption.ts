@@ -9,13 +9,14 @@ import type { Reported } from './status.ts';
 /* Takes over the data of images that an earlier controller imported, so that it is not imported again. */
 
 /**
- * Whether another controller reported the image as Ready: the status has no attempt, which this operator stores first.
+ * Whether another controller reported the image as Ready: the status has no attempt, but this operator stores an
+ * attempt before it reports Ready.
  */
 export function isFromOtherController({ status }: VMDiskImage): boolean {
   return status?.phase === 'Ready' && status.attempt === undefined;
 }
 
-/** Returns the imported DataVolume of another controller that an image owns, if there is a usable snapshot of its claim. */
+/** Returns the image's DataVolume that another controller imported, if its claim has a usable snapshot. */
 export function adoptable(image: VMDiskImage, { volumes, snapshots }: Children): DataVolume | undefined {
   if (!isFromOtherController(image)) return undefined;
   return volumes.find(

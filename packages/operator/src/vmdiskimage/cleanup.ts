@@ -52,9 +52,9 @@ export function leftovers(image: Reported, observed: Observed): readonly Child[]
 }
 
 /**
- * Returns the children that have to be removed after a failure: the `leftovers` if the attempt is repeated. An image may stay
- * Failed for a long time, so it then keeps only two things: the last complete attempt, because the failed source may be a typing
- * error, and snapshots that disks are being cloned from.
+ * Returns the children that have to be removed after a failure: the `leftovers` if the operator tries again. An image
+ * may stay in the phase Failed for a long time, so it then keeps only two things: the last complete attempt, because
+ * the failed source may be a typing error, and snapshots that disks are being cloned from.
  */
 export function remains(image: Reported, observed: Observed): readonly Child[] {
   if (image.status.phase !== 'Failed') return leftovers(image, observed);

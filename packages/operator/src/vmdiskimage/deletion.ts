@@ -97,9 +97,9 @@ export class ImageFinalizer {
   }
 
   /**
-   * Stores the phase Deleting, and after a second check of the references `deletionStartedAt`. Both writes carry the
-   * resourceVersion, so they fail if the image has changed. `deletionStartedAt` is needed because missing children do not prove
-   * that the deletion has begun: a user may have deleted them.
+   * Stores the phase Deleting, checks the references a second time, and stores `deletionStartedAt`. Both writes carry
+   * the resourceVersion, so they fail if the image has changed. `deletionStartedAt` is needed because missing children
+   * do not prove that the deletion has begun: a user may have deleted them.
    * @returns undefined if an object refers to the image and Kubernetes does not delete its data
    */
   async #mark(
@@ -118,8 +118,8 @@ export class ImageFinalizer {
 
   /**
    * Begins the deletion of a referenced image if Kubernetes deletes its data in any case. Without its data, the image
-   * would only block the deletion of its namespace, or VirtualMachines for which the operator would create the image
-   * again.
+   * would only block the deletion of its namespace, or block VirtualMachines that wait until the operator can create
+   * the image again.
    * @returns undefined if Kubernetes does not delete the data
    */
   async #override(
@@ -200,7 +200,7 @@ async function overrideCause(image: VMDiskImage, client: Pick<Client, 'get'>): P
   return (await isNamespaceTerminating(image, client)) ? 'its namespace is being deleted' : undefined;
 }
 
-/** Returns the claim of the image's disk if it exists although the watch of claims has not delivered it yet. */
+/** Returns the claim of the image's disk if it exists and the watch has not delivered it yet. */
 async function unseenClaim(
   image: VMDiskImage,
   caches: Caches,

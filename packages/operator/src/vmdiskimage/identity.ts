@@ -79,7 +79,7 @@ export function claimPrefix({ metadata: { namespace, name } }: KubeObject): stri
   return prefix === undefined ? undefined : keyOf({ namespace, name: prefix });
 }
 
-/** Removes a number of suffixes like `-12`; undefined if the name has fewer. */
+/** Removes `count` suffixes such as `-12`; returns undefined if the name has fewer. */
 function withoutNumbers(name: string | undefined, count: number): string | undefined {
   let rest = name;
   for (let removed = 0; removed < count; removed++) rest = rest && /^(.+)-\d+$/.exec(rest)?.[1];

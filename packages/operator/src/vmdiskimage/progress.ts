@@ -20,8 +20,8 @@ export function withProgress(image: Reported, { volume, limits }: Observed, now:
   const progress = percent === 100 ? percent : Math.floor(percent / STEP) * STEP;
   const isDue = now - progressedAt(image) >= limits.syncs.stalledAfterMs / 2;
   const hasGrown = progress > before || (isDue && percent > (attempt.percent ?? before));
-  // The error is stored: CDI drops it when the importer starts again, and only then counts the restart, which may fail the
-  // attempt.
+  // The error is stored for the message of a failed attempt: CDI drops the error when the importer starts again, and
+  // only then counts the restart that may be one too many.
   const error = withoutCredentials(image, importerMessage(volume));
   const current = {
     ...attempt,

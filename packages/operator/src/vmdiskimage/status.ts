@@ -163,7 +163,7 @@ export function failed(image: Reported, failure: Failure, now: number): Reported
   return report({ ...image, status: counted }, outcome, now);
 }
 
-/** Returns an image with a failure that is already reported, with conditions for the newest spec. */
+/** Returns an image with a failure that is already reported. Updates its conditions to the newest spec. */
 export function stillFailed(image: Reported, now: number): Reported {
   const { phase, conditions } = image.status;
   const before = conditionOf(conditions, 'Ready');
@@ -203,7 +203,7 @@ export function deleting(
   return report({ ...image, status: { ...before, conditions } }, { ...outcome, reason: 'Deleting' }, now);
 }
 
-/** Reports an outcome with a reason of the table of conditions. */
+/** Reports an outcome with a reason from the table of conditions. */
 function report(
   image: Reported,
   outcome: VMDiskImageOutcome,

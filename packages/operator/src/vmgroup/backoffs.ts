@@ -27,8 +27,8 @@ export type BackoffTarget =
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
 /**
- * Time after the end of a back-off for which its failure is still reported. While a retry is in flight, the failure is not
- * dropped.
+ * Time for which a failure is still reported after its back-off has ended. While a retry is in flight, the failure is
+ * not dropped.
  */
 const RETAINED_MS = 60_000;
 

@@ -28,7 +28,7 @@ export class TurnedIntoTemplateError extends ReportedError {
   }
 }
 
-/** Thrown when the new size of a machine that is off for the resize could not be set. The machine was powered on again. */
+/** Thrown when changing the size of a powered-off machine failed. The machine was powered on again. */
 export class ResizeRejectedError extends Error {
   readonly code = 'RESIZE_REJECTED';
   /** Whether a retry may succeed. */

@@ -55,7 +55,8 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${holder}; delete this group and create it under another name or with another spec.placement.folder`,
     });
   }
-  // A folder without an owner was created by people, because the operator records the owner before it gives a folder its final name.
+  // People created a folder that has this name and no owner: the operator records the owner of its folders before it
+  // gives them their final names.
   const isOurs = owner?.isOurs ?? false;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
@@ -91,7 +92,7 @@ async function createOwnedFolder(
   }
 }
 
-/** Removes the duplicate folder of a group whose create request was executed twice. */
+/** Removes the folder with the provisional name that remains if the create request was executed twice. */
 async function releaseLeftover(
   client: VcenterClient,
   watched: WatchedFolder,

@@ -62,8 +62,8 @@ interface Running extends Operating {
 }
 
 /**
- * Time to wait until the inventory shows a result. After that, the result counts as undone and the group is planned
- * again.
+ * Time to wait until the inventory shows a result. After that, the group is planned again as if the operation had had
+ * no effect.
  */
 const VISIBLE_WITHIN_MS = 30_000;
 /** Back-off after a rejected size. It is long, because each attempt powers the machine off. */
@@ -81,9 +81,10 @@ const CLAIM_VISIBLE_WITHIN_MS = 10_000;
  * State of one group between reconciles. A reconcile starts operations without waiting for their end. The end of an operation
  * enqueues the group.
  *
- * Guarantees: one operation per slot at a time; the next one starts when the inventory shows its result, or after 30 s.
- * Failed operations are retried with exponential back-off. A machine that powers off repeatedly is also powered on with
- * exponential back-off. An operation of an ended term, or of a dropped group, is cancelled and sends nothing more.
+ * Guarantees: one operation per slot at a time; after a success, the next one starts when the inventory shows the
+ * result, or after 30 s. Failed operations are retried with exponential back-off. A machine that powers off repeatedly
+ * is also powered on with exponential back-off. An operation of an ended term, or of a dropped group, is cancelled and
+ * sends nothing more.
  */
 export class GroupInFlight {
   readonly backoffs: Backoffs;

@@ -42,8 +42,8 @@ function machineFrom(
 }
 
 /**
- * Whether a machine is in its group's folder. Also true while the inventory lacks the folder, which people may have renamed, or
- * the parent of the machine.
+ * Whether a machine is in its group's folder. Also true while the inventory lacks the machine's parent, or the group's
+ * folder, which people may have renamed.
  */
 export function isInFolder(parent: Ref | undefined, folder: Ref<'Folder'> | undefined): boolean {
   return folder === undefined || parent === undefined || parent.value === folder.value;

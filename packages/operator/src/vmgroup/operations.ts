@@ -148,7 +148,7 @@ const ACTS: Readonly<Record<MachineChange, Act>> = {
   destroy: 'delete',
 };
 
-/** Returns the options of an `ensure` function with which it reports its changes to `onAct`. */
+/** Returns options with which an `ensure` function reports its changes to `onAct`. */
 function ensuring({ onAct, scope }: Pick<Running, 'onAct' | 'scope'>): EnsureOptions {
   return { ...scope, onTask: (task, change) => onAct(task, ACTS[change]) };
 }
@@ -224,8 +224,8 @@ function labelsOf(slot: number, { template }: CloneDestination, { cluster, group
 }
 
 /**
- * Checks that the machine with the duplicate name is the machine of this slot, because the response to an earlier clone
- * request may have been lost.
+ * Checks that the machine that already has the name is the machine of this slot: an earlier clone request may have
+ * created it, and its response was lost.
  * @throws ReportedError if the machine is not the group's, or if its UUID is unknown
  */
 async function assertOurs(

@@ -221,7 +221,7 @@ function requestOf({ metadata: { namespace = '' }, spec, status }: VmGroup) {
 }
 
 /**
- * Checks folders that the API server has not validated: the default folder of an administrator, and folders of groups
+ * Checks folders that the API server has not validated: the default folder in the configuration, and folders of groups
  * that are older than the CEL rules. Accepts a group that is being deleted, because its machines exist and its
  * placement is immutable.
  * @throws ReportedError

@@ -286,8 +286,8 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Returns when to reconcile again, on the monotonic clock. Must be called before the plan is executed: back-offs that
-   * end during the execution would be omitted, and nothing else enqueues the group.
+   * Returns when to reconcile again, on the monotonic clock. Must be called before the plan is executed: after
+   * that, back-offs that ended during the execution would be missing, and nothing else enqueues the group.
    */
   #requeueAt({ requeueAfterMs }: Plan, state: GroupInFlight): number | undefined {
     const times = [

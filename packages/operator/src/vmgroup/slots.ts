@@ -101,8 +101,8 @@ export function isReady({ replica, machine, operating }: Slot): boolean {
 }
 
 /**
- * Whether a machine was cloned from the template in the spec: by the same name, or by reference if the name was
- * written in another way.
+ * Whether a machine was cloned from the template in the spec: the names are equal, or both names refer to the same
+ * template.
  */
 export function isFromTemplate({ spec }: VmGroup, { templateId }: Observed, machine: Machine): boolean {
   return machine.template === spec.template || machine.templateId === templateId;

@@ -140,8 +140,8 @@ function orWaiting(message: string, report: (message: string) => VmGroupStatus):
 
 /**
  * Returns the status with the condition VCenterAvailable.
- * @param availability `available` if the inventory is current; the outage if there is one; `unknown` if the reconcile ended
- * before it reached vCenter, which removes the condition
+ * @param availability `available` if the inventory is current; the outage if there is one; `unknown`, which removes the
+ * condition, if the reconcile ended before it reached vCenter
  */
 export function withVcenterAvailable(
   { metadata: { generation } }: VmGroup,

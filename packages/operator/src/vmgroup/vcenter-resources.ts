@@ -52,8 +52,8 @@ const MACHINE = [
 /**
  * The machines and folders of all vCenters that carry this cluster's ownership labels.
  *
- * The folders to search are found in vCenter itself, so that a restarted operator finds orphans where no group is left:
- * the watched folders, the default folder of each vCenter, and all folders that a group owns.
+ * Searches the watched folders, the default folder of each vCenter, and all folders that have an owner. The owners are
+ * read from vCenter itself, so that a restarted operator finds orphans where no group is left.
  */
 export function vcenterResources(
   vcenters: VCenterPool,

@@ -80,7 +80,7 @@ function parseSpec(spec: ExecPluginOptions['spec'], path: string): Program {
 
 /**
  * Runs the plugin and returns its stdout. Output and arguments may contain a secret, so errors do not quote them.
- * Node's error quotes them, so it is not the `cause`.
+ * Node's error quotes them, so it is not attached as `cause`.
  */
 function run(clock: Clock, { command, args, env, installHint }: Program): Promise<string> {
   return new Promise((resolve, reject) => {

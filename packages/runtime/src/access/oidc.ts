@@ -61,8 +61,8 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 }
 
 /**
- * Returns the fields of a JSON response; none if the body is not a JSON object, or the provider rejects the form with a status
- * 4xx. Error messages never quote the response: it may contain a token.
+ * Returns the fields of a JSON response. Returns none if the body is not a JSON object, or if the provider rejects the
+ * form with a 4xx status other than 429. Error messages never quote the response: it may contain a token.
  * @throws AccessError if the provider cannot be reached or responds with another status
  */
 async function fetchJson(

@@ -195,8 +195,8 @@ export class ObjectCache<T extends KubeObject> {
       await this.#relist(partition, signal);
       return true;
     } catch (error) {
-      // A namespace that has become forbidden is skipped, although the partition is not failing yet: its open watch
-      // continues.
+      // A namespace that has become forbidden is skipped. Its partition may not count as failing yet, because the open
+      // watch continues.
       const isSkipped = error instanceof ForbiddenError && this.#partitions.size > 1;
       if (!isSkipped && !this.#isUnserved(error)) throw error;
       this.#failed(partition, error);

@@ -34,7 +34,7 @@ export interface ReflectorOptions<T extends KubeObject> {
 const IDLE_TIMEOUT_MS = 70_000;
 const FIRST_DELAY_MS = 800;
 const MAX_DELAY_MS = 30_000;
-/** Length of a watch after which a failure starts with the shortest back-off again. */
+/** Length of a watch after which its failure resets the back-off to the shortest delay. */
 const RESET_BACKOFF_AFTER_MS = 120_000;
 const MIN_WATCH_SECONDS = 300;
 /** Length below which a watch without an event counts as failed. */

@@ -139,7 +139,10 @@ export class Store<T extends KubeObject> {
     return this.#drop(key, known);
   }
 
-  /** Removes the objects with this prefix that a complete list lacks, unless their stored version is newer than the list. */
+  /**
+   * Removes the objects that a complete list of the keys with this prefix lacks, unless their stored version is newer
+   * than the list.
+   */
   removeUnlisted(prefix: string, keys: ReadonlySet<string>, version: number): readonly Change[] {
     const unlisted = [...this.#entries.keys()].filter((key) => key.startsWith(prefix) && !keys.has(key));
     return unlisted.flatMap((key) => this.remove(key, version) ?? []);

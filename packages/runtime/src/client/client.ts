@@ -54,10 +54,10 @@ type RequestBase = Omit<ApiRequest, 'timeoutMs' | 'signal' | 'assertLeader'>;
 /**
  * Client of a Kubernetes API server.
  *
- * Errors: an unsuccessful response throws a subclass of `ApiError` (`NotFoundError`, `ConflictError`, …); no response
- * throws a `ConnectionError`. Reads, applies, merge patches and conditional deletes are retried after transient
- * failures. Creates and unconditional deletes are retried only after a 429, which guarantees that the server did not
- * execute them.
+ * Errors: an unsuccessful response throws a subclass of `ApiError` (`NotFoundError`, `ConflictError`, …); a missing
+ * response throws a `ConnectionError`. Reads, applies, merge patches and conditional deletes are retried after
+ * transient failures. Creates and unconditional deletes are retried only after a 429, which guarantees that the server
+ * did not execute them.
  */
 export class Client implements AsyncDisposable {
   readonly fieldManager: string;

@@ -214,7 +214,7 @@ export class Controller<T extends KubeObject> {
     resync.cancel();
   }
 
-  /** Runs a source and restarts it when it fails, because changes that it misses wait until the next resync. */
+  /** Runs a source and restarts it when it fails, because only the next resync finds the changes that it misses. */
   async #runSource(source: Source, signal: AbortSignal): Promise<void> {
     const { world } = this.#environment;
     for (let delay = 1_000; !signal.aborted; delay = Math.min(delay * 2, 60_000)) {
@@ -256,9 +256,10 @@ export class Controller<T extends KubeObject> {
     const run = this.#runs.get(key);
     if (run === undefined) this.#add(key, { priority });
     else {
-      // During a reconcile, events are kept and compared with its writes afterwards, because the watch event of a write
-      // may arrive before its response. A deletion event carries the object's last version, which may be one of these
-      // writes. The prefix `removed` distinguishes the deletion from the event of that write.
+      // During a reconcile, events are kept, and are compared with the writes of the reconcile afterwards, because the
+      // watch event of a write may arrive before the response. A deletion event carries the last version of the object,
+      // which may come from one of these writes. The prefix `removed` distinguishes the deletion from the event
+      // of that write.
       run.pendingEvents.push({
         change: `${type === 'removed' ? 'removed ' : ''}${resourceOf(kind)}@${version}`,
         priority,

@@ -12,7 +12,7 @@ export interface DebugOptions {
   readonly isLeading: () => boolean;
   /** Returns the queued keys of each controller. */
   readonly queues: () => Readonly<Record<string, readonly QueuedKey[]>>;
-  /** Returns the operations in flight by the name that was passed to `Manager.showOperations`. */
+  /** Returns the in-flight operations, keyed by the name that was passed to `Manager.showOperations`. */
   readonly operations: () => Readonly<Record<string, readonly object[]>>;
 }
 

@@ -30,7 +30,7 @@ const CONFLICT_ATTEMPTS = 2;
  * - Before a candidate acquires a lease of another holder, it has seen the record unchanged for the record's whole
  *   duration on its own monotonic clock. Clocks of different machines are never compared: they may differ by hours and
  *   jump.
- * - No write overwrites a record that its writer has not read (resource versions), so at most one of several candidates
+ * - A process never overwrites a record that it has not read (resource versions), so at most one of several candidates
  *   acquires the lease. After a write without a response the lease is read again before any decision.
  * - `isLeading` becomes false and the leader's signal aborts `renewMs` after the start of the last successful renewal,
  *   even if the API server is unreachable. That is `leaseMs - renewMs` before another candidate may start.
@@ -39,13 +39,13 @@ const CONFLICT_ATTEMPTS = 2;
  *
  * Assumptions:
  * - A process may be stopped or blocked at any point, and the signal's timer may be late: code that writes outside the
- *   API server checks the term's `fence` right before, not only the signal. A request that was sent before a pause may
- *   still arrive afterwards; only the receiver can guard against that (resource versions, ids that are fixed in
- *   advance).
+ *   API server checks the term's `fence` right before each write, not only the signal. A request that was sent before a
+ *   pause may still arrive afterwards; only the receiver can guard against that (resource versions, ids that are fixed
+ *   in advance).
  * - Operations that are in flight when the signal of `onLeading` aborts end within `leaseMs - renewMs`. A process that
  *   cannot ensure that should exit.
  * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. While a machine sleeps, its
- *   wall clock is not set back by as much as the sleep lasts.
+ *   wall clock is not set back by the duration of the sleep or more.
  * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record, so
  *   it would lead at once. (Candidates that have seen the record wait for its expiry, and the leader creates the Lease
  *   again.)

@@ -26,7 +26,7 @@ export interface LeaseLockOptions {
 }
 
 /**
- * Reads and writes one Lease so that no write overwrites a record that its writer has not read: the server compares
+ * Reads and writes one Lease so that a process never overwrites a record that it has not read: the server compares
  * resource versions, and rejects the second of two creates.
  *
  * The observed state is dropped before each write and replaced by the response. A write without a response may have been

@@ -30,7 +30,7 @@ export interface LeaderElectionOptions {
   readonly identity: string;
   /**
    * Milliseconds for which candidates wait after they have seen a renewal, before they acquire the lease. A multiple of
-   * 1,000, because the API has whole seconds.
+   * 1,000, because the Lease stores whole seconds.
    * @default 15_000
    */
   readonly leaseMs?: number;

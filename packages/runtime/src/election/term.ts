@@ -53,7 +53,10 @@ export class Term {
     else signal.addEventListener('abort', () => this.#onFenceClosed(), { once: true });
   }
 
-  /** Aborts with a LeadershipLostError when the term expires or another process holds the lease, or with the reason of `within`. */
+  /**
+   * Aborts with a LeadershipLostError when the term expires or another process holds the lease, and with the reason of
+   * `within` when that fence closes.
+   */
   get leadershipLost(): AbortSignal {
     return this.#leadershipLost.signal;
   }
@@ -81,7 +84,7 @@ export class Term {
     this.#lose(new LeadershipLostError(this.#options.lease, why));
   }
 
-  /** Ends the term regularly, before the lease is released. */
+  /** Ends the term without a loss of leadership, before the lease is released. */
   end(): void {
     this.#end();
   }

@@ -194,7 +194,10 @@ export class EventRecorder {
     else await client.create(Event, event);
   }
 
-  /** Evicts the oldest series while it is stale or there are too many. Later calls evict stale series behind it. */
+  /**
+   * Evicts the oldest series repeatedly, while it is stale or there are too many series. Stale series behind a current
+   * one are evicted by later calls.
+   */
   #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {
       if (now - seenAt > SERIES_MS || this.#series.size > MAX_PENDING) this.#series.delete(same);

@@ -19,7 +19,7 @@ export interface Names {
   readonly plural: string;
   /** @default the kind in lower case */
   readonly singular?: string;
-  /** @default the kind and `List` */
+  /** @default the kind followed by `List` */
   readonly listKind?: string;
   readonly shortNames?: readonly string[];
   /** Groups of kinds that `kubectl get <category>` lists together, such as `all`. */

@@ -13,7 +13,7 @@ export interface ControllerMetrics {
   /** Sets the maximum number of concurrent reconciles. */
   maxConcurrent(workers: number): void;
   started(): void;
-  /** @param cause cause of an error that is also counted separately */
+  /** @param cause cause of the error, if that cause has a counter of its own */
   finished(result: ReconcileResult, durationMs: number, cause?: ErrorCause): void;
 }
 

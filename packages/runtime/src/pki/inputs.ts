@@ -44,7 +44,7 @@ export function assertLeafOptions({ subject, usage, names = [], ...validity }: L
   assertSubject(subject);
   assertValidity(validity);
   for (const name of names) assertAlternativeName(name);
-  // RFC 5280 forbids an empty list of usages, and clients interpret it differently.
+  // RFC 5280 forbids an empty list of usages, and clients disagree on its meaning.
   if (usage.length === 0) throw new CertificateInputError('a certificate needs at least one usage');
 }
 

@@ -7,9 +7,9 @@ interface Failing {
 }
 
 /**
- * Exponential back-off per key. A failure before the scheduled retry, after an unrelated event enqueued the key, does not
- * count: the key keeps its scheduled retry. Otherwise every such event would double the delay, and a busy object would
- * quickly reach the maximum (kubernetes#132805).
+ * Exponential back-off per key. If an unrelated event enqueues the key before its scheduled retry and the key fails
+ * again, that failure does not count: the key keeps its scheduled retry. Otherwise every such event would double the
+ * delay, and a busy object would quickly reach the maximum (kubernetes#132805).
  */
 export class Backoff {
   readonly #options: BackoffOptions;

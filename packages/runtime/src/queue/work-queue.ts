@@ -39,7 +39,7 @@ export interface QueuedKey {
   readonly readyInMs?: number;
   /** Number of consecutive failures. */
   readonly failures: number;
-  /** Whether a key that is processed was added again, so that it is queued afterwards. */
+  /** Whether the key was added again while it is processed. It is then queued again after `done`. */
   readonly isAddedAgain?: boolean;
 }
 

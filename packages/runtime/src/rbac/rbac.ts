@@ -42,7 +42,7 @@ export interface ProgramPermissions {
   readonly jobs?: readonly JobPermissions[];
   /**
    * Namespaces that the program watches; the permissions for objects that its controllers and jobs use are limited to
-   * them. @default all
+   * these namespaces. @default all
    */
   readonly namespaces?: readonly string[];
   /** Lease for leader election. Its namespace defaults to the program's. */

@@ -40,7 +40,7 @@ export interface StatusServerOptions {
   readonly certificate?: Issued | undefined;
   /**
    * Checks access to `/metrics` and the paths below `/debug`, and throws a RequestError to reject a request. @default
-   * allows all requests except `/debug/heap` on a loopback address, and no request on any other address
+   * if the server listens on a loopback address, allows all requests except `/debug/heap`; otherwise allows none
    */
   readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
   /** Whether to serve `/metrics` without authentication. @default false */

@@ -33,8 +33,8 @@ const NOTHING: Plan = { write: undefined, claims: [], release: [] };
  * Plans the next change of the shard map.
  *
  * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first:
- * an owner that reads the blank map stops. Shards are assigned again only when every owner must have read the blank
- * map.
+ * an owner that reads the blank map stops. Shards are assigned again only after the time in which every owner must have
+ * stopped.
  */
 export function planOf(input: PlanInput): Plan {
   const { shardMap, blankIsSafe } = input;

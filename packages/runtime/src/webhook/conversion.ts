@@ -17,7 +17,7 @@ export type ObjectAt<V extends Versions, N extends V[number]['name']> = ObjectOf
 export type StoredName<V extends Versions> = Extract<V[number], { readonly storage: true }>['name'];
 
 /**
- * Content of a converted object. Labels and annotations replace the present ones if they are set; all other metadata stays
+ * Content of a converted object. If set, labels and annotations replace the present ones; all other metadata stays
  * unchanged.
  */
 export type Converted<T extends KubeObject> = Omit<T, keyof KubeObject> & {

@@ -24,8 +24,8 @@ function fitterOf(node: Schema): Fits {
   return fitter;
 }
 
-/** Keywords supported by the fast path. Values of a schema with any other keyword go through `schema.admit`. */
 const OPEN = 'x-kubernetes-preserve-unknown-fields';
+/** Keywords supported by the fast path. Values of a schema with any other keyword go through `schema.admit`. */
 const PLAIN = new Set([
   'type',
   'description',

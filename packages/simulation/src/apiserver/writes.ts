@@ -343,7 +343,10 @@ function relativeToStatus({ field, reason, message }: errors.FieldError): errors
   return { field, reason, message: message.replace(`${field} in body`, `${inner} in body`) };
 }
 
-/** Returns the fields whose changes a status write drops but still records as owned: all except status and spec. */
+/**
+ * Returns all fields except status and spec. A status write drops changes of these fields, but still records the writer
+ * as their owner.
+ */
 function besidesStatus(object: Json): Json {
   return without(object, 'status', 'spec');
 }

@@ -161,8 +161,8 @@ export function unknownFactsMoveNothing(truth: GpuTruth): Invariant {
 }
 
 /**
- * A replica drops the reservation of an object that is missing in its cache only if the object is really gone. The
- * object may be missing there only because the watch is late.
+ * If an object is missing in the cache of a replica, the replica drops the object's reservation only if the object is
+ * really gone. The watch may just be late.
  */
 export function dropsOnlyWhatIsGone(truth: GpuTruth): Invariant {
   return {

@@ -21,7 +21,7 @@ type HostAction = (typeof HOST_ACTIONS)[number];
 const VCENTER = 'main';
 /** Maximum delay of a notification from vCenter. */
 const NOTIFY_MS = 2_000;
-/** Time without a connection to vCenter after which the data of a replica about hosts and machines is stale. */
+/** Time without a connection to vCenter after which a replica's data about hosts and machines is stale. */
 const STALE_MS = 5_000;
 const OUTAGE_MS = 40_000;
 

@@ -13,12 +13,12 @@ export const HOUR_MS = 3_600_000;
 /** Time from now for which a node that announces no maintenance counts as available. */
 export const HORIZON_MS = 6 * HOUR_MS;
 
-/** Obstacle of a node that announces no maintenance: the requested time exceeds `HORIZON_MS`. */
+/** Why a node that announces no maintenance cannot be reserved: the requested time exceeds `HORIZON_MS`. */
 export const BEYOND_HORIZON = 'the horizon is shorter';
 
 /** Hosts and machines of vCenter: their true state, or the view of one replica. */
 export interface KnownHosts {
-  /** Returns the host of a node; `unknown` if the data about it is stale, undefined for a node that is not on vSphere. */
+  /** Returns the host of a node; `unknown` if the data about it is stale, undefined if the node is not on vSphere. */
   hostOf(node: KubeObject): KnownHost | 'unknown' | undefined;
 }
 

@@ -5,8 +5,8 @@ import { Holder } from './leaders.ts';
 import { objectOf } from './machines.ts';
 
 /**
- * Collects the UIDs of all objects of the kind that ever had a deletionTimestamp. A UID stays in the set when an etcd
- * restore removes the object.
+ * Collects the UIDs of all objects of the kind that ever had a deletionTimestamp. A UID stays in the set even if an
+ * etcd restore removes the object.
  */
 export function deletedUids({ server, kind }: Pick<Truth, 'server' | 'kind'>): ReadonlySet<string> {
   const uids = new Set<string>();

@@ -25,8 +25,8 @@ export class Holder {
 }
 
 /**
- * A replica sends writes only while it holds the lease, so two replicas never send writes at the same time. This
- * applies to Kubernetes events, but not to writes of Leases. Resource versions guard against requests that arrive late.
+ * A replica sends writes only while it holds the lease, so two replicas never send writes at the same time. This also
+ * applies to writes of Events, but not to writes of Leases. Resource versions guard against requests that arrive late.
  */
 export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
   return {

@@ -32,8 +32,8 @@ interface Observed {
 /**
  * Model of virt-controller and virt-handler: creates, runs and deletes the instance of a KubeVirt VirtualMachine, and
  * reports `printableStatus`. Observed behaviour of the real virt-controller: a new machine reports Stopped first; an
- * instance that was created before its claim stays in ErrorPvcNotFound until it is deleted; a deleted instance is
- * created again with `runStrategy: Always`; a machine is removed after its instance; a change of the template is
+ * instance that was created before its claim stays in ErrorPvcNotFound until it is deleted; if `runStrategy` is
+ * `Always`, a deleted instance is created again; a machine is removed after its instance; a change of the template is
  * reported as RestartRequired.
  */
 export function startVirtController(options: VirtControllerOptions): Component {

@@ -21,7 +21,7 @@ export function noWriteOfEndedTerm({ database }: MirrorTruth): Invariant {
   return {
     name: 'no write commits after a successor has read the table',
     watch: (_, violated) => {
-      /** Sequence number of the last acquisition of a shard by a session, by session id and shard. */
+      /** Sequence number of the last acquisition, by session id and shard. */
       const acquired = new Map<number, Map<number, number>>();
       const lastRead = new Map<number, number>();
       let acquisitions = 0;
@@ -306,7 +306,7 @@ export function stopsInTime(failures: readonly string[]): Invariant {
 /** Maximum time for which a row may differ from its VM while no faults are injected, not counting `NEW_MS`. */
 const LAG_MS = 30_000;
 /**
- * Time after the creation or deletion of a VM, or after a change of its row by another client than the mirror, in which
+ * Time after the creation or deletion of a VM, or after a change of its row by a client other than the mirror, in which
  * the row is not checked. The mirror may search for the row with back-off, or wait for a new row before it takes over
  * the row of the VM's predecessor.
  */

@@ -119,7 +119,7 @@ export class Ssvirt {
     this.insert({ vmName: row.vmName, namespace: row.namespace, vapp: vappOf(row), status, ageMs });
   }
 
-  /** Inserts a row with the name and namespace of another one, but of another vApp. */
+  /** Inserts a row with the same name and namespace as an existing row, but for another vApp. */
   insertForeign(id: string, vapp: string, status: string): void {
     const row = this.#database.table.get(id);
     if (row === undefined || row.vmName === null || row.namespace === null) return;

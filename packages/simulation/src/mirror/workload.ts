@@ -34,7 +34,7 @@ const MAX_API_ACTIONS = 6;
 /** Maximum time from the creation of a VM until its row is inserted. */
 const LATE_ROW_MS = 40_000;
 /**
- * Maximum time from the creation of a re-created VM until its row is inserted, in a run without resyncs. It is shorter
+ * Maximum time from the re-creation of a VM until its row is inserted, in a run without resyncs. It is shorter
  * than `CLAIM_MS`, after which the VM takes over the row of its predecessor.
  */
 const SOON_ROW_MS = 9_500;
@@ -100,8 +100,8 @@ export class Workload {
     const isNull = isLabelled && place.isCopied !== true && choices.oneIn(6);
     const namespace = isNull ? null : place.namespace;
     const isEarly = choices.oneIn(3);
-    // The mirror takes a row with one of its own statuses for the row of an earlier VM. Without resyncs, only the first
-    // VM of a name gets such a row.
+    // The mirror assumes that a row with a status that the mirror writes belongs to an earlier VM. Without resyncs,
+    // only the first VM of a name gets such a row.
     const hasStatus = choices.oneIn(3) && (isResynced || life === 0) && isEarly;
     const status = hasStatus ? 'STOPPED' : choices.oneIn(6) ? null : INSTANTIATING;
     const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;

@@ -9,8 +9,8 @@ export interface Working {
   readonly key: string;
   readonly namespace: string;
   /**
-   * Whether the process was paused during this work. After a pause, only the fence decides whether the work may still
-   * act.
+   * Whether the process was paused during this work or shortly before. After a pause, only the fence decides whether
+   * the work may still act.
    */
   disturbed: boolean;
 }

@@ -179,7 +179,7 @@ export class Replicas {
 
   /**
    * Sometimes pauses a process shortly after it has sent a lease request, usually before the response arrives. When the
-   * process resumes, it takes the outdated response for a current one.
+   * process resumes, it receives a response that is outdated.
    */
   #sends(replica: Replica, path: string): void {
     const { choices, schedule } = this.#options.simulation;

@@ -61,7 +61,7 @@ export class KubectlUser<T extends KubeObject> {
 
   /**
    * Deletes an object and keeps its machines. Sets the deletion policy before the deletion, because the operator may
-   * delete the machines at once.
+   * delete the machines as soon as the object is being deleted.
    */
   orphan(ref: Ref, label: string): void {
     this.run(`orphans the machines of ${label}`, () => this.#orphan(ref));

@@ -31,7 +31,7 @@ export interface Sent {
   outcome: 'pending' | 'answered' | 'failed';
 }
 
-/** A read request of a replica, when a server executes it. */
+/** A read request of a replica that has arrived at a server. */
 export interface Read {
   readonly sender: string;
   readonly path: string;

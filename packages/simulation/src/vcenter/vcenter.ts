@@ -57,7 +57,7 @@ export class Vcenter implements ModelServer {
   readonly operations: Operations;
   readonly place: Place;
   readonly instanceUuid: string;
-  /** Whether every request gets 503 from the proxy in front of vCenter, as while vCenter starts. */
+  /** Whether every request gets 503 from the proxy in front of vCenter, as during the start of vCenter. */
   outOfOrder = false;
   readonly #options: VcenterOptions;
   readonly #sessions = new Map<string, Session>();

@@ -1,6 +1,6 @@
 import { escaped } from './codec.ts';
 
-/* Writes vCenter's responses. Hand-written for speed: a run spends most of its time on few kinds of responses. */
+/* Writes vCenter's responses. Hand-written for speed: a run spends most of its time on a few kinds of responses. */
 
 export interface Ref {
   readonly type: string;

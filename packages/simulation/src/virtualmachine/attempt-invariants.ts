@@ -72,8 +72,8 @@ export const attemptsFailForAReason: Invariant = {
       const [was, is] = [phaseIn(before), phaseIn(after)];
       if (is === 'Syncing' && (was !== 'Syncing' || numberOf(before) !== numberOf(after))) {
         const startedAt = Date.parse(textAt(after, 'status', 'attempt', 'startedAt') ?? '') - EPOCH_MS;
-        // Counts a problem that the disk already has: the attempt may reuse the disk of an earlier attempt, and a
-        // stalled watch may show an older state of that disk.
+        // A problem that the disk already has counts as a problem of this attempt: the attempt may reuse the disk of an
+        // earlier attempt, and a stalled watch may show the operator an older state of that disk.
         const disk = server.objects(Volume).find((each) => controllerOf(each) === uid);
         const claim = disk && find(server, Claim, disk.metadata.namespace, disk.metadata.name);
         const isReused = textAt(after, 'status', 'dataVolume') !== undefined;

@@ -25,7 +25,7 @@ export const BACKEND_FAULTS = [
 
 type BackendFault = (typeof BACKEND_FAULTS)[number];
 
-/** URLs of disk images: one that always works, one whose imports have faults, and one that does not exist. */
+/** URLs of disk images: one with faults during imports, one that always works, and one that does not exist. */
 export const SOURCES = {
   flaky: 'http://images.example/flaky',
   sound: 'http://images.example/sound',

@@ -29,7 +29,7 @@ export class References {
     });
   }
 
-  /** Returns the references of an image, sorted, as its status lists them. */
+  /** Returns the references to an image, sorted, as the image's status lists them. */
   of(image: StoredObject): readonly string[] {
     const machines = machinesNaming(this.#server, keyOf(image));
     const counted = new Set(machines.map(({ metadata }) => metadata.uid));

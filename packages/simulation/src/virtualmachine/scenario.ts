@@ -51,7 +51,7 @@ import { injectTargetedFaults } from './targeted-faults.ts';
 import { THIRD_PARTY_ACTIONS, ThirdParties } from './third-parties.ts';
 import { FRESH, USER_ACTIONS, User } from './user.ts';
 
-/** Milliseconds after the faults end until all user requests have arrived, including those that pause an object. */
+/** Time from the end of the faults until all user requests have arrived, including those that pause an object. */
 const USER_SETTLED_MS = 46_000;
 /**
  * In one run in `oneIn`, all machines get the same address `ms` milliseconds after the faults, when most machines run.

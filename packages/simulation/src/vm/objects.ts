@@ -96,7 +96,7 @@ export function conditionsOf({ status }: StoredObject): ReadonlyMap<string, Cond
   return found;
 }
 
-/** Whether the status says that the cloud answers. */
+/** Whether the status reports that the cloud is available. */
 export function isCloudAvailable(object: StoredObject): boolean {
   return conditionsOf(object).get('CloudAvailable')?.status === 'True';
 }

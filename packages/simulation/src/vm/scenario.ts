@@ -50,7 +50,7 @@ import { ALL, STATUS_EDITS, User } from './user.ts';
 const API_KEY = 'the-key-of-the-cloud';
 const FRESH = 'fresh';
 
-/** Time after the faults have stopped until all user requests have arrived, including those that pause a VM. */
+/** Time from the end of the faults until all user requests have arrived, including those that pause a VM. */
 const USER_SETTLED_MS = 46_000;
 /** Maximum transit time of a user request without faults. */
 const MAX_TRANSIT_MS = 13_000;

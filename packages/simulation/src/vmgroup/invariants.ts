@@ -129,7 +129,7 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
 }
 
 /**
- * Maximum time between the response that proves a machine gone and the status write that drops its slot; a
+ * Maximum time between the response that proves that a machine is gone and the status write that drops its slot; a
  * late clone can complete in between.
  */
 const PROOF_MS = 20_000;

@@ -53,7 +53,7 @@ import { FRESH, User } from './user.ts';
 
 const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 
-/** Time after the faults have stopped until all user requests have arrived, including those that pause a group. */
+/** Time from the end of the faults until all user requests have arrived, including those that pause a group. */
 const USER_SETTLED_MS = 46_000;
 /** Maximum transit time of a user request without faults. */
 const MAX_TRANSIT_MS = 13_000;

@@ -37,7 +37,7 @@ interface Served {
  * The simulated network between processes and servers. Each request and response has a delay, and some are hit by a
  * fault (see `faults.ts`).
  *
- * Guarantees: a request may arrive long after its client timed out or crashed. A client without a response cannot know
+ * Properties: a request may arrive long after its client timed out or crashed. A client without a response cannot know
  * whether the request was executed. The lines of one stream arrive in order.
  */
 export class Network {

@@ -2,8 +2,8 @@ import type { Owner } from './event-heap.ts';
 import type { Schedule } from './schedule.ts';
 
 /**
- * A simulated process on its own machine. Its code only continues through input from the world (a timer, a response, a
- * line of a stream), so withholding that input pauses the process.
+ * A simulated process on its own machine. Its code continues only on input from the world (a timer, a response, a line
+ * of a stream), so withholding that input pauses the process.
  *
  * Guarantees: a crashed process never runs again, but its requests in transit still arrive. A resumed process receives
  * all the input that arrived during the pause, in any order except that the lines of one stream stay in order.

@@ -17,8 +17,8 @@ export interface RunOptions {
 }
 
 /**
- * Virtual clock and event loop. Events run one at a time; the next one starts only when every promise that the previous
- * one could settle has run its continuations. Among simultaneous events, a choice decides which runs first.
+ * Virtual clock and event loop. Events run one at a time; the next one starts only after all promise continuations that
+ * the previous one caused have run. Among simultaneous events, a choice decides which runs first.
  *
  * Guarantees: the same choices give the same history. An uncaught exception, or a rejection that is unhandled when its
  * event ends, ends the run with that error, as it would end a process.

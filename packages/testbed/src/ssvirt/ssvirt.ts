@@ -52,7 +52,7 @@ export class Ssvirt implements AsyncDisposable {
   /** Connects to a database that has the schema. */
   static async connect({ url }: Pick<Postgres, 'url'>): Promise<Ssvirt> {
     const pool = new pg.Pool({ connectionString: url, max: 4 });
-    pool.on('error', () => undefined); // ignores that idle connections end when a test restarts the server
+    pool.on('error', () => undefined); // idle connections fail when a test restarts the server
     return new Ssvirt(pool);
   }
 

@@ -19,7 +19,7 @@ interface VcsimInventory {
   readonly clusters?: number;
   /** Hosts per cluster. @default 3 */
   readonly hosts?: number;
-  /** Hosts outside clusters per datacenter. @default 1 */
+  /** Hosts per datacenter that are not in a cluster. @default 1 */
   readonly standaloneHosts?: number;
   /** Resource pools per cluster, in addition to its root pool. @default 0 */
   readonly pools?: number;

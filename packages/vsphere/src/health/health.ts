@@ -15,7 +15,8 @@ export interface HealthListener {
 }
 
 /**
- * Notifies its listeners after each call whether vCenter can be used. Ignores errors that concern only the call itself.
+ * Reports to its listeners after each call whether vCenter can be used. Ignores errors that concern only the call
+ * itself.
  */
 export class Health {
   readonly #listeners = new Set<HealthListener>();
@@ -44,7 +45,7 @@ export class Health {
 }
 
 /**
- * Whether an error means that the vCenter cannot be used: no connection, a response of a proxy or a starting vCenter,
+ * Whether an error means that the vCenter cannot be used: no connection, a response from a proxy or a starting vCenter,
  * another vCenter, or a rejected login.
  */
 export function isOutage(error: unknown): error is VsphereError {

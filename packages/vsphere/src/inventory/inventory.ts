@@ -52,8 +52,8 @@ export type InventoryChange =
  * Flow: all objects are loaded first, then changes are applied. While vCenter is unreachable the inventory keeps its last
  * state and `isLive` is false. When vCenter is reachable again, objects that were deleted in between are reported as removed.
  *
- * Guarantees: objects are never changed in place. Listeners are called only when something differs. A lost connection or
- * session removes nothing.
+ * Guarantees: objects are never changed in place. Listeners are called only when an object differs from its previous
+ * state. A lost connection or session removes nothing.
  */
 export class Inventory implements PropertySubscriber, Disposable {
   readonly #options: InventoryOptions;

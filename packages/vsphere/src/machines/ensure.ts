@@ -4,11 +4,11 @@ import type { ChangeOptions } from '../session/session-client.ts';
 import type { VcenterClient } from '../vcenter-client.ts';
 import type { TaskRef } from './machines.ts';
 
-/** What a vCenter task does to a machine. */
+/** Change that a vCenter task makes to a machine. */
 export type MachineChange = 'powerOn' | 'powerOff' | 'destroy';
 
 export interface EnsureOptions extends ChangeOptions {
-  /** Called right after a vCenter task has started, with the task and what it does. */
+  /** Called right after a vCenter task has started, with the task and the change that it makes. */
   readonly onTask?: ((task: TaskRef, change: MachineChange) => void) | undefined;
 }
 

@@ -162,7 +162,7 @@ export class Machines {
     });
   }
 
-  /** Renames a folder. The task fails when another object in its parent has the name. */
+  /** Renames a folder. The task fails when another object in the parent folder has the new name. */
   async renameFolder(folder: Ref<'Folder'>, newName: string, options: ChangeOptions = {}): Promise<TaskRef> {
     const description = options.description ?? `renaming ${nameOf(folder)} to '${newName}'`;
     return assertTask(

@@ -166,7 +166,7 @@ export class PropertyWatcher implements AsyncDisposable {
 
   /**
    * Creates the filter of a subscriber.
-   * @returns false when vCenter rejects this filter and other subscribers use the collector, which stays in use
+   * @returns false when vCenter rejects the filter, but the collector stays in use because it has other subscribers
    */
   async #attach(watched: WatchedCollector, subscriber: PropertySubscriber): Promise<boolean> {
     const { bound, collector, signal } = watched;

@@ -72,7 +72,10 @@ export class WatchedCollector {
     this.#ended.abort(error);
   }
 
-  /** Ends the use of the collector and waits for tracked work, which could otherwise replace a view of the next attempt. */
+  /**
+   * Ends the use of the collector and waits for tracked work, which could otherwise replace a view of the next
+   * collector.
+   */
   async end(): Promise<void> {
     this.#ended.abort(new Error('the property collector is no longer used'));
     await Promise.allSettled(this.#pending);

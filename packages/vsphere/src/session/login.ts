@@ -31,8 +31,8 @@ export interface LoginOptions {
 
 /**
  * Logs in. After an error other than a fault or VcenterChangedError, vCenter may hold a session that the client does not know.
- * @throws VcenterChangedError when the server is not the expected vCenter, before the password is sent, or when another vCenter
- * than the identified one issued the session
+ * @throws VcenterChangedError before the password is sent when the server is not the expected vCenter, and after the
+ * login when another vCenter issued the session
  */
 export async function logIn(
   { username, password }: Credentials,

@@ -206,7 +206,7 @@ function isMissingView(error: unknown): boolean {
   return faultOf(error, 'ManagedObjectNotFound')?.obj?.type.endsWith('View') ?? false;
 }
 
-/** Whether to repeat a read after this error. A fault is not repeated: vCenter responded, so the caller decides. */
+/** Whether to repeat a read after this error. False for a fault: vCenter responded, so the caller decides. */
 function isTransient(error: unknown): boolean {
   return error instanceof VsphereError && error.retryable && !(error instanceof FaultError);
 }

@@ -259,7 +259,7 @@ export class Reader {
     return type;
   }
 
-  /** Returns the decoded text between two positions without markup. */
+  /** Returns the decoded text between two positions. There must be no markup between them. */
   #textBetween(from: number, to: number): string {
     const text = this.#text;
     if (this.#ampersand < from) this.#ampersand = indexOrInfinity(text.indexOf('&', from));

@@ -25,7 +25,7 @@ const INVALID_XML =
 
 /**
  * Escapes a text for an element or attribute.
- * @param path names the value in the error, which does not contain the text because it may be a password
+ * @param path name of the value in the error; the error does not contain the text, which may be a password
  * @throws InvalidRequestError
  */
 export function escaped(text: string, path: string): string {

@@ -23,7 +23,7 @@ const BODY_LIMIT = 64 * 1024;
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
  * Maximum length of a path parameter. Much longer than a valid name, so that a name that is somewhat too long is rejected
- * by its schema, with the rule for names, and not by the router.
+ * by its schema, in an error that states the rule for names, and not by the router.
  */
 const MAX_PARAM_LENGTH = 1_000;
 

@@ -3,7 +3,7 @@ import type { FastifyError, FastifyRequest } from 'fastify';
 import { isRecord } from '../../api/record.ts';
 import { Problem, type ProblemCode } from './problems.ts';
 
-/** Header that asks clients to wait while the database fails, in seconds. */
+/** Header that asks clients to wait 5 s before a retry while the database fails. */
 const RETRY_AFTER = { 'retry-after': '5' };
 
 /** Problems for the errors that fastify itself raises. */

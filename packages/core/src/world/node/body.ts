@@ -97,12 +97,12 @@ export class Body {
           for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
             line.push(chunk.subarray(start, end));
             start = end + 1;
-            if (line.size > this.#maxBytes) throw this.#abortTooLarge('a line of the answer');
+            if (line.size > this.#maxBytes) throw this.#abortTooLarge('a line of the response');
             const text = line.takeText();
             if (text !== '') yield text;
           }
           if (start < chunk.length) line.push(chunk.subarray(start));
-          if (line.size > this.#maxBytes) throw this.#abortTooLarge('a line of the answer');
+          if (line.size > this.#maxBytes) throw this.#abortTooLarge('a line of the response');
         }
       }
     } finally {

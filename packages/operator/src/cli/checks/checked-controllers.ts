@@ -6,8 +6,9 @@ import { needsBackend, type Settings } from '../../settings/settings.ts';
 
 /**
  * Returns the enabled controllers whose installation is checked. Controllers that settings enable explicitly are always checked:
- * those that `--controllers` names, and those with the address of a backend. The others are enabled by default, and are checked
- * if one of their own CRDs is installed. If no enabled controller has an installed CRD, all enabled controllers are checked.
+ * those that `--controllers` names, and those that run only if the address of their backend is set. The others are
+ * enabled by default, and are checked if one of their own CRDs is installed. If no enabled controller has an installed
+ * CRD, all enabled controllers are checked.
  */
 export async function checkedControllers(
   client: Pick<Client, 'raw'>,

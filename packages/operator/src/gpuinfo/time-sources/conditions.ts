@@ -20,7 +20,7 @@ export function isMaintenanceCondition(type: string): boolean {
  * Reads maintenance from the conditions of a Node. Maintenance in progress and drains have begun at the last transition
  * of their condition. `MaintenancePlanned` has no start time. If an annotation or a label of the same Node announces
  * the time, the condition is ignored and that time counts. Times from other sources, such as the calendar, do not
- * replace the condition, because they may be those of other maintenance. Without an announced time, the maintenance may
+ * replace the condition, because they may belong to other maintenance. Without an announced time, the maintenance may
  * begin at any moment, so it counts as begun: a job of 100 hours must not be started on a node that is about to be
  * taken away.
  * @param announced maintenance that annotations and labels of the Node announce

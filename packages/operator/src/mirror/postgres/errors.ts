@@ -7,8 +7,8 @@ import { DatabaseError, type FailureScope } from '../database.ts';
  */
 const ROW_CLASSES: ReadonlySet<string> = new Set(['22', '23', '40', '44', 'P0']);
 /**
- * SQLSTATE of a lock that another transaction holds. This failure concerns the rows of a batch, like those of
- * `ROW_CLASSES`.
+ * SQLSTATE of a statement that fails because another transaction holds a lock. This failure concerns the rows of a
+ * batch, like those of `ROW_CLASSES`.
  */
 export const LOCK_NOT_AVAILABLE = '55P03';
 

@@ -118,7 +118,7 @@ async function newToken(query: Query): Promise<string> {
 export const FENCE_TABLE = 'ssvirt_vm_controller_fence';
 
 /**
- * Fence of epochs in a table of the mirror's own. It needs no session state, so it works through PgBouncer in transaction
+ * Fence that stores epochs in `FENCE_TABLE`. It needs no session state, so it works through PgBouncer in transaction
  * mode. Each acquisition increments the epoch; the batch statement locks the epoch row in share mode and writes only if
  * the epoch is still the one that this session acquired.
  */
@@ -162,7 +162,7 @@ export class EpochFence implements SqlFence {
     for (const shard of shards) this.#epochs.delete(shard);
   }
 
-  /** Creates the table. @returns why the table could not be created, if it may exist nevertheless; undefined on success */
+  /** Creates the table. @returns the error if the statement failed but the table may exist; undefined on success */
   async #createTable(query: Query): Promise<DatabaseError | undefined> {
     try {
       await query(

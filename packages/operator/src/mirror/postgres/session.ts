@@ -171,8 +171,8 @@ const LOCK_TIMEOUT_MS = 1;
  * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and
  * writes nothing. The lock timeout applies to this transaction only, and not to the locks of the table and of the
  * fence, which are taken before the timeout is set. It is shorter than the deadlock timeout, so a deadlock also ends
- * with `LOCK_NOT_AVAILABLE`. If the statement succeeds, a row that it did not write already has the status, is missing,
- * or was changed by another transaction at the same moment.
+ * with `LOCK_NOT_AVAILABLE`. If the statement succeeds, each row that was not written has the status
+ * already, is missing, or was changed by another transaction at the same moment.
  */
 function writeUnlockedStatement(fence: SqlFence): string {
   return `

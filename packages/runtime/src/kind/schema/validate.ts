@@ -25,9 +25,9 @@ export type Admission<T> =
  * Flow: drops unknown fields and nulls that are not allowed, sets defaults, then validates the result against the
  * schema.
  *
- * Guarantees: accepts what the API server accepts, and rejects what it rejects with the same messages. It is stricter
- * in two cases in which the API server accepts a value of another type: an array for a string with a format, and a
- * fraction within a relative 1e-9 of an integer (1234567890.5) for an integer.
+ * Guarantees: accepts the values that the API server accepts, and rejects all others with the API server's messages.
+ * This function is stricter in two cases in which the API server accepts a value of another type: an array for a string
+ * with a format, and a fraction within a relative 1e-9 of an integer (1234567890.5) for an integer.
  *
  * Caveats: CEL rules are not evaluated, and the metadata of embedded objects is only checked to be an object.
  *

@@ -125,7 +125,7 @@ export class CertificateIssuer implements CertificateSource {
 
   /**
    * Serves the certificate of the Secret. Keeps the current certificate, at most until it expires, while an API server
-   * may not trust the new one yet.
+   * might not trust the new one yet.
    */
   #serveCurrent(): void {
     const { world, serve, metrics } = this.#options;

@@ -35,7 +35,7 @@ export interface Plan {
  * Plans the next state of the certificates; undefined if no change is needed.
  *
  * Guarantees: a valid serving certificate is never replaced by a certificate of another CA that is not settled. A new CA
- * is therefore first only trusted beside the old one, and issues certificates once it is settled.
+ * is therefore at first only trusted, beside the old one. It issues certificates once it is settled.
  */
 export function planCertificates(state: CertificateState, input: PlanInput): Plan | undefined {
   const { now, lifetimes, commonName } = input;

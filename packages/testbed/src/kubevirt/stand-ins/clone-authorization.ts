@@ -34,7 +34,7 @@ export function cloneAuthorization(): object[] {
             expression: `variables.source.all(each, each == '' || each == request.namespace
               || authorizer.group('cdi.kubevirt.io').resource('datavolumes').subresource('source').namespace(each).check('create').allowed())`,
             messageExpression: `'User ' + request.userInfo.username + ' has insufficient permissions in clone source namespace ' + variables.source[0]`,
-            reason: 'Invalid', // CDI answers with the HTTP status 422, not 403
+            reason: 'Invalid', // CDI responds with the HTTP status 422, not 403
           },
         ],
       },
