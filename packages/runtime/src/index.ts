@@ -118,15 +118,15 @@ export { microTime } from './kind/time.ts';
 export { manifestYaml } from './kind/yaml.ts';
 export { FairLimiter, type FairLimiterOptions, type Permit } from './limiter/fair-limiter.ts';
 export type { JobContext, JobOptions } from './manager/job.ts';
-export {
-  type CommonOptions,
-  Manager,
-  type ManagerElection,
-  type ManagerOptions,
-  type ManagerSharding,
-  type Replicas,
-  type StatusOptions,
-} from './manager/manager.ts';
+export { Manager } from './manager/manager.ts';
+export type {
+  CommonOptions,
+  ManagerElection,
+  ManagerOptions,
+  ManagerSharding,
+  Replicas,
+  StatusOptions,
+} from './manager/options.ts';
 export type { RunnableContext, RunnableOptions } from './manager/runnable.ts';
 export { type CountOptions, ObjectMetrics } from './metrics/object-metrics.ts';
 export {

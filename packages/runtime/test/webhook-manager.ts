@@ -1,7 +1,8 @@
-import { jsonLogger, type LogLine, nodeWorld } from '@vmwright/core';
+import { jsonLogger, type LogLine, nodeWorld, type World } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { kubeconfigAccess } from '../src/access/kubeconfig.ts';
-import { Manager, type ManagerElection, type ManagerOptions } from '../src/manager/manager.ts';
+import { Manager } from '../src/manager/manager.ts';
+import type { ManagerElection, ManagerOptions } from '../src/manager/options.ts';
 import type { CertificateOptions } from '../src/webhook/certificates/issuer.ts';
 import type { Webhook } from '../src/webhook/endpoints.ts';
 import { webhookManifests } from '../src/webhook/manifests.ts';
@@ -70,11 +71,13 @@ export async function replica(
     readonly certificates?: CertificateOptions;
     readonly election?: ManagerElection;
     readonly webhooks?: Partial<WebhookOptions>;
+    /** @default the real one */
+    readonly world?: World;
   },
   build: (manager: Manager) => void,
 ) {
-  const { port, namespace, certificates = {}, webhooks = {}, ...rest } = options;
-  const access = await kubeconfigAccess({ world: nodeWorld, path: kubeconfig });
+  const { port, namespace, certificates = {}, webhooks = {}, world = nodeWorld, ...rest } = options;
+  const access = await kubeconfigAccess({ world, path: kubeconfig });
   const lines: LogLine[] = [];
   const serving = Promise.withResolvers<void>();
   const listeners: ((line: LogLine) => void)[] = [];
@@ -90,7 +93,7 @@ export async function replica(
   const address = { url: `https://127.0.0.1:${port}` };
   const manager = new Manager({
     ...rest,
-    world: nodeWorld,
+    world,
     access,
     log,
     webhooks: { address, port, host: '127.0.0.1', namespace, certificates, ...webhooks },
@@ -117,7 +120,10 @@ export async function replica(
   };
 }
 
-/** Waits until every `clientConfig` in these objects has a `caBundle`. */
+/**
+ * Waits until every `clientConfig` in these objects has a `caBundle`. The API server observes it through a watch, so a
+ * request may still fail or skip the webhook: wait for a request that has reached the webhook as well.
+ */
 export async function waitForTrust(cluster: Cluster, paths: readonly string[]): Promise<void> {
   for (const path of paths)
     await cluster.waitFor(path, (object) => {

@@ -1,17 +1,5 @@
 import { hostname } from 'node:os';
-import {
-  Fence,
-  jsonLogger,
-  type Logger,
-  type LogLevel,
-  messageOf,
-  processMetrics,
-  Registry,
-  type Tracer,
-  type World,
-  wait,
-} from '@vmwright/core';
-import type { Access } from '../access/access.ts';
+import { Fence, jsonLogger, type Logger, messageOf, Registry, wait } from '@vmwright/core';
 import { Caches } from '../cache/caches.ts';
 import { Client } from '../client/client.ts';
 import { ignoreNotFound } from '../client/ignore.ts';
@@ -21,117 +9,22 @@ import { Controller, type ControllerOptions } from '../controller/controller.ts'
 import type { WorkEnvironment } from '../controller/work.ts';
 import { DebugEndpoints } from '../debug/endpoints.ts';
 import { LeaderElection, type OnLeading } from '../election/leader-election.ts';
-import type { LeaderElectionOptions } from '../election/options.ts';
-import { type EventGroup, EventRecorder } from '../events/recorder.ts';
+import { EventRecorder } from '../events/recorder.ts';
 import { Namespace } from '../kind/builtin/namespace.ts';
 import type { DeclaredKind, NamedVersion } from '../kind/define.ts';
 import { type Kind, resourceOf } from '../kind/kind.ts';
 import type { KubeObject } from '../kind/object.ts';
 import { RuntimeMetrics } from '../metrics/runtime-metrics.ts';
 import type { QueuedKey } from '../queue/work-queue.ts';
-import { type StatusRoute, StatusServer } from '../server/server.ts';
-import { TokenAccess } from '../server/token-access.ts';
-import type { ShardingOptions } from '../sharding/options.ts';
 import { Sharding } from '../sharding/sharding.ts';
 import { type AdmissionRules, admission } from '../webhook/admission.ts';
 import { type ConversionRules, conversion } from '../webhook/conversion.ts';
 import type { Webhook } from '../webhook/endpoints.ts';
-import { type WebhookOptions, Webhooks } from '../webhook/webhooks.ts';
+import { Webhooks } from '../webhook/webhooks.ts';
 import { Job, type JobOptions } from './job.ts';
+import type { ManagerElection, ManagerOptions, ManagerSharding } from './options.ts';
 import { Runnable, type RunnableOptions } from './runnable.ts';
-
-/** Leader-election settings of a manager. */
-export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
-  /** Name of the Lease. It must be the same for all replicas. */
-  readonly name: string;
-  /** Namespace of the Lease. @default the namespace of the manager's `access` */
-  readonly namespace?: string;
-  /** Human-readable prefix of the holder identity. @default the host name */
-  readonly identity?: string;
-  /** Whether to read the Lease before the caches are listed; see `RunnableContext.hasFreshCaches`. @default false */
-  readonly observesFirst?: boolean;
-}
-
-/** Sharding settings of a manager. */
-export interface ManagerSharding
-  extends Pick<ShardingOptions, 'name' | 'leaseMs' | 'renewMs' | 'retryMs' | 'shards'> {
-  /** Namespace of the Leases. @default the namespace of the manager's `access` */
-  readonly namespace?: string;
-  /** Human-readable prefix of the holder identity. @default the host name */
-  readonly identity?: string;
-}
-
-/** Coordination between replicas. With neither option, the manager acts immediately: run only one replica then. */
-export type Replicas =
-  | {
-      /** Leader election: one replica acts, the others stand by. */
-      readonly election?: ManagerElection;
-      readonly sharding?: never;
-    }
-  | {
-      /**
-       * Sharding: each replica acts on some of the namespaces. Every replica still watches and caches all of them, so
-       * that it can take over with warm caches. More replicas therefore divide the work, but not memory or watches.
-       */
-      readonly sharding?: ManagerSharding;
-      readonly election?: never;
-    };
-
-export type ManagerOptions = CommonOptions & Replicas;
-
-export interface CommonOptions {
-  readonly world: World;
-  readonly access: Access;
-  /** Name of the program, used as field manager and user agent. */
-  readonly name: string;
-  /** @default a JSON logger that writes to standard error */
-  readonly log?: Logger;
-  /**
-   * Namespaces to watch. If several are given and a kind cannot be listed in one of them (for example: 403), that
-   * namespace is skipped and retried without blocking the others. Until it can be listed, its objects are not reconciled,
-   * and their absence from a cache does not mean that they were deleted, unless the namespace does not exist any more.
-   * @default all namespaces
-   */
-  readonly namespaces?: readonly string[];
-  /** Records a span for each reconcile and job, with the requests to the API server that it makes. @default no tracing */
-  readonly tracer?: Tracer | undefined;
-  /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/…`. @default no server */
-  readonly status?: StatusOptions;
-  /** Webhook server; required by `admit` and `convert`. @default no server */
-  readonly webhooks?: WebhookOptions;
-  /** Timeout for the initial list of all kinds, in milliseconds. @default 120_000 */
-  readonly syncTimeoutMs?: number;
-  /** Time within which running reconciles must end when the manager stops, in milliseconds. @default 30_000 */
-  readonly graceMs?: number;
-  /**
-   * API group in which events are written: the program needs the permission to create and patch events there. Both groups
-   * show the same events. @default 'events.k8s.io'
-   */
-  readonly eventGroup?: EventGroup;
-}
-
-/** Health, readiness and metrics endpoints of a manager. */
-export interface StatusOptions {
-  /** Port to listen on; 0 selects a free one. */
-  readonly port: number;
-  /**
-   * Address to listen on. A loopback address serves `/metrics` and `/debug/…`, except `/debug/heap`, without
-   * authentication; any other address serves only `/metrics`, and only with `openMetrics`. @default all addresses
-   */
-  readonly host?: string;
-  /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
-  readonly logLevel?: LogLevel;
-  /** Whether to serve `/metrics` without authentication on any address. @default false */
-  readonly openMetrics?: boolean;
-  /** Additional paths, by their absolute path. @default none */
-  readonly routes?: Readonly<Record<string, StatusRoute>>;
-  /**
-   * HTTPS server for `/metrics` and `/debug/…` that requires a Kubernetes bearer token with permission to `get` or
-   * `put` the path. Requires `webhooks`, because it uses their serving certificate, and the permissions that `rbacOf`
-   * adds with `secureStatus`. @default no HTTPS server
-   */
-  readonly secure?: { readonly port: number; readonly host?: string } | undefined;
-}
+import { StatusEndpoints } from './status-endpoints.ts';
 
 /** Format that the API server requires of an event's `reportingController`. */
 const QUALIFIED_NAME =
@@ -170,7 +63,7 @@ export class Manager {
   readonly #workers = new Map<string, { run(signal: AbortSignal): Promise<void> }>();
   readonly #queues = new Map<string, { readonly keys: readonly QueuedKey[] }>();
   readonly #operations = new Map<string, () => readonly object[]>();
-  readonly #debug: DebugEndpoints;
+  readonly #endpoints: StatusEndpoints | undefined;
   /** Fence of a manager without election and sharding, open until `run` returns. */
   readonly #soleReplica = new Fence();
   #running = false;
@@ -217,18 +110,20 @@ export class Manager {
     this.#leases = new Client({ world, access, fieldManager: name, userAgent: name, observer });
     this.#election = election && this.#createElection(election);
     this.#sharding = sharding && this.#createSharding(sharding);
-    this.#debug = new DebugEndpoints({
+    const debug = new DebugEndpoints({
       clock: world,
-      // Without election and sharding, this replica holds no Lease that it could lose while a heap snapshot blocks it.
+      // False without election and sharding: the replica then has no Lease to lose while a heap snapshot blocks it.
       isLeading: () => this.#election?.isLeading() ?? this.#sharding?.isMember() ?? false,
       queues: () => Object.fromEntries([...this.#queues].map(([queue, { keys }]) => [queue, keys])),
       operations: () => Object.fromEntries([...this.#operations].map(([worker, read]) => [worker, read()])),
     });
-    const { client } = this;
+    const { client, caches, registry } = this;
     const parts = { world, client, logger: log, metrics: this.#metrics, name, namespace: access.namespace };
     this.#webhooks = options.webhooks && new Webhooks(options.webhooks, parts);
-    if (options.status?.secure !== undefined && this.#webhooks === undefined)
-      throw new Error('`status.secure` requires the manager option `webhooks` for its certificate');
+    const webhooks = this.#webhooks;
+    this.#endpoints =
+      options.status &&
+      new StatusEndpoints(options.status, { world, client, log, registry, caches, webhooks, debug });
   }
 
   /**
@@ -246,7 +141,7 @@ export class Manager {
     return controller;
   }
 
-  /** Adds operations that outlive a reconcile to `/debug/operations`. @param read returns the operations in flight */
+  /** Lists in `/debug/operations` the operations that outlive a reconcile. @param read returns those in flight */
   showOperations(name: string, read: () => readonly object[]): void {
     this.#operations.set(name, read);
   }
@@ -275,7 +170,10 @@ export class Manager {
     this.#addWebhook(conversion(kind, rules));
   }
 
-  /** Whether this replica may act at this moment: it leads or, with sharding, is a member; without both, `run` was called. */
+  /**
+   * Whether this replica may act at this moment: it leads or, with sharding, is a member. Without election and
+   * sharding: whether `run` was called.
+   */
   get isActive(): boolean {
     return this.#election?.isLeading() ?? this.#sharding?.isMember() ?? this.#running;
   }
@@ -295,11 +193,11 @@ export class Manager {
     this.#running = true;
     const caching = new AbortController();
     // The status server starts first, so that liveness probes succeed while the caches sync.
-    await using _ = await this.#serveStatus();
+    await using _ = await this.#endpoints?.serve();
     try {
       // Webhooks must start before any cache: the API server calls the conversion webhook for the initial list.
       await this.#webhooks?.start(signal);
-      await using _secure = await this.#serveSecureStatus();
+      await using _secure = await this.#endpoints?.serveSecure();
       if (this.#options.election?.observesFirst === true) await this.#election?.observe(signal);
       await this.#sync(caching.signal, signal);
       const act: OnLeading = (acting, leadershipLost) => this.#runWorkers(acting, leadershipLost);
@@ -407,52 +305,6 @@ export class Manager {
     });
   }
 
-  async #serveStatus(): Promise<AsyncDisposable | undefined> {
-    if (this.#options.status === undefined) return undefined;
-    const { world } = this.#options;
-    const { secure: _, ...status } = this.#options.status;
-    processMetrics(this.registry, { clock: world });
-    const server = await StatusServer.start({
-      clock: world,
-      logger: this.#log,
-      metrics: this.registry,
-      debug: this.#debug,
-      ...status,
-    });
-    this.#log.info({ port: server.port }, 'Serving metrics, health and readiness');
-    server.ready.add('caches', () => {
-      if (!this.ready) throw new Error(`caches not synced: ${this.caches.unsynced.join(', ')}`);
-      const { unlistable, unserved } = this.caches;
-      const notes = [
-        ...(unlistable.length === 0 ? [] : [`cannot list ${unlistable.join(', ')}`]),
-        ...(unserved.length === 0 ? [] : [`not installed: ${unserved.join(', ')}`]),
-      ];
-      return notes.length === 0 ? undefined : notes.join('; ');
-    });
-    if (this.#webhooks !== undefined) server.ready.add('webhook', () => this.#webhooks?.check());
-    return server;
-  }
-
-  async #serveSecureStatus(): Promise<AsyncDisposable | undefined> {
-    const { world, status } = this.#options;
-    const certificate = this.#webhooks?.certificate;
-    if (status?.secure === undefined || certificate === undefined) return undefined;
-    const access = new TokenAccess({ clock: world, client: this.client, logger: this.#log });
-    const server = await StatusServer.start({
-      clock: world,
-      logger: this.#log,
-      metrics: this.registry,
-      logLevel: status.logLevel,
-      debug: this.#debug,
-      certificate,
-      authorize: (request, path) => access.assert(request, path),
-      ...status.secure,
-    });
-    this.#webhooks?.onCertificate((next) => server.use(next));
-    this.#log.info({ port: server.port }, 'Serving metrics over HTTPS with token authentication');
-    return server;
-  }
-
   async #sync(caching: AbortSignal, signal: AbortSignal): Promise<void> {
     const { world, syncTimeoutMs = 120_000 } = this.#options;
     const done = new AbortController();
@@ -465,12 +317,8 @@ export class Manager {
       },
       () => undefined,
     );
-    const stopped = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
     try {
-      await Promise.race([this.caches.start(caching), stopped, timeout]);
+      await Promise.race([this.caches.start(caching), aborted(signal), timeout]);
     } finally {
       done.abort();
     }
@@ -479,13 +327,8 @@ export class Manager {
   /** Runs all controllers, jobs and runnables until `signal` aborts. @throws if a reconcile does not end in time */
   async #runWorkers(signal: AbortSignal, leadershipLost: AbortSignal): Promise<void> {
     const { world, graceMs = 30_000 } = this.#options;
-    // Without controllers, for example with webhooks only, the manager also runs until it is stopped.
-    const stopped = new Promise<void>((resolve) => {
-      if (signal.aborted) resolve();
-      signal.addEventListener('abort', () => resolve(), { once: true });
-    });
     const working = Promise.all([
-      stopped,
+      aborted(signal), // without controllers, for example with webhooks only, the manager also runs until it is stopped
       ...[...this.#workers.values()].map((worker) => worker.run(signal)),
     ]);
     const done = new AbortController();
@@ -513,4 +356,9 @@ export class Manager {
 function onAbort(signal: AbortSignal, callback: () => void): void {
   if (signal.aborted) callback();
   else signal.addEventListener('abort', callback, { once: true });
+}
+
+/** Returns a promise that resolves when the signal aborts. */
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => onAbort(signal, resolve));
 }

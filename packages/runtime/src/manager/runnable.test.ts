@@ -4,15 +4,18 @@ import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { virtualWorld } from '../../test/worlds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { LeadershipLostError } from '../election/errors.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { Lease } from '../kind/builtin/lease.ts';
 import { Secret } from '../kind/builtin/secret.ts';
-import { Manager, type ManagerOptions } from './manager.ts';
+import { Manager } from './manager.ts';
+import type { ManagerOptions } from './options.ts';
 import type { RunnableContext } from './runnable.ts';
 
-const TIMES = { leaseMs: 2_000, renewMs: 1_500, retryMs: 300 };
+/** A paused process or a slow server does not lose its Lease within 10 s. */
+const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
 /** Starts a manager with one runnable. `terms` has a context for each call of `run`. */
 async function start(
@@ -100,6 +103,7 @@ test('a runnable ends with the term of its replica, and runs again in the next t
   await client.mergePatch(Lease, lease, { spec: { holderIdentity: 'another' } });
   await until(() => ended() === 1);
   expect(terms[0]?.signal.reason).toBeInstanceOf(LeadershipLostError);
+  await client.mergePatch(Lease, lease, { spec: { holderIdentity: '' } }); // released
   await until(() => terms.length === 2);
   expect(() => terms[1]?.assertLeader()).not.toThrow();
   expect(() => terms[0]?.assertLeader()).toThrow();
@@ -126,7 +130,7 @@ test('the caches of a leader are fresh if no other replica has led since they we
   const standby = await start(cluster, options('standby'));
   await standby.manager.caches.synced();
   await stop(first);
-  expect(await isFresh(standby), 'the first one led while the caches were listed').toBe(false);
+  expect(await isFresh(standby), 'the first replica led while the caches were listed').toBe(false);
   await stop(standby);
   const next = await start(cluster, options('next'));
   expect(await isFresh(next), 'the lease was released').toBe(true);
@@ -197,7 +201,8 @@ test('a runnable reads declared caches, writes and records events', async ({ clu
   await using client = await connect(cluster.kubeconfig);
   const ref = { namespace: namespace.name, name: 'subject' };
   const object = await client.create(ConfigMap, { metadata: ref });
-  const { terms, until, stop, running } = await start(cluster, { namespaces: [namespace.name] });
+  const { world } = virtualWorld(); // no time limit for the events that are sent after the stop
+  const { terms, until, stop, running } = await start(cluster, { world, namespaces: [namespace.name] });
   await until(() => terms.length === 1);
   const [context] = terms;
   expect(context?.cache(ConfigMap).get(ref)?.metadata.uid).toBe(object.metadata.uid);
@@ -213,7 +218,10 @@ test('a runnable reads declared caches, writes and records events', async ({ clu
   ]);
 });
 
-test('a runnable has a unique name and is added before the manager runs', async ({ cluster, namespace }) => {
+test('a runnable with a name in use, or added while the manager runs, is rejected', async ({
+  cluster,
+  namespace,
+}) => {
   const { manager, terms, until } = await start(cluster, { namespaces: [namespace] });
   await until(() => terms.length === 1);
   const run = untilAborted;

@@ -6,6 +6,7 @@ import { freePort } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
+import { waitForPermissions } from '../../test/permissions.ts';
 import { listOf, replica } from '../../test/webhook-manager.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { manifestYaml } from '../kind/yaml.ts';
@@ -57,6 +58,14 @@ test('the HTTPS status server serves metrics and debug endpoints only to service
       bind('engineer', `${name}-debug`),
     ]),
   );
+  await waitForPermissions(cluster, { namespace, name }, [
+    { verb: 'create', group: 'authentication.k8s.io', resource: 'tokenreviews' },
+    { verb: 'create', group: 'authorization.k8s.io', resource: 'subjectaccessreviews' },
+  ]);
+  await waitForPermissions(cluster, { namespace, name: 'prometheus' }, [{ verb: 'get', path: '/metrics' }]);
+  await waitForPermissions(cluster, { namespace, name: 'engineer' }, [
+    { verb: 'put', path: '/debug/loglevel' },
+  ]);
   const [port, webhookPort] = [await freePort(), await freePort()];
   const logLevel: LogLevel = { level: 'info' };
   const kubeconfig = await cluster.kubeconfigFor({ namespace, name });

@@ -1,6 +1,7 @@
 import { collectingLogger, type LogLine, nodeWorld } from '@vmwright/core';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
-import { Manager, type ManagerOptions } from '../manager/manager.ts';
+import { Manager } from '../manager/manager.ts';
+import type { ManagerOptions } from '../manager/options.ts';
 
 /** Manager options without `access` and `log`, which `startManager` provides. */
 export type TestManagerOptions = Without<ManagerOptions, 'access' | 'log'>;
@@ -22,8 +23,8 @@ export interface RunningManager extends AsyncDisposable {
  *       manager.control({ for: Greeting, reconcile });
  *     });
  *
- * @param cluster the testbed's `Cluster`, or the path of a kubeconfig for a service account with only the program's
- *   roles
+ * @param cluster the testbed's `Cluster`, or an object with the path of a kubeconfig, for example of a service account
+ *   with only the program's roles
  * @throws the error of `run` if the manager ends before its caches have synced
  */
 export async function startManager(

@@ -1,0 +1,100 @@
+import type { Logger, LogLevel, Tracer, World } from '@vmwright/core';
+import type { Access } from '../access/access.ts';
+import type { LeaderElectionOptions } from '../election/options.ts';
+import type { EventGroup } from '../events/recorder.ts';
+import type { StatusRoute } from '../server/server.ts';
+import type { ShardingOptions } from '../sharding/options.ts';
+import type { WebhookOptions } from '../webhook/webhooks.ts';
+
+/** Leader-election settings of a manager. */
+export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' | 'renewMs' | 'retryMs'> {
+  /** Name of the Lease. It must be the same for all replicas. */
+  readonly name: string;
+  /** Namespace of the Lease. @default the namespace of the manager's `access` */
+  readonly namespace?: string;
+  /** Human-readable prefix of the holder identity. @default the host name */
+  readonly identity?: string;
+  /** Whether to read the Lease before the caches are listed; see `RunnableContext.hasFreshCaches`. @default false */
+  readonly observesFirst?: boolean;
+}
+
+/** Sharding settings of a manager. */
+export interface ManagerSharding
+  extends Pick<ShardingOptions, 'name' | 'leaseMs' | 'renewMs' | 'retryMs' | 'shards'> {
+  /** Namespace of the Leases. @default the namespace of the manager's `access` */
+  readonly namespace?: string;
+  /** Human-readable prefix of the holder identity. @default the host name */
+  readonly identity?: string;
+}
+
+/** Coordination between replicas. With neither option, the manager acts immediately: run only one replica then. */
+export type Replicas =
+  | {
+      /** Leader election: one replica acts, the others stand by. */
+      readonly election?: ManagerElection;
+      readonly sharding?: never;
+    }
+  | {
+      /**
+       * Sharding: each replica acts on some of the namespaces. Every replica still watches and caches all of them, so
+       * that it can take over with warm caches. More replicas therefore divide the work, but not memory or watches.
+       */
+      readonly sharding?: ManagerSharding;
+      readonly election?: never;
+    };
+
+export type ManagerOptions = CommonOptions & Replicas;
+
+export interface CommonOptions {
+  readonly world: World;
+  readonly access: Access;
+  /** Name of the program, used as field manager and user agent. */
+  readonly name: string;
+  /** @default a JSON logger that writes to standard error */
+  readonly log?: Logger;
+  /**
+   * Namespaces to watch. If several are given and a kind cannot be listed in one of them (for example: 403), that
+   * namespace is skipped and retried without blocking the others. Until it can be listed, its objects are not reconciled,
+   * and their absence from a cache does not mean that they were deleted, unless the namespace does not exist any more.
+   * @default all namespaces
+   */
+  readonly namespaces?: readonly string[];
+  /** Records a span for each reconcile and job, with the requests to the API server that it makes. @default no tracing */
+  readonly tracer?: Tracer | undefined;
+  /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/…`. @default no server */
+  readonly status?: StatusOptions;
+  /** Webhook server; required by `admit` and `convert`. @default no server */
+  readonly webhooks?: WebhookOptions;
+  /** Timeout for the initial list of all kinds, in milliseconds. @default 120_000 */
+  readonly syncTimeoutMs?: number;
+  /** Time within which running reconciles must end when the manager stops, in milliseconds. @default 30_000 */
+  readonly graceMs?: number;
+  /**
+   * API group in which events are written: the program needs the permission to create and patch events there. Both groups
+   * show the same events. @default 'events.k8s.io'
+   */
+  readonly eventGroup?: EventGroup;
+}
+
+/** Health, readiness and metrics endpoints of a manager. */
+export interface StatusOptions {
+  /** Port to listen on; 0 selects a free one. */
+  readonly port: number;
+  /**
+   * Address to listen on. A loopback address serves `/metrics` and `/debug/…`, except `/debug/heap`, without
+   * authentication; any other address serves only `/metrics`, and only with `openMetrics`. @default all addresses
+   */
+  readonly host?: string;
+  /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
+  readonly logLevel?: LogLevel;
+  /** Whether to serve `/metrics` without authentication on any address. @default false */
+  readonly openMetrics?: boolean;
+  /** Additional paths, by their absolute path. @default none */
+  readonly routes?: Readonly<Record<string, StatusRoute>>;
+  /**
+   * HTTPS server for `/metrics` and `/debug/…` that requires a Kubernetes bearer token with permission to `get` or
+   * `put` the path. Requires `webhooks`, because it uses their serving certificate, and the permissions that `rbacOf`
+   * adds with `secureStatus`. @default no HTTPS server
+   */
+  readonly secure?: { readonly port: number; readonly host?: string } | undefined;
+}
