@@ -45,8 +45,14 @@ test('docs/runtime.md quotes the guarded example, which runs with its generated 
     metadata: { name, namespace: namespace.name },
     spec: { name },
   });
-  const denied = await cluster.tryKubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('mallory')) });
-  expect(denied.stderr).toContain('denied the request: mallory is not allowed as a guest');
+  const createMallory = async (...args: readonly string[]) => {
+    const input = JSON.stringify(guest('mallory'));
+    return (await cluster.tryKubectl(['create', ...args, '-f', '-'], { input })).stderr;
+  };
+  const denial = 'denied the request: mallory is not allowed as a guest';
+  // The API server observes the new kind and the caBundle through watches.
+  await expect.poll(() => createMallory('--dry-run=server')).toContain(denial);
+  expect(await createMallory()).toContain(denial);
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('ada')) });
   const path = `/apis/guarded.vmwright.dev/v1/namespaces/${namespace.name}/guests/ada`;
   await cluster.waitFor(path, (object) => field(object, 'status', 'welcome') === 'Welcome, ada!');
@@ -79,7 +85,9 @@ test('the greeter example runs as a program with its CRD and stops on SIGTERM', 
     metadata,
     spec: { name: 'World' },
   };
-  await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(greeting) });
+  // The API server publishes the new kind, which kubectl looks up, some time after it serves the kind.
+  const apply = () => cluster.tryKubectl(['apply', '-f', '-'], { input: JSON.stringify(greeting) });
+  await expect.poll(async () => (await apply()).stdout).toContain('greeting.example.vmwright.dev/first');
   const path = `/apis/example.vmwright.dev/v1/namespaces/${namespace.name}/greetings/first`;
   await cluster.waitFor(path, (object) => field(object, 'status', 'text') === 'Hello, World!');
   const printed = await cluster.kubectl(['-n', namespace.name, 'get', 'greetings']);

@@ -49,6 +49,8 @@ export class OutputLog {
 export class ReplicaProcess {
   readonly name: string;
   readonly #process: ChildProcess;
+  /** Resolves when the process has exited and its output was read to the end. */
+  readonly #closed: Promise<unknown>;
 
   constructor(options: ReplicaArguments, output: OutputLog) {
     this.name = options.name;
@@ -56,6 +58,7 @@ export class ReplicaProcess {
     this.#process = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', PROGRAM, ...args], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
+    this.#closed = once(this.#process, 'close');
     if (this.#process.stdout === null) throw new Error('the process has no standard output');
     createInterface(this.#process.stdout).on('line', (line) => output.add(line));
   }
@@ -66,13 +69,12 @@ export class ReplicaProcess {
   }
 
   async exited(): Promise<number | null> {
-    if (this.#process.exitCode === null && this.#process.signalCode === null)
-      await once(this.#process, 'exit');
+    await this.#closed;
     return this.#process.exitCode;
   }
 }
 
-/** Returns overlapping reconciles of one object by two processes, each from its first write to its last. */
+/** Returns overlapping reconciles of one object by two processes. A reconcile lasts from first to last write. */
 export function overlaps(writes: readonly Write[]): string[] {
   interface Span {
     readonly name: string;

@@ -1,9 +1,10 @@
-import { nodeWorld, type World } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { waitForPermissions } from '../../test/permissions.ts';
+import { withShortBackoffs } from '../../test/worlds.ts';
 import type { Client } from '../client/client.ts';
 import { ForbiddenError } from '../client/errors.ts';
 import { ignoreNotFound } from '../client/ignore.ts';
@@ -14,14 +15,7 @@ import type { CacheEvent } from './cache-event.ts';
 import type { CacheOptions } from './cache-options.ts';
 import { Caches } from './caches.ts';
 
-const FASTER = 20;
-
-/** A world in which a minute passes in three seconds. */
-const fastWorld: World = {
-  ...nodeWorld,
-  monotonic: () => nodeWorld.monotonic() * FASTER,
-  after: (ms, callback) => nodeWorld.after(ms / FASTER, callback),
-};
+const world = withShortBackoffs(20);
 
 /** Creates namespaces with objects, and a client without permissions in any of them. */
 async function setUp(cluster: Cluster, count: number) {
@@ -38,14 +32,22 @@ async function setUp(cluster: Cluster, count: number) {
   }
   const kubectl = (namespace: string, ...args: readonly string[]) =>
     cluster.kubectl(['-n', namespace, ...args]);
+  /** Waits until the change of a role has taken effect. */
+  const effective = (namespace: string, resource: string, isGranted: boolean) => {
+    const permissions = ['list', 'watch'].map((verb) => ({ verb, resource, namespace }));
+    return waitForPermissions(cluster, { namespace: home, name: 'default' }, permissions, isGranted);
+  };
   /** Lets the client list and watch a resource. */
   const allow = async (namespace: string, resource: string) => {
     await kubectl(namespace, 'create', 'role', resource, '--verb=list,watch', `--resource=${resource}`);
     const subject = `--serviceaccount=${home}:default`;
     await kubectl(namespace, 'create', 'rolebinding', resource, `--role=${resource}`, subject);
+    await effective(namespace, resource, true);
   };
-  const forbid = (namespace: string, resource: string) =>
-    kubectl(namespace, 'delete', 'role,rolebinding', resource);
+  const forbid = async (namespace: string, resource: string) => {
+    await kubectl(namespace, 'delete', 'role,rolebinding', resource);
+    await effective(namespace, resource, false);
+  };
   const stop = new AbortController();
   const run = (cache: { run(signal: AbortSignal): Promise<void> }) => {
     const running = cache.run(stop.signal);
@@ -57,7 +59,7 @@ async function setUp(cluster: Cluster, count: number) {
   return { admin, client, names, allow, forbid, run, signal: stop.signal, stack, stop };
 }
 
-/** A list of lines that tests can wait on. */
+/** A list of lines, with a function that waits until the list satisfies a condition. */
 function recorder() {
   const lines: string[] = [];
   const waiting = new Set<() => void>();
@@ -84,13 +86,20 @@ function cacheOf(
 ) {
   const { lines, add, until } = recorder();
   const short = (namespace: string) => 'abc'[namespaces.indexOf(namespace)] ?? namespace;
+  let server = new AbortController();
   const cache = new ObjectCache({
-    world: fastWorld,
+    world,
     client: {
       pages: (kind, options) => client.pages(kind, options),
-      watch: (kind, options) => {
+      async *watch(kind, options) {
+        const { signal: ended } = server;
         add(`watch ${short(options?.namespace ?? '')}`);
-        return client.watch(kind, options);
+        const signal = AbortSignal.any([ended, ...(options?.signal ? [options.signal] : [])]);
+        try {
+          yield* client.watch(kind, { ...options, signal });
+        } catch (error) {
+          if (!ended.aborted) throw error;
+        }
       },
     },
     kind: ConfigMap,
@@ -102,9 +111,13 @@ function cacheOf(
       add(`${short(namespace)} ${is ? 'can' : 'cannot'} be listed${code}`);
     },
   });
-  // The fast clock times out between the real server's bookmarks, so idle timeouts are expected and left out.
-  const isReport = (line: string) => !/^watch|no event for/.test(line);
-  const reports = () => lines.filter(isReport);
+  const reports = () => lines.filter((line) => !line.startsWith('watch'));
+  /** Ends the open watches, as the server does after some minutes. */
+  const endWatches = () => {
+    const ended = server;
+    server = new AbortController();
+    ended.abort();
+  };
   const events: CacheEvent<ConfigMap>[] = [];
   cache.subscribe((event) => {
     events.push(event);
@@ -115,7 +128,7 @@ function cacheOf(
     await until(() => events.some(matches));
     return events.find(matches);
   };
-  return { cache, lines, reports, until, events, next };
+  return { cache, lines, reports, endWatches, until, events, next };
 }
 
 test('a cache of several namespaces syncs without the objects of a forbidden one, and adds them when access is granted', async ({
@@ -179,11 +192,12 @@ test('a namespace that becomes forbidden keeps its cached objects, and is update
   const { admin, client, names, allow, forbid, run } = await setUp(cluster, 2);
   const [, b = ''] = names;
   for (const namespace of names) await allow(namespace, 'configmaps');
-  const { cache, reports, until, events, next } = cacheOf(client, names);
+  const { cache, reports, endWatches, until, events, next } = cacheOf(client, names);
   run(cache);
   await cache.waitForSync();
   await forbid(b, 'configmaps');
-  await until(() => reports().length > 0); // reported only after the open watch has ended
+  endWatches(); // the server does not end an open watch when the permission is removed
+  await until(() => reports().length > 0);
   expect(reports()).toEqual(['b cannot be listed FORBIDDEN']);
   expect([cache.unlistable, cache.hasSynced]).toEqual([[b], true]);
   await admin.mergePatch(ConfigMap, { namespace: b, name: 'first' }, { data: { since: 'then' } });
@@ -203,19 +217,20 @@ test('a forbidden namespace that is deleted loses its cached objects, and refres
   const { admin, client, names, allow, forbid, run, signal } = await setUp(cluster, 2);
   const [, b = ''] = names;
   for (const namespace of names) await allow(namespace, 'configmaps');
-  const { cache, reports, until, next } = cacheOf(client, names, {
+  const { cache, reports, endWatches, until, next } = cacheOf(client, names, {
     namespaceExists: async (name) => (await ignoreNotFound(admin.get(Namespace, { name }))) !== undefined,
   });
   run(cache);
   await cache.waitForSync();
   await forbid(b, 'configmaps');
+  endWatches();
   await until(() => reports().length > 0);
   expect([await cache.refresh(signal), cache.get(`${b}/first`) !== undefined]).toEqual([[b], true]);
 
   await cluster.kubectl(['delete', 'namespace', b]);
   await next('removed', `${b}/first`);
   expect([await cache.refresh(signal), cache.unlistable]).toEqual([[], [b]]);
-  await admin.create(Namespace, { metadata: { name: b } }); // `setUp` deletes it again
+  await admin.create(Namespace, { metadata: { name: b } }); // the cleanup of `setUp` deletes this namespace again
 });
 
 test('a namespace stays hidden in all caches until every kind can be listed in it, then appears in all of them together', async ({
@@ -228,7 +243,7 @@ test('a namespace stays hidden in all caches until every kind can be listed in i
   await allow(b, 'configmaps');
   const { lines, add, until } = recorder();
   const caches = new Caches({
-    world: fastWorld,
+    world,
     client: {
       pages: (kind, options) => client.pages(kind, options),
       async *watch(kind, options) {

@@ -1,9 +1,10 @@
-import { nodeWorld, type World } from '@vmwright/core';
 import { type Cluster, condition } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { heldBackoffs } from '../../test/worlds.ts';
+import type { Client } from '../client/client.ts';
 import { CustomResourceDefinition, crdOf, crdYaml } from '../kind/crd.ts';
 import { defineKind } from '../kind/define.ts';
 import { object, string } from '../kind/schema/index.ts';
@@ -17,16 +18,15 @@ const Gadget = defineKind({
   spec: object({ size: string() }),
 });
 
-/** A world in which 30 seconds, the longest delay between two lists of a missing kind, pass in 1.5 seconds. */
-const fastWorld: World = { ...nodeWorld, after: (ms, callback) => nodeWorld.after(ms / 20, callback) };
-
 /** Runs a controller of ConfigMaps that reads gadgets, and records the result of each reconcile. */
 async function start(cluster: Cluster, namespaces: readonly string[]) {
   const client = await connect(cluster.kubeconfig);
   onTestFinished(() => client[Symbol.asyncDispose]());
   const seen: string[] = [];
   const waiting = new Set<() => void>();
-  const running = await startManager(cluster, { world: fastWorld, namespaces }, (manager) => {
+  const backoffs = heldBackoffs();
+  const { world } = backoffs;
+  const running = await startManager(cluster, { world, namespaces }, (manager) => {
     manager.caches.get(Gadget, { optional: true });
     manager.control({
       for: ConfigMap,
@@ -47,36 +47,45 @@ async function start(cluster: Cluster, namespaces: readonly string[]) {
       });
     return seen.length;
   };
-  return { ...running, client, until };
+  return { ...running, client, until, backoffs };
 }
 
-async function installGadgets(cluster: Cluster): Promise<void> {
+async function installGadgets(cluster: Cluster, client: Client): Promise<void> {
   await cluster.apply(await crdYaml(Gadget));
   await cluster.waitFor(
     `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crdOf(Gadget).metadata.name}`,
     (crd) => condition(crd, 'Established') === 'True',
   );
+  // The API server observes the condition through a watch, too.
+  const isServed = () => client.list(Gadget).then(() => true);
+  await expect.poll(() => isServed().catch(() => false)).toBe(true);
 }
 
 for (const count of [1, 2])
-  test(`a manager of ${count === 1 ? 'one namespace' : 'several namespaces'} starts without an optional kind, finds it when it is installed, and does without it when it is removed`, async ({
+  test(`a manager of ${count === 1 ? 'one namespace' : 'several namespaces'} starts without an optional kind, finds it when it is installed, and continues without it when it is removed`, async ({
     cluster,
   }) => {
     await using stack = new AsyncDisposableStack();
     const namespaces: string[] = [];
     while (namespaces.length < count) namespaces.push(stack.use(await cluster.namespace()).name);
     const [namespace = ''] = namespaces;
-    const { manager, log, client, until } = await start(cluster, namespaces);
+    const { manager, log, client, until, backoffs } = await start(cluster, namespaces);
+    /** Installs the kind while no list of it is in flight, and lets the manager list it again. */
+    const install = async () => {
+      await expect.poll(backoffs.count).toBe(count);
+      await installGadgets(cluster, client);
+      backoffs.end();
+    };
     expect([manager.ready, manager.caches.unserved]).toEqual([true, ['gadgets.optional.example.com']]);
     await client.create(ConfigMap, { metadata: { namespace, name: 'reader' } });
     let since = await until('not installed', 0);
 
-    await installGadgets(cluster);
+    await install();
     const { metadata: crd } = crdOf(Gadget);
     stack.defer(async () => {
       await cluster.kubectl(['delete', 'crd', crd.name, '--ignore-not-found']);
     });
-    since = await until('0 gadgets', since); // the installation alone enqueues the objects
+    since = await until('0 gadgets', since); // the installation of the CRD is enough to enqueue the ConfigMap
     await client.create(Gadget, { metadata: { namespace, name: 'one' }, spec: { size: 'small' } });
     await manager.caches.get(Gadget).refresh(new AbortController().signal);
     expect([...manager.caches.get(Gadget).keys()]).toEqual([`${namespace}/one`]);
@@ -87,7 +96,7 @@ for (const count of [1, 2])
     expect([...manager.caches.get(Gadget).keys()]).toEqual([]);
     await manager.caches.get(Gadget).refresh(new AbortController().signal);
 
-    await installGadgets(cluster);
+    await install();
     await until('0 gadgets', since);
     expect(log.filter(({ kind }) => kind === 'gadgets.optional.example.com').map(({ msg }) => msg)).toEqual([
       'Optional kind is not installed, continuing without it',

@@ -1,20 +1,14 @@
-import { nodeWorld, type World } from '@vmwright/core';
-import { VirtualClock } from '@vmwright/core/testing';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { virtualWorld } from '../../test/worlds.ts';
 import { ObjectCache } from './cache.ts';
 
 /** Starts a cache, and lets 70 s pass after the cache has synced. @param bookmarks whether the reflector receives a periodic bookmark, besides the one that ends the list */
 async function start(kubeconfig: string, namespace: string, bookmarks: boolean) {
   const client = await connect(kubeconfig);
-  const clock = new VirtualClock();
-  const world: World = {
-    ...nodeWorld,
-    monotonic: () => clock.monotonic(),
-    after: (ms, callback) => clock.after(ms, callback),
-  };
+  const { world, clock } = virtualWorld();
   const errors: string[] = [];
   const reported = Promise.withResolvers<void>();
   const watches: (string | undefined)[] = [];
@@ -88,10 +82,11 @@ test('a server that ends each watch at once is reported and retried with back-of
   namespace,
 }) => {
   await using client = await connect(cluster.kubeconfig);
+  const { world, clock } = virtualWorld();
   const errors: string[] = [];
   let watches = 0;
   const cache = new ObjectCache({
-    world: nodeWorld,
+    world,
     client: {
       pages: (kind, options) => client.pages(kind, options),
       async *watch(kind, options) {
@@ -110,9 +105,13 @@ test('a server that ends each watch at once is reported and retried with back-of
   const stop = new AbortController();
   const running = cache.run(stop.signal);
   await cache.waitForSync();
-  await expect.poll(() => errors.length, { timeout: 10_000 }).toBeGreaterThan(1);
+  await expect.poll(() => errors.length).toBe(1);
   expect(errors[0]).toContain('the server ended the watch at once');
-  expect(watches).toBeLessThan(6);
+  clock.advance(399); // the first back-off takes 400 to 1200 ms
+  expect(watches).toBe(2);
+  clock.advance(801);
+  await expect.poll(() => errors.length).toBe(2);
+  expect(watches).toBe(3);
   stop.abort();
   await running;
 });

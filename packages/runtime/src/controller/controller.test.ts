@@ -1,9 +1,10 @@
-import { collectingLogger, nodeWorld } from '@vmwright/core';
+import { collectingLogger, nodeWorld, type World } from '@vmwright/core';
 import type { Cluster } from '@vmwright/testbed';
 import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap, Deployment, Pod } from '../../test/kinds.ts';
+import { virtualWorld } from '../../test/worlds.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import { BackendUnavailableError } from '../availability/availability.ts';
 import { CacheEvent } from '../cache/cache-event.ts';
@@ -11,18 +12,23 @@ import type { Client } from '../client/client.ts';
 import { apiError } from '../client/errors.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { Manager } from '../manager/manager.ts';
-import { startManager } from '../testing/index.ts';
+import { startManager, waitFor } from '../testing/index.ts';
 import type { ControllerOptions } from './controller.ts';
 import { annotationsChanged, any, generationChanged, labelsChanged, statusChanged } from './predicates.ts';
 import { requeueAfter, TerminalError } from './result.ts';
 import { Channel, watch } from './sources.ts';
 
 /** Runs a controller of ConfigMaps in one namespace until the test ends. */
-async function run(cluster: Cluster, namespace: string, options: Omit<ControllerOptions<ConfigMap>, 'for'>) {
+async function run(
+  cluster: Cluster,
+  namespace: string,
+  options: Omit<ControllerOptions<ConfigMap>, 'for'>,
+  world: World = nodeWorld,
+) {
   const { logger, lines } = collectingLogger();
-  const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
+  const access = await kubeconfigAccess({ world, path: cluster.kubeconfig });
   const manager = new Manager({
-    world: nodeWorld,
+    world,
     access,
     name: 'controller-test',
     log: logger,
@@ -131,8 +137,8 @@ test('a failing object is retried and logged, and does not delay others; a Termi
     await client.create(ConfigMap, { metadata: { namespace: namespace.name, name } });
   await seen.until((all) => all.filter((name) => name === 'bad').length >= 4 && all.includes('good'));
   expect(seen.all.filter((name) => name === 'hopeless')).toHaveLength(1);
-  const logged = lines.filter(({ level }) => level === 'error');
-  expect(logged).toContainEqual(
+  const logged = () => lines.filter(({ level }) => level === 'error');
+  expect(logged()).toContainEqual(
     expect.objectContaining({
       msg: 'Reconcile failed',
       controller: 'configmap',
@@ -141,7 +147,9 @@ test('a failing object is retried and logged, and does not delay others; a Termi
       reconcileId: expect.any(String),
     }),
   );
-  expect(logged.map(({ msg }) => msg)).toContain('Reconcile failed, not retried until the object changes');
+  await expect
+    .poll(() => logged().map(({ msg }) => msg))
+    .toContain('Reconcile failed, not retried until the object changes');
 });
 
 test('a status that another program edits or empties is restored at once; own status writes do not enqueue the object', async ({
@@ -173,10 +181,19 @@ test('a status that another program edits or empties is restored at once; own st
       { status: { message } },
       { subresource: 'status' },
     );
+  // An edit before the status write would make that write fail with a conflict.
+  const written = () =>
+    waitFor(
+      client,
+      Pod,
+      { namespace: namespace.name, name: 'a' },
+      (pod) => pod?.status?.message === 'expected',
+    );
   await create('a');
-  await seen.until((all) => all.includes('a undefined'));
+  await written();
   await edit('edited');
   await seen.until((all) => all.includes('a edited'));
+  await written();
   await edit(null);
   await seen.until((all) => all.length === 3);
   // Once the cache has an object that was created later, the watch has passed all writes above.
@@ -210,6 +227,7 @@ test('different objects are reconciled concurrently, the same object never', asy
   const active = new Map<string, number>();
   const max = { perObject: 0, total: 0 };
   const seen = calls<string>();
+  const concurrent = Promise.withResolvers<void>();
   const { client } = await run(cluster, namespace.name, {
     concurrency: 4,
     reconcile: async (object, { client: own }) => {
@@ -220,6 +238,8 @@ test('different objects are reconciled concurrently, the same object never', asy
         max.total,
         [...active.values()].reduce((sum, n) => sum + n, 0),
       );
+      if (max.total > 1) concurrent.resolve();
+      await concurrent.promise; // the first reconcile does not end before another one has started
       await own.get(ConfigMap, object.metadata);
       active.set(name, (active.get(name) ?? 1) - 1);
       seen.add(`${name} ${object.data?.n}`);
@@ -330,13 +350,19 @@ test('an owned object enqueues its owner, a watched object the objects it maps t
 test('events recorded right before shutdown are still written', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
-  const { client, stop, running } = await run(cluster, namespace.name, {
-    reconcile: async (object, { event }) => {
-      if (object.metadata.name !== 'eventful') return;
-      event(object, { type: 'Warning', reason: 'NoCapacity', note: 'no host has capacity' });
-      seen.add('recorded');
+  const { world } = virtualWorld(); // no time limit for the events that are sent after the stop
+  const { client, stop, running } = await run(
+    cluster,
+    namespace.name,
+    {
+      reconcile: async (object, { event }) => {
+        if (object.metadata.name !== 'eventful') return;
+        event(object, { type: 'Warning', reason: 'NoCapacity', note: 'no host has capacity' });
+        seen.add('recorded');
+      },
     },
-  });
+    world,
+  );
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'eventful' } });
   await seen.until((all) => all.length > 0);
   stop.abort();
@@ -387,7 +413,9 @@ test('a reconcile that exceeds timeoutMs is aborted and retried', async ({ clust
   expect(lines.map(({ msg }) => msg)).toContain('Reconcile timed out');
 });
 
-test('a stop waits for the running reconcile and starts no other', async ({ cluster }) => {
+test('stopping the manager waits for the running reconcile and starts no other reconcile', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const { client, stop, running } = await run(cluster, namespace.name, {
@@ -418,7 +446,8 @@ test('the deletion of a child that the running reconcile created enqueues the ow
     watches: [
       watch(ConfigMap, ({ metadata }) => (metadata.name === 'child' ? [`${namespace.name}/owner`] : [])),
     ],
-    reconcile: async (_, { client: own, cache, signal }) => {
+    reconcile: async ({ metadata }, { client: own, cache, signal }) => {
+      if (metadata.name !== 'owner') return;
       seen.add('begins');
       if (seen.all.length > 1) return;
       await own.create(ConfigMap, { metadata: child });

@@ -4,6 +4,7 @@ import { test } from '@vmwright/testbed/vitest';
 import { describe, expect, test as plain } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { waitForPermissions } from '../../test/permissions.ts';
 import { Event } from '../kind/builtin/event.ts';
 import { EventRecorder } from './recorder.ts';
 
@@ -40,13 +41,19 @@ test('equal events appear as one event with a count in kubectl describe', async 
   expect(described.stdout).toMatch(/Warning +CloneFailed .*the datastore is full; free some space/);
 });
 
-test('with the group core, a role for events in the core group is enough', async ({ cluster }) => {
+test('an EventRecorder with the group core needs only a role for events in the core group', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   await using admin = await connect(cluster.kubeconfig);
   const inNamespace = (...args: readonly string[]) => cluster.kubectl(['-n', namespace.name, ...args]);
   await inNamespace('create', 'role', 'core-events', '--verb=create,patch', '--resource=events');
   const subject = `--serviceaccount=${namespace.name}:default`;
   await inNamespace('create', 'rolebinding', 'core-events', '--role=core-events', subject);
+  const permissions = ['create', 'patch'].map((verb) => ({
+    ...{ verb, resource: 'events', namespace: namespace.name },
+  }));
+  await waitForPermissions(cluster, { namespace: namespace.name, name: 'default' }, permissions);
   const kubeconfig = await cluster.kubeconfigFor({ namespace: namespace.name, name: 'default' });
   await using client = await connect(kubeconfig);
   const metadata = { namespace: namespace.name, name: 'subject' };
@@ -102,7 +109,7 @@ describe('EventRecorder', () => {
   };
   const object = { metadata: { name: 'o', namespace: 'n', uid: 'u' } };
 
-  plain('a series is written at its second event and then once a minute', () => {
+  plain('the count of an event series is written at the second event and then once a minute', () => {
     const { clock, recorder, sent } = start();
     for (let i = 0; i < 100; i++) {
       recorder.record(ConfigMap, object, failed);
@@ -153,7 +160,7 @@ describe('EventRecorder', () => {
     ]);
   });
 
-  plain('a failed write does not stop later events', async () => {
+  plain('after a failed write, later events are sent', async () => {
     const { recorder, sent, fails } = start();
     fails.now = true;
     recorder.record(ConfigMap, object, failed);

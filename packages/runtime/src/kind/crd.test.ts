@@ -166,6 +166,9 @@ const test = base
       `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/vms.${Vm.group}`,
       (crd) => condition(crd, 'Established') === 'True',
     );
+    // The API server observes the condition through a watch, too.
+    const isServed = () => connection.list(Vm).then(() => true);
+    await expect.poll(() => isServed().catch(() => false)).toBe(true);
     return connection;
   });
 

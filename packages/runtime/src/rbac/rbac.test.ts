@@ -2,6 +2,7 @@ import { test as onCluster } from '@vmwright/testbed/vitest';
 import { describe, expect, test } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { waitForPermissions } from '../../test/permissions.ts';
 import { ForbiddenError } from '../client/errors.ts';
 import { watch } from '../controller/sources.ts';
 import { Event } from '../kind/builtin/event.ts';
@@ -150,6 +151,24 @@ onCluster(
     };
     await cluster.apply(await manifestYaml([crdOf(Note), ...rbacOf(program)]));
     await cluster.kubectl(['wait', '--for=condition=Established', 'crd/notes.rbac.vmwright.dev']);
+    const permissions = rbacOf(program).flatMap((each) =>
+      'rules' in each
+        ? each.rules.flatMap((rule) =>
+            'resources' in rule
+              ? rule.verbs.map((verb) => ({
+                  ...{ verb, group: rule.apiGroups.join(), resource: rule.resources[0] ?? '' },
+                  ...(each.kind === 'Role' && { namespace }),
+                  ...(rule.resourceNames && { name: rule.resourceNames[0] ?? '' }),
+                }))
+              : [],
+          )
+        : [],
+    );
+    await waitForPermissions(
+      cluster,
+      { namespace, name: program.name },
+      permissions.filter(({ resource }) => !resource.includes('/')),
+    );
     const limited = { kubeconfig: await cluster.kubeconfigFor({ namespace, name: program.name }) };
     await using admin = await connect(cluster.kubeconfig);
     const ref = { namespace, name: 'first' };

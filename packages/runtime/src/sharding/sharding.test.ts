@@ -4,6 +4,7 @@ import { test } from '@vmwright/testbed/vitest';
 import { expect, onTestFinished } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { waitForPermissions } from '../../test/permissions.ts';
 import { kubeconfigAccess } from '../access/kubeconfig.ts';
 import type { ReconcileContext } from '../controller/context.ts';
 import { foreignKind } from '../kind/kind.ts';
@@ -47,6 +48,10 @@ async function restrictedKubeconfig(
     const binding = { metadata: { namespace: each, name: 'shared' }, subjects, roleRef };
     await client.create(Role, role);
     await client.create(RoleBinding, binding);
+    const permissions = rules.flatMap(({ apiGroups, resources, verbs }) =>
+      verbs.map((verb) => ({ verb, group: apiGroups.join(), resource: resources.join(), namespace: each })),
+    );
+    await waitForPermissions(cluster, { namespace, name: 'default' }, permissions);
   }
   return cluster.kubeconfigFor({ namespace, name: 'default' });
 }
@@ -145,7 +150,7 @@ test('a joining replica gets a namespace only after the reconciles in it have en
   }
   expect(second.manager.registry.text()).toMatch(/^sharding_members\{name="shared"\} 2$/m);
 
-  // When the first replica stops, the second one gets the rest.
+  // When the first replica stops, the second replica gets the remaining namespaces.
   first.stop.abort();
   await first.running;
   await until(() => new Set(reconciled).size === NAMESPACES);

@@ -47,12 +47,17 @@ test('the API server is accepted for admission and conversion, and clients witho
   const configuration = `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAME}`;
   await waitForTrust(cluster, [configuration, CRD]);
   await using client = await connect(cluster.kubeconfig);
-  await client.create(ConfigMap, { metadata: { namespace: 'default', name: 'ours-1' } });
+  // The API server observes the caBundles through watches.
+  const create = (name: string, dryRun: boolean) =>
+    client.create(ConfigMap, { metadata: { namespace: 'default', name } }, { dryRun });
+  const isCalled = () => create('ours-0', true).then(() => validated.includes('ours-0'));
+  await expect.poll(() => isCalled().catch(() => false)).toBe(true);
+  validated.length = 0;
+  await create('ours-1', false);
   expect(validated).toEqual(['ours-1']);
-  await client.apply(Rope.at('v1beta1'), {
-    metadata: { namespace: 'default', name: 'r' },
-    spec: { length: '7m' },
-  });
+  const rope = { metadata: { namespace: 'default', name: 'r' }, spec: { length: '7m' } };
+  const apply = () => client.apply(Rope.at('v1beta1'), rope);
+  await expect.poll(() => apply().then(() => 'applied', String)).toBe('applied');
   expect((await client.get(Rope, { namespace: 'default', name: 'r' })).spec).toEqual({ meters: 7 });
 
   const send = async (certificate?: { certificate: string; key: string }) => {

@@ -1,11 +1,14 @@
 import { once } from 'node:events';
 import { connect as dial } from 'node:tls';
+import { nodeWorld } from '@vmwright/core';
 import { freePort } from '@vmwright/testbed';
 import { test as base } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
 import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
+import { waitForPermissions } from '../../test/permissions.ts';
 import { listOf, manifestsFor, replica, waitForTrust, webhookRoles } from '../../test/webhook-manager.ts';
+import type { Client } from '../client/client.ts';
 import { Secret } from '../kind/builtin/secret.ts';
 import { ValidatingWebhookConfiguration } from '../kind/builtin/webhook-configuration.ts';
 import { CertificateAuthority } from '../pki/certificate.ts';
@@ -27,15 +30,19 @@ const test = base
     onCleanup(() => client[Symbol.asyncDispose]());
     return client;
   })
-  .extend('program', async ({ cluster, namespace, task }, { onCleanup }) => {
+  .extend('program', async ({ client, cluster, namespace, task }, { onCleanup }) => {
     const name = `rotation-${task.id.replaceAll(/[^0-9]/g, '')}`;
     const port = await freePort();
     // The API server is shared with other tests: their objects must not be reviewed.
     const namespaceSelector = { matchLabels: { 'kubernetes.io/metadata.name': namespace } };
+    let reviews = 0;
     const rules: AdmissionRules<ConfigMap> = {
       namespaceSelector,
       matchConditions: [{ name: 'ours', expression: `object.metadata.name.startsWith('${name}')` }],
-      validate: () => allow(`admitted by ${name}`),
+      validate: () => {
+        reviews += 1;
+        return allow(`admitted by ${name}`);
+      },
     };
     const manifests = manifestsFor(name, port, [admission(ConfigMap, rules)]);
     const roles = webhookRoles(name, namespace, ['none']);
@@ -46,14 +53,26 @@ const test = base
     });
     await cluster.apply(listOf(roles));
     const kubeconfig = await cluster.kubeconfigFor({ namespace, name: 'default' });
+    let aheadMs = 0;
+    const world = { ...nodeWorld, now: () => nodeWorld.now() + aheadMs };
     const start = (at = port) =>
-      replica(kubeconfig, { name, namespace, port: at, certificates: TIMES }, (manager) =>
+      replica(kubeconfig, { name, namespace, port: at, certificates: TIMES, world }, (manager) =>
         manager.admit(ConfigMap, rules),
       );
     return {
       name,
       port,
       start,
+      /** Sets the wall clocks of the replicas forward. */
+      setForward: (ms: number) => {
+        aheadMs += ms;
+      },
+      /** Waits until the API server, which observes the configuration through a watch, calls the webhook. */
+      called: async () => {
+        const metadata = { namespace, name: `${name}-called` };
+        const review = () => client.create(ConfigMap, { metadata }, { dryRun: true }).then(() => reviews > 0);
+        await expect.poll(() => review().catch(() => false)).toBe(true);
+      },
       apply: () => cluster.apply(listOf(manifests)),
       manifest: { ...manifests[0] },
       secret: { namespace, name: `${name}-webhook-certificate` },
@@ -69,6 +88,29 @@ async function fingerprintOf(port: number): Promise<string> {
   const { fingerprint256 } = socket.getPeerCertificate();
   socket.destroy();
   return fingerprint256;
+}
+
+/** Calls the function with each version of a Secret until it is disposed of. */
+function watchSecret(
+  client: Client,
+  { namespace, name }: { readonly namespace: string; readonly name: string },
+  onVersion: (secret: Secret) => void,
+): AsyncDisposable {
+  const stop = new AbortController();
+  const selection = { namespace, fieldSelector: `metadata.name=${name}`, signal: stop.signal };
+  const watch = async () => {
+    for await (const event of client.watch(Secret, { ...selection, sendInitialEvents: true }))
+      if (event.type !== 'BOOKMARK') onVersion(event.object);
+  };
+  const watching = watch().catch((error: unknown) => {
+    if (!stop.signal.aborted) throw error;
+  });
+  return {
+    [Symbol.asyncDispose]: async () => {
+      stop.abort();
+      await watching;
+    },
+  };
 }
 
 function bundle(object: unknown): string {
@@ -104,13 +146,17 @@ test('no request fails while the certificate and the CA are rotated', async ({
   cluster,
 }) => {
   const { name, port, secret, configuration } = program;
-  // The CA is due for rotation in four seconds, and the certificate has expired.
-  const data = agedSecret(name, 0.8 * TIMES.authorityMs - 4_000);
+  // The CA is due for rotation in five minutes, and the certificate has expired.
+  const data = agedSecret(name, 0.8 * TIMES.authorityMs - 300_000);
   await client.create(Secret, { metadata: secret, type: 'kubernetes.io/tls', data });
+  const issued = new Set<string>();
+  await using _watch = watchSecret(client, secret, (each) => void issued.add(fingerprintIn(each)));
   await program.apply();
   await using _first = await program.start();
   await using _second = await program.start(await freePort());
   await waitForTrust(cluster, [configuration]);
+  await program.called();
+  program.setForward(300_000);
 
   const failures: string[] = [];
   const leaves = new Set<string>();
@@ -134,7 +180,9 @@ test('no request fails while the certificate and the CA are rotated', async ({
   }
   expect(failures).toEqual([]);
   expect(requests).toBeGreaterThan(400);
-  expect(leaves.size).toBeGreaterThanOrEqual(3);
+  // the expired certificate, its successor, the last certificate of the old CA, and the first one of the new CA
+  await expect.poll(() => issued.size).toBeGreaterThanOrEqual(4);
+  expect(leaves.size).toBeGreaterThanOrEqual(2);
 });
 
 test('while a new CA cannot be written to the caBundle, the certificate of the old CA stays in use', async ({
@@ -151,8 +199,12 @@ test('while a new CA cannot be written to the caBundle, the certificate of the o
   const path = '/webhooks/0/clientConfig/caBundle';
   await client.jsonPatch(ValidatingWebhookConfiguration, { name }, [{ op: 'add', path, value: caBundle }]);
   await cluster.kubectl(['delete', 'clusterrolebinding', name]); // removes the permission to write the caBundle
+  const resource = 'validatingwebhookconfigurations';
+  const permission = { verb: 'patch', group: 'admissionregistration.k8s.io', resource, name };
+  await waitForPermissions(cluster, { namespace, name: 'default' }, [permission], false);
   await using replica = await program.start();
   await replica.serving;
+  await program.called();
 
   const failedWrites = () =>
     replica.lines.filter(({ msg }) => msg === 'Updating the caBundle failed, retrying').length;
@@ -200,7 +252,7 @@ test('a replica completes the work of another replica that was killed right afte
   expect(await fingerprintOf(program.port)).toBe(fingerprintIn(await client.get(Secret, program.secret)));
 });
 
-test('a deleted or damaged Secret is restored', async ({ client, program, cluster }) => {
+test('a deleted or damaged certificate Secret is restored', async ({ client, program, cluster }) => {
   await program.apply();
   await using _ = await program.start();
   await waitForTrust(cluster, [program.configuration]);

@@ -37,8 +37,11 @@ test('webhooks run on a standby replica, and start before the initial list that 
     );
     await standby.serving;
     await waitForTrust(cluster, [CRD]);
-    // Apply is retried: right after a change of the CRD the API server responds to some requests with 503.
-    await client.apply(OldRope, { metadata: { namespace, name: 'r' }, spec: { length: '7m' } });
+    // Right after a change of the CRD, the API server responds to some requests with 503, and may not know the caBundle
+    // yet.
+    const rope = { metadata: { namespace, name: 'r' }, spec: { length: '7m' } };
+    const apply = () => client.apply(OldRope, rope);
+    await expect.poll(() => apply().then(() => 'applied', String)).toBe('applied');
     expect((await client.get(Rope, { namespace, name: 'r' })).spec).toEqual({ meters: 7 });
     expect(standby.lines).not.toContainEqual(expect.objectContaining({ msg: 'Became leader' }));
   }

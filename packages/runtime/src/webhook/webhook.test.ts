@@ -1,3 +1,4 @@
+import { nodeWorld, type World } from '@vmwright/core';
 import { condition, field, freePort } from '@vmwright/testbed';
 import { test as base } from '@vmwright/testbed/vitest';
 import { expect } from 'vitest';
@@ -8,11 +9,13 @@ import type { ObjectOf } from '../kind/kind.ts';
 import { integer, object, optional, string } from '../kind/schema/index.ts';
 import { type AdmissionRules, admission } from './admission.ts';
 import { type ConversionRules, conversion } from './conversion.ts';
+import { timeoutOf } from './timeout.ts';
 import { allow, deny } from './verdict.ts';
 
 const NAME = 'webhook-test';
 const GROUP = 'webhook-test.vmwright.dev';
 const COLOR = `${GROUP}/color`;
+const REVIEW_SECONDS = 29;
 
 const versions = [
   {
@@ -36,10 +39,19 @@ const seen: {
   sub: string;
 }[] = [];
 const hanging = new Set<AbortSignal>();
+/** Ends the reviews in progress as if their timeout had expired. */
+const expireReviews = new Set<() => void>();
+const world: World = {
+  ...nodeWorld,
+  after: (ms, callback) => {
+    if (ms === timeoutOf(`${REVIEW_SECONDS}s`)) expireReviews.add(callback);
+    return nodeWorld.after(ms, callback);
+  },
+};
 
 const rules: AdmissionRules<Widget> = {
   operations: ['CREATE', 'UPDATE', 'DELETE'],
-  timeoutSeconds: 2,
+  timeoutSeconds: REVIEW_SECONDS,
   mutate: (widget, { namespace, user }) => {
     if (widget.spec.color === 'none') return deny('a widget must have a color', { code: 422 });
     const { metadata, spec } = widget;
@@ -57,6 +69,7 @@ const rules: AdmissionRules<Widget> = {
     if (name === 'throws') throw new Error('the password is hunter2');
     if (name === 'hangs') {
       hanging.add(signal);
+      for (const expire of expireReviews) expire();
       await new Promise(() => undefined);
     }
     if (operation === 'DELETE')
@@ -105,13 +118,26 @@ const test = base
     return cluster.kubeconfigFor({ namespace, name: 'default' });
   })
   .extend('replica', { scope: 'file' }, async ({ cluster, kubeconfig, namespace, port }, { onCleanup }) => {
-    const options = { name: NAME, namespace, port, status: { port: 0, host: '127.0.0.1' } };
+    const options = { name: NAME, namespace, port, status: { port: 0, host: '127.0.0.1' }, world };
     const started = await replica(kubeconfig, options, (manager) => {
       manager.admit(Widget, rules);
       manager.convert(Widget, conversions);
     });
     onCleanup(() => started[Symbol.asyncDispose]());
     await waitForTrust(cluster, [...CONFIGURATIONS, CRD]);
+    // The API server observes the configurations through watches: wait until it calls all three webhooks.
+    const probe = {
+      apiVersion: `${GROUP}/v1beta1`,
+      kind: 'Widget',
+      metadata: { name: 'probe' },
+      spec: { size: '1x1' },
+    };
+    const create = ['-n', namespace, 'create', '--dry-run=server', '-o', 'json', '-f', '-'];
+    const isCalled = async () => {
+      const { stdout } = await cluster.tryKubectl(create, { input: JSON.stringify(probe) });
+      return stdout.includes(`"${GROUP}/by"`) && seen.some(({ name }) => name === 'probe');
+    };
+    await expect.poll(isCalled).toBe(true);
     return started;
   })
   .extend('kubectl', { scope: 'file' }, ({ cluster, namespace, replica: _ }) => {
@@ -139,7 +165,7 @@ test('a denied object is not stored, and kubectl shows the message of the denial
   );
 });
 
-test('a mutation sets defaults and an annotation whose name contains a slash', async ({
+test('a mutation sets defaults and an annotation with a slash in its name', async ({
   kubectl,
   namespace,
 }) => {
@@ -182,7 +208,7 @@ test('a handler gets the user, dryRun, and the stored object: as `before` of an 
   ]);
 });
 
-test('a deletion can be denied', async ({ kubectl }) => {
+test('a validation handler can deny a deletion', async ({ kubectl }) => {
   await kubectl.create('kept', { width: 1, height: 1 });
   expect((await kubectl.run(['delete', 'widget', 'kept'])).stderr).toContain(
     'denied the request: the widget "kept" must not be deleted',
@@ -244,7 +270,7 @@ test('objects can be read and written in both versions without losing informatio
   expect(list.stdout).toContain(`widget.${GROUP}/old`);
 });
 
-test('an object that cannot be converted is rejected with a message that names it', async ({
+test('an object that cannot be converted is rejected with a message that names the object', async ({
   kubectl,
   namespace,
 }) => {
