@@ -374,9 +374,10 @@ describe('lists', () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     const names = Array.from({ length: 1_000 }, (_, at) => `vm-${at}`);
-    await Promise.all(names.map((name) => client.create({ name, labels: { fleet: 'a' } }, name)));
-    for (const { id } of cloud.audit.filter(({ event }) => event === 'created'))
-      await cloud.audited('running', id);
+    const created = await Promise.all(
+      names.map((name) => client.create({ name, labels: { fleet: 'a' } }, name)),
+    );
+    for (const { id } of created) await cloud.audited('running', id);
     const pages = await Array.fromAsync(client.list({ labels: { fleet: 'a' } }));
     expect(pages).toHaveLength(1);
     expect(pages[0]?.every(({ state, cpuUtilization }) => state === 'running' && cpuUtilization === 40)).toBe(

@@ -142,8 +142,8 @@ describe('kill -9', () => {
     expect(deleted.length).toBeGreaterThan(10);
     expect(wanted.length).toBeGreaterThan(10);
     for (const { id = '' } of deleted) await cloud.audited('deleted', id);
-    const foreign = cloud.audit.filter(({ event, key }) => event === 'deleting' && key === undefined);
-    for (const { id } of foreign) await cloud.audited('deleted', id);
+    const deleting = async () => (await all(cloud)).filter(({ state }) => state === 'deleting');
+    await expect.poll(deleting).toEqual([]);
 
     const existing = await all(cloud);
     const ids = new Set(wanted.map(({ id }) => id));
@@ -154,6 +154,14 @@ describe('kill -9', () => {
     );
     expect([...ids].filter((id) => !existing.some((server) => server.id === id))).toEqual([]);
 
+    // Machines that were booting during a kill are running.
+    for (const { id } of existing) await cloud.audited('running', id);
+    // Wait until the rest of the audit log was read: it has a line for each removal.
+    const remaining = () => {
+      const ids = (event: string) => cloud.audit.flatMap((line) => (line.event === event ? [line.id] : []));
+      return new Set(ids('created')).difference(new Set(ids('deleted')));
+    };
+    await expect.poll(() => remaining().size).toBe(existing.length);
     // According to the audit log, each key created one server, and each server was created once and deleted at most once.
     const lines = [...new Map(cloud.audit.map((line) => [line.audit, line])).values()];
     for (const line of cloud.audit) expect(lines.find(({ audit }) => audit === line.audit)).toEqual(line);
@@ -171,8 +179,6 @@ describe('kill -9', () => {
     expect(new Set(created.map(({ id }) => id).filter((id) => !gone.includes(id)))).toEqual(
       new Set(existing.map(({ id }) => id)),
     );
-    // Machines that were booting during a kill are running.
-    for (const { id } of existing) await cloud.audited('running', id);
   });
 });
 

@@ -33,6 +33,7 @@ if (args.includes('--version')) {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   child.once('message', (message) => {
+    child.removeAllListeners('exit'); // from now on, the process may exit
     child.disconnect();
     child.unref();
     if (message !== 'ready') fail(String(message));

@@ -44,7 +44,7 @@ test.each([
     const { client, requests, written } = await startEndless(status);
     const error: unknown = await call(client).catch((caught) => caught);
     expect(error).toBeInstanceOf(UnexpectedAnswerError);
-    expect(String(error)).toContain(`the answer is larger than the limit of ${mib} MiB`);
+    expect(String(error)).toContain(`the response is larger than the limit of ${mib} MiB`);
     expect(requests()).toBe(1);
     // The server wrote at most the bytes that the client read, plus the socket buffers of both ends.
     expect(written()).toBeLessThan((mib + 16) * MIB);

@@ -22,6 +22,9 @@ test('objects that service accounts write are searched for credentials, except S
     );
     const kubeconfig = await cluster.kubeconfigFor({ namespace: 'default', name: 'writer' });
     const writer = (...args: readonly string[]) => cluster.kubectl(args, { kubeconfig });
+    // Waits until the API server's authorizer has observed the binding and the rules of the aggregated role.
+    const canWrite = () => cluster.tryKubectl(['auth', 'can-i', 'create', 'configmaps'], { kubeconfig });
+    await expect.poll(async () => (await canWrite()).stdout).toContain('yes');
     const literal = (name: string) => `--from-literal=a=${canary(name)}`;
     await admin('create', 'configmap', 'by-user', literal('by-a-user'));
     await writer('create', 'secret', 'generic', 'secret', literal('in-a-secret'));

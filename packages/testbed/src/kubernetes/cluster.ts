@@ -58,8 +58,8 @@ export class Cluster implements AsyncDisposable {
   /**
    * Writes a kubeconfig for a service account, so that programs run with the RBAC rules that they ship. Returns the
    * path of the kubeconfig.
-   * @param server URL of the API server, for example through a proxy.
-   * @default the API server's own
+   * @param server URL of the API server in the kubeconfig, for example that of a proxy.
+   * @default the URL in the administrator's kubeconfig
    */
   async kubeconfigFor({ namespace, name }: ServiceAccount, server = this.access.server): Promise<string> {
     const token = await this.api.token(namespace, name);
@@ -67,7 +67,10 @@ export class Cluster implements AsyncDisposable {
     return writeKubeconfig(path, { ...this.access, server, as: { token } });
   }
 
-  /** Creates a namespace and waits for its default service account, which pods need. */
+  /**
+   * Creates a namespace and waits for the objects that controllers create in it: the default service account and the
+   * ConfigMap with the CA, which pods need. Without the wait, a test that watches the namespace would see them appear.
+   */
   async namespace(prefix = 'test'): Promise<Namespace> {
     const { metadata } = await this.api.create('/api/v1/namespaces', {
       apiVersion: 'v1',
@@ -76,6 +79,7 @@ export class Cluster implements AsyncDisposable {
     });
     const path = `/api/v1/namespaces/${metadata.name}`;
     await this.waitFor(`${path}/serviceaccounts/default`, () => true);
+    await this.waitFor(`${path}/configmaps/kube-root-ca.crt`, () => true);
     return {
       name: metadata.name,
       // Does not wait until the namespace is gone, because its name is never reused.

@@ -51,6 +51,9 @@ test('the API server serves a CRD and rejects objects that violate its schema or
 }) => {
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(crd) });
   await cluster.kubectl(['wait', '--for=condition=Established', `crd/gauges.${GROUP}`]);
+  // The API server publishes the new kind, which kubectl looks up, some time after it serves the kind.
+  const list = () => cluster.tryKubectl(['-n', namespace, 'get', `gauges.${GROUP}`]);
+  await expect.poll(async () => (await list()).code).toBe(0);
 
   const tooHigh = await cluster.tryKubectl(['apply', '-f', '-'], { input: gauge(namespace, 11) });
   expect(tooHigh.code).toBe(1);
@@ -110,9 +113,10 @@ test('a service account can list config maps only with a role binding', async ({
     '--role=reader',
     `--serviceaccount=${namespace}:default`,
   ]);
-  expect((await cluster.kubectl([...get, '-o', 'name'], { kubeconfig })).stdout).toContain(
-    'configmap/kube-root-ca.crt',
-  );
+  // Retries, because the API server's authorizer reads RBAC from a cache.
+  await expect
+    .poll(async () => (await cluster.tryKubectl([...get, '-o', 'name'], { kubeconfig })).stdout)
+    .toContain('configmap/kube-root-ca.crt');
 });
 
 test('the API server has the version that the catalog pins', async ({ cluster }) => {

@@ -137,5 +137,6 @@ function sourceOfRunner(module: string): string {
 /** Returns the System V shared memory segments that the process created or used last. */
 async function sharedMemoryOf(pid: number): Promise<string[]> {
   const { stdout } = await run('ipcs', ['-m', '-p']);
-  return stdout.split('\n').filter((line) => line.trim().split(/\s+/).includes(String(pid)));
+  // The columns are shmid, owner, cpid and lpid.
+  return stdout.split('\n').filter((line) => line.trim().split(/\s+/).slice(2).includes(String(pid)));
 }

@@ -71,7 +71,7 @@ describe('reads in an ended session', () => {
     await names(vcenter);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated', max: 1 });
     expect(await names(vcenter)).toEqual(['DC0']);
-    expect(await vcsim.control.sessions()).toHaveLength(1);
+    await expect.poll(() => vcsim.control.sessions()).toHaveLength(1);
   });
 
   test('a read fails when vCenter reports the session, and then also the new session, as ended', async () => {

@@ -36,6 +36,6 @@ test.each([
     .catch((caught) => caught);
   expect(error).toBeInstanceOf(InvalidResponseError);
   expect(error).toMatchObject({ effectUnknown: changes, retryable: false });
-  expect(String(error)).toContain(`the answer is larger than the limit of ${mib} MiB`);
+  expect(String(error)).toContain(`the response is larger than the limit of ${mib} MiB`);
   expect(written).toBeLessThan((mib + 16) * MIB);
 });

@@ -40,7 +40,7 @@ describe('endless responses', () => {
     const response = await transport.request({ method: 'GET', path: '/', headers: {}, maxBytes });
     const limit = mib < 1 ? '512 KiB' : `${mib} MiB`;
     expect(await tooLarge(response.text())).toBe(
-      `ResponseTooLargeError: the answer is larger than the limit of ${limit}`,
+      `ResponseTooLargeError: the response is larger than the limit of ${limit}`,
     );
     expect(await sent.promise).toBeLessThan(mib * MIB + IN_FLIGHT);
   });
@@ -74,7 +74,7 @@ describe('lines', () => {
     const lines = watch.lines()[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe('fine');
     expect(await tooLarge(lines.next())).toContain(
-      'a line of the answer is larger than the limit of 1000 bytes',
+      'a line of the response is larger than the limit of 1000 bytes',
     );
     expect(await sent.promise).toBeLessThan(IN_FLIGHT);
   });

@@ -5,7 +5,7 @@ import type { Server, Socket } from 'node:net';
 import { createSecureContext, TLSSocket } from 'node:tls';
 import { CertificateAuthority } from '@vmwright/runtime/testing';
 import { startToxiproxy } from '@vmwright/testbed';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { listen } from '../../testing/servers.ts';
 import type { Transport, TransportResponse } from '../world.ts';
 import { Http2Streams } from './http2.ts';
@@ -140,6 +140,9 @@ describe('watches', () => {
     const { origin } = await startWatchServer(ids);
     const proxy = await toxiproxy.proxy({ name: 'h2', upstream: new URL(origin).host });
     const tls = async () => ({ ca: ids.ca.certificate });
+    // Without real timers, a slow response to a ping does not count as a missing one.
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const streams = new Http2Streams({
       server: { origin: `https://${proxy.address}`, tls },
       pingEveryMs: 50,
@@ -152,7 +155,11 @@ describe('watches', () => {
     );
     await Promise.all(lines.map((each) => each.next()));
     await proxy.halfOpen();
-    for (const each of lines) await expect(each.next()).rejects.toThrow('does not respond to pings');
+    const failures = lines.map((each) => expect(each.next()).rejects.toThrow('does not respond to pings'));
+    vi.advanceTimersByTime(50);
+    vi.advanceTimersByTime(200);
+    await Promise.all(failures);
+    vi.useRealTimers();
     await proxy.clear();
     expect(await firstLine(await send())).toBe('/');
   });
