@@ -45,7 +45,7 @@ test('the packaged chart renders the same objects as its sources, but with the i
   expect(packaged).toBe(await rendered(SOURCES, ...all, '--set=image.repository=ghcr.io/example/vmwright'));
 });
 
-test('the archive contains no times, so that the same sources give the same archive', async () => {
+test('all files in the archive have the same fixed time, so that the same sources give the same archive', async () => {
   const listed = await run('tar', ['-tvzf', archive], { env: { ...process.env, TZ: 'UTC' } });
   const lines = listed.stdout.trimEnd().split('\n');
   expect(lines.length).toBeGreaterThan(30);

@@ -41,7 +41,8 @@ beforeAll(async () => {
 });
 
 /**
- * Links third-party packages to the real node_modules, and our packages to the copy, so that no type comes from both.
+ * Links third-party packages to the real node_modules, and our packages to the copy, so that our types are not loaded
+ * from the repository as well.
  */
 function linkModules(): void {
   const [from, to] = [join(root, 'node_modules'), join(copy, 'node_modules')];

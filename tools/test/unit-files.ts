@@ -15,8 +15,8 @@ export function unitFiles(): readonly string[] {
 }
 
 /**
- * Follows relative imports of tests and their helpers in `test/`, but not of sources, which start processes only on
- * request.
+ * Returns whether a test imports a module that starts processes. Follows relative imports of tests and their helpers in
+ * `test/`, but not of sources, which start processes only on request.
  */
 function startsProcesses(file: string, visited: Set<string>): boolean {
   if (visited.has(file) || !existsSync(file)) return false;

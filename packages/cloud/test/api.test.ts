@@ -205,7 +205,7 @@ describe('problem documents', () => {
     await cloud.client.check('x'.repeat(63));
   });
 
-  test('the cloud responds with problem documents for idempotency keys that are invalid, reused or of a deleted server', async () => {
+  test('the cloud responds with problem documents for idempotency keys that are invalid, are reused or belong to a deleted server', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { id } = await cloud.client.create({ name: 'x' }, 'k');
     expect(await problemOf(await post(cloud, { name: 'y' }, 'k'))).toMatchObject({

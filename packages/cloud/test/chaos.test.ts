@@ -110,7 +110,7 @@ class Chaos {
         const foreignCreate = this.withRetries(() =>
           this.cloud.client.create({ name: server.name }, undefined),
         );
-        // A create of another client with the same name fails with NameTakenError, unless the tracked server has been removed.
+        // A create with the name of the tracked server fails with NameTakenError, unless that server has been removed.
         await foreignCreate.then(
           ({ id }) => this.withRetries(() => this.cloud.client.delete(id)).catch(() => undefined),
           (error) => {

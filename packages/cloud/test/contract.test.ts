@@ -141,7 +141,7 @@ describe.each([
         if (operation.id === 'setFaults') await cloud.fetch('/faults', { method: 'DELETE' });
       }
     }
-    // Requests beyond the schemas: other content types, malformed bodies and wrong API keys.
+    // Requests that the schemas cannot describe: other content types, malformed bodies and wrong API keys.
     for (const operation of [...operations, ...faultOperations]) {
       const { path, init } = requestFor(operation, random, (schema) => api.valid(schema, random));
       const sendWith = (more: RequestInit) => send(operation, { path, init: { ...init, ...more } });

@@ -33,7 +33,7 @@ if (args.includes('--version')) {
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
   child.once('message', (message) => {
-    child.removeAllListeners('exit'); // from now on, the process may exit
+    child.removeAllListeners('exit'); // from now on, an exit of the child is not a failed start
     child.disconnect();
     child.unref();
     if (message !== 'ready') fail(String(message));

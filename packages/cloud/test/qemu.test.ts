@@ -37,7 +37,7 @@ test.for(['QEMU', 'a fake QEMU'])(
     const cpuUtilization = async () => (await cloud.client.status(id)).cpuUtilization;
     await expect.poll(cpuUtilization, { interval: 50, timeout: 60_000 }).toBeGreaterThan(0);
     expect(processesOf(id)).toEqual(before);
-    // The firmware also uses CPU time, before the machine boots.
+    // CPU utilization does not prove that the machine has booted, because the firmware also uses CPU time.
     await expect.poll(() => readFileSync(join(dir, id, 'console.log'), 'utf8')).toMatch(/^booted/);
 
     // The cloud is killed during the deletion and continues the deletion after the restart.

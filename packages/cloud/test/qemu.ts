@@ -44,7 +44,7 @@ async function unpack(name: string, root: string): Promise<void> {
   const archives = join(work, 'archives');
   mkdirSync(join(archives, 'partial'), { recursive: true });
   try {
-    // Downloads into `archives` without apt's lock, so that nothing else on the host is written.
+    // The archive folder is set and apt's locking is disabled, so that apt writes only into `archives`.
     await run('apt-get', [
       'install',
       '--download-only',

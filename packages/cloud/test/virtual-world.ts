@@ -2,7 +2,7 @@ import type { ServerAddress, Transport, TransportRequest } from '@vmwright/core'
 import { responseOf, VirtualClock } from '@vmwright/core/testing';
 import type { CloudWorld } from '../src/client/world.ts';
 
-/** Response to a request: a response, an Error to throw instead, or `never` for no response until the request is aborted. */
+/** Result of a request: a response, an Error to throw, or `never` for no response until the request is aborted. */
 export type Scripted =
   | { readonly status: number; readonly body?: string | object; readonly headers?: Record<string, string> }
   | Error

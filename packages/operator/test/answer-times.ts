@@ -2,14 +2,14 @@ import type { KubeObject } from '@vmwright/testbed';
 import { afterAll } from 'vitest';
 
 /**
- * Measures the time from each change to the new answer, and prints the times after the tests of the file or block. The
- * tests do not assert these times, because a busy machine can exceed any limit.
+ * Measures the time from each change until the status of a GPUInfo shows its effect, and prints the times after the
+ * tests of the file or block. The tests do not assert these times, because a busy machine can exceed any limit.
  */
 export function answerTimes() {
   const times: Record<string, number> = {};
-  afterAll(() => console.log('milliseconds from a change to the new answer:', JSON.stringify(times)));
+  afterAll(() => console.log('milliseconds from a change to the new status:', JSON.stringify(times)));
   return {
-    /** Makes a change and waits for the new answer. */
+    /** Makes a change and waits for the new status. */
     after: async (
       what: string,
       change: () => Promise<unknown>,

@@ -116,7 +116,7 @@ test('with --gpu-source=simulated, GPUs and maintenance are random, and the stat
   const options = { cluster, namespace: SYSTEM, gpuinfo: true, args };
   {
     await using _operator = await startOperator(options);
-    // The node has a random number of GPUs. If it has any, only the first request gets it; otherwise, only the second.
+    // The node has a random number of GPUs. If it has any, only the first request gets the node; else only the second.
     await env.info('with-gpu', onA);
     await env.info('without-gpu', { ...onA, gpuRequired: false });
     const answers = await Promise.all(

@@ -150,7 +150,7 @@ describe('credentials in extraEnv of the chart', () => {
     [{ GOVMOMI_USERNAME: 'admin', GOVMOMI_PASSWORD: 's3cret' }, 'config.vc-host=vc.example'],
     [{ GOVMOMI_URL: 'vc.example', VC_PASS: 's3cret' }, 'replicas=2'],
   ])(
-    'the Secret of vCenter is used beside %j with %s, which do not contain its password',
+    'the Secret of vCenter is used if extraEnv is %j with the value %s, because the matching password is missing',
     async (variables, values) => {
       const { vsphere } = operatorSettings(await withEnv(variables, `--set=${values}`));
       expect(vsphere?.vcenter?.credentials).toEqual({ folder: '/etc/vmwright/vcenter' });
@@ -210,7 +210,7 @@ describe('roles', () => {
     for (const role of roles) expect(JSON.stringify(role), nameOf(role)).not.toContain('*');
   });
 
-  test('the roles for users of each kind aggregate to admin, edit and view, except the viewer of VirtualMachines, which may contain passwords', async () => {
+  test('the roles for users of each kind aggregate to admin, edit and view, except the viewer role of VirtualMachines, because these may contain passwords', async () => {
     const all = await kustomized('default');
     const crds = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     const aggregated = all.flatMap(({ metadata: { name, labels = {} } }) =>

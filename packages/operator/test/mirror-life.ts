@@ -1,7 +1,7 @@
 import type { Cluster, Ssvirt } from '@vmwright/testbed';
 import { createMachine, machinePath, untilStatus } from './with-mirror.ts';
 
-/** Plays the life of a KubeVirt VM, and checks that its row follows: start, pause, stop, another start, deletion. */
+/** Starts, pauses, stops, starts again and deletes a KubeVirt VM, and checks after each step that its row follows. */
 export async function playLife(cluster: Cluster, ssvirt: Ssvirt, namespace: string): Promise<void> {
   const id = await ssvirt.insertVm({ namespace, name: 'life' });
   const until = (status: string) => untilStatus(ssvirt, id, status);

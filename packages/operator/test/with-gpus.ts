@@ -33,7 +33,7 @@ export interface WithGpus extends Installed, AsyncDisposable {
   info(name: string, spec?: object): Promise<KubeObject>;
   /** Waits until the request satisfies the predicate. */
   until(name: string, is: (info: KubeObject) => boolean): Promise<KubeObject>;
-  /** Waits until the request is answered with this node. */
+  /** Waits until the status of the request names this node. */
   reserved(name: string, node: string): Promise<KubeObject>;
   /** Waits until the request is pending for this reason; for any reason if it is undefined. */
   pending(name: string, reason?: string): Promise<KubeObject>;

@@ -50,7 +50,7 @@ test('docs/runtime.md quotes the guarded example, which runs with its generated 
     return (await cluster.tryKubectl(['create', ...args, '-f', '-'], { input })).stderr;
   };
   const denial = 'denied the request: mallory is not allowed as a guest';
-  // The API server observes the new kind and the caBundle through watches.
+  // Polled, because the API server learns of the new kind and the caBundle through watches.
   await expect.poll(() => createMallory('--dry-run=server')).toContain(denial);
   expect(await createMallory()).toContain(denial);
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(guest('ada')) });

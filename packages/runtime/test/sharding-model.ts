@@ -113,7 +113,7 @@ export interface ReplicaOptions extends HostOptions {
   readonly shards: number;
   /** Changes the options of the sharding, to create a mutant. */
   readonly mutate?: (options: ShardingOptions) => ShardingOptions;
-  /** Mutant that reports the end of work as soon as it is aborted. */
+  /** Whether to report the end of work as soon as the work is aborted, to create a mutant. */
   readonly endsEarly?: boolean;
 }
 

@@ -5,7 +5,7 @@ import { VirtualClock } from '@vmwright/core/testing';
 const SHORTEST_TIMEOUT_MS = 30_000;
 
 /**
- * Returns the real world with back-offs that are `factor` times as short. Timeouts keep their length, so that a slow
+ * Returns the real world with back-offs divided by `factor`. Timeouts keep their length, so that a slow
  * server or a paused process is never mistaken for a dead one.
  */
 export function withShortBackoffs(factor: number): World {

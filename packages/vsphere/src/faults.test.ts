@@ -59,7 +59,7 @@ describe('a fault has a message and a code', () => {
       'x: vCenter rejected the value of spec.location.pool',
     ],
     ['NotFound', {}, '', 'NOT_FOUND', 'x: vCenter returned the fault NotFound'],
-    // A type without known fields that derives from a known type.
+    // A type that derives from a known type and has no known fields of its own.
     [
       'InsufficientMemoryResourcesFault',
       {},

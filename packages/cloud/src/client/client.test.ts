@@ -361,7 +361,7 @@ describe('API keys', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('a call throws the error of reading the API key; redacting the key from an error needs no second read', async () => {
+  test('a call rejects with the error of the key source if the API key cannot be read; redacting the key in an error does not read it again', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;

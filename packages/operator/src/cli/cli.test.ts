@@ -56,7 +56,7 @@ test('completion scripts contain every command and its flags', () => {
   }
 });
 
-test('a redactor removes secrets, their copies in other texts, guest data and credentials of URLs', () => {
+test('a redactor removes guest data, credentials in URLs, and secrets, including copies of the secrets in other texts', () => {
   const redactor = new Redactor(['env-s3cret', undefined, '']);
   const machine = {
     metadata: {
@@ -165,7 +165,7 @@ describe('the checked controllers', () => {
     );
   });
 
-  test('a controller without CRDs is checked if --controllers names it, its backend is set, or no CRD exists', async () => {
+  test('a controller without installed CRDs is checked if --controllers names it, its backend is set, or no enabled controller has an installed CRD', async () => {
     expect(await checkedControllers(served('gpuinfoes'), settings)).toEqual(new Set(['vmgroup', 'gpuinfo']));
     const named = new Set(['kubevirt'] as const);
     expect(await checkedControllers(served('vmgroups'), { ...settings, named })).toEqual(

@@ -46,7 +46,7 @@ test('a ready object is not blocked, even if a condition reports a problem', () 
   });
 });
 
-test('the explanation of a stalled object names the problem once and no retry', () => {
+test('the explanation of a stalled object names the problem once and says that the operator does not retry', () => {
   const conditions = [condition('Ready', 'False', 'NameTaken'), condition('Stalled', 'True', 'NameTaken')];
   const { blockers, retry } = why({ object: object({ conditions }) });
   expect(blockers).toEqual([{ reason: 'NameTaken', message: 'm' }]);

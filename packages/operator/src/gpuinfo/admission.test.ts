@@ -85,7 +85,7 @@ test('the reserved node is added to each term of the node affinity of a pod, exc
   ]);
 });
 
-test('binding a pod keeps the other parts of its affinity', () => {
+test('placing a pod keeps the other parts of its affinity', () => {
   const own = {
     podAntiAffinity: { x: 1 },
     nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 1 }] },
@@ -93,14 +93,14 @@ test('binding a pod keeps the other parts of its affinity', () => {
   expect(placed(pod({ affinity: own })).spec?.affinity).toMatchObject(own);
 });
 
-test('binding a pod twice changes nothing the second time', () => {
+test('placing a pod twice changes nothing the second time', () => {
   for (const given of [pod(), pod(affinity(zone)), pod({ activeDeadlineSeconds: 5, tolerations: [] })]) {
     const once = placed(given);
     expect(place(once, info(), held(), NOW + 60_000)).toEqual(once);
   }
 });
 
-test('binding a pod keeps the deadline and the tolerations that the pod has', () => {
+test('placing a pod keeps the deadline and the tolerations that the pod has', () => {
   const tolerations = [{ key: 'nvidia.com/gpu', operator: 'Equal', value: 'present', effect: 'NoSchedule' }];
   const { spec } = placed(pod({ activeDeadlineSeconds: 60, tolerations }));
   expect([spec?.activeDeadlineSeconds, spec?.tolerations]).toEqual([60, tolerations]);

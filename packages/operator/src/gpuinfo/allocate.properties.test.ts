@@ -233,7 +233,7 @@ test('a request stays without a node only if no node is suitable', () => {
   );
 });
 
-test('reservations that can be moved never exceed the GPUs that fixed reservations and pods leave', () => {
+test('reservations that can be moved never exceed the GPUs that fixed reservations and pods leave free', () => {
   fc.assert(
     fc.property(history, (steps) => {
       for (const { input, result } of replay(steps))

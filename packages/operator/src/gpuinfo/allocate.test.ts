@@ -176,7 +176,7 @@ describe('several requests for one GPU', () => {
     });
   });
 
-  test('a GPU in use by pods without a reservation is not allocated', () => {
+  test('a GPU in use by pods without a reservation is allocated only to the request of these pods', () => {
     const used = facts([gpuNode('n')], [pool('n', 1, { someone: 1 })]);
     expect(nodes({ requests: [request('a')], facts: used })).toEqual({ a: undefined });
     expect(nodes({ requests: [request('someone')], facts: used }), 'its own pods use the GPU').toEqual({
@@ -369,7 +369,7 @@ describe('reservations', () => {
     expect(only({ facts: two, reservations: { r: ended } }).reservation).toEqual(ended);
   });
 
-  test('a reservation of a running job is extended for a changed spec', () => {
+  test('a reservation of a running job is extended if the changed spec asks for more hours, and does not change if the node has too few GPUs', () => {
     const requests = [request('r', { generation: 2, hours: 120 })];
     const given = { requests, facts: { ...two, ...activeOn('b') }, reservations: { r: held('b') } };
     expect(only(given, NOW + HOUR_MS).reservation).toMatchObject({
@@ -425,7 +425,7 @@ describe('reservations', () => {
     expect(moved(2)).toMatchObject({ pool: 'host', gpus: 2 });
   });
 
-  test('a spec change that needs no additional GPUs does not lose the reservation to an older request', () => {
+  test('after a spec change, a request keeps its reservation although an older request waits, unless the new spec needs more GPUs', () => {
     const one = facts([gpuNode('n')], [pool('n', 2)]);
     const requests = [request('r', { generation: 2 }), request('old', { age: 9, gpus: 2 })];
     const given = { requests, facts: one, reservations: { r: held('n', { gpus: 2 }) } };
@@ -473,7 +473,7 @@ describe('reservations', () => {
     ['its job is active', 'Active', { inUse: true }, false],
     ['it was in use and its Job has no pods now', 'Waiting', { inUse: true }, false],
     ['its Job has not started pods yet', 'Waiting', {}, false],
-  ] as const)('whether a reservation ends if %s', (_, state, fields, isEnded) => {
+  ] as const)('whether a reservation ends if %s (job %s, %j): %s', (_, state, fields, isEnded) => {
     const jobs: Facts['jobs'] = new Map(state === undefined ? [] : [['r', job(state)]]);
     const { reservation } = only({ facts: { ...two, jobs }, reservations: { r: held('a', fields) } });
     expect(reservation?.ended?.reason).toBe(isEnded ? 'JobEnded' : undefined);

@@ -179,7 +179,7 @@ describe('allocations', () => {
     expect([...server.entries.values.keys()]).toEqual([]);
   });
 
-  test('an allocation drops reservations in unwatched namespaces whose object is gone, and reports the others', async () => {
+  test('an allocation drops a reservation in an unwatched namespace if the object is gone, and otherwise reports the reservation', async () => {
     const server = new Server();
     const four = facts([gpuNode('n')], [pool('n', 4)]);
     const old = new Replica(four);

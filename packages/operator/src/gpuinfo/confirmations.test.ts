@@ -106,7 +106,7 @@ describe('lookups at the API server', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('a job that the API server lacks is looked up again each time before its reservation ends', async () => {
+  test('after settle, a job that the API server does not have is looked up again, even within RECHECK_MS', async () => {
     const { asked, store } = apiServer([]);
     const state = given({ a: held({ inUse: true }) }, [request('a')]);
     const confirmations = new Confirmations();

@@ -136,7 +136,7 @@ test('the node of a pod is reported as changed when the GPUInfo of the pod appea
   expect(notified()).toEqual(['n1', 'jobs']);
 });
 
-test('a pod without a Job counts as the job, which has ended when the pod has finished, and is gone when the pod is deleted', () => {
+test('pods without a Job count as a job: it has ended when all of the pods have finished, and is gone when all of them are deleted', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { info: 'training', phase: 'Pending' }));

@@ -139,7 +139,7 @@ describe('opening', () => {
 });
 
 describe('outages', () => {
-  test('an outage is retried with back-off from the base delay to the maximum delay', async () => {
+  test('during an outage, opening a session is retried with back-off from the base delay to the maximum delay', async () => {
     const { openedAt, advance, failures } = start({ open: isDown });
     await advance(1_600_000);
     const gaps = openedAt.slice(1).map((at, index) => (at - (openedAt[index] ?? 0)) / 1_000);
@@ -207,7 +207,7 @@ describe('failed sessions', () => {
     const first = await link.session(never);
     for (let call = 0; call < 5; call++) link.failed(first, TERMINATED);
     await advance(2_000);
-    link.failed(first, TERMINATED); // a late failure of a call of the old session
+    link.failed(first, TERMINATED); // a call on the old session fails late
     await advance(2_000);
     expect([sessions.length, failures.length, link.current === sessions[1]]).toEqual([2, 1, true]);
   });

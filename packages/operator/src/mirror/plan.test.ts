@@ -89,7 +89,7 @@ describe('a VM with its row', () => {
     ]);
   });
 
-  test('an older row with the status of an existing VM becomes DELETED, and counts as a duplicate until then', () => {
+  test('an older row with a status that the mirror writes for existing VMs becomes DELETED, and counts as a duplicate until then', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({
       ...NOTHING,
@@ -106,7 +106,7 @@ describe('a VM with its row', () => {
     expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
   });
 
-  test('a newer row does not replace the row of a VM at once: it may belong to the next VM with this name', () => {
+  test('a newer row does not replace the row of a VM at once, because the newer row may belong to the next VM with this name', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(vm(), rows, { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,

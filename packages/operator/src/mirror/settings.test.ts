@@ -248,7 +248,7 @@ describe('changes of the status mapping', () => {
     });
   });
 
-  test('statusMapping can change the status of VMs that do not exist', () => {
+  test('statusMapping can change the status that is written for deleted VMs', () => {
     expect(read({ statusMapping: { Deleted: 'GONE' } }).mapping.Deleted).toBe('GONE');
   });
 });
@@ -330,7 +330,7 @@ describe('an invalid setting is rejected with an error that names the setting an
       { enableLeaderElection: false },
       {},
       { CONTROLLER_FENCE: 'table' },
-      'CONTROLLER_FENCE is "table", which needs controller.enableLeaderElection: without it, replicas would take the fence from each other',
+      'CONTROLLER_FENCE is "table", which needs controller.enableLeaderElection or sharding: without either, replicas would take the fence from each other',
     ],
     [{ statusEvents: true }, {}, {}, 'controller.statusEvents is "true"; it must be one of on, off'],
     [

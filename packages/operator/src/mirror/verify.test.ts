@@ -44,7 +44,7 @@ test('rows in namespaces that are not watched are left out', () => {
   expect(compare([vm('a', 'Running')], rows, ({ id }) => id !== 'far')).toEqual([]);
 });
 
-test('an older row of a VM is a difference if it has the status of an existing VM', () => {
+test('an older row of a VM is a difference if it has a status that the mirror writes for existing VMs', () => {
   const old = row('old', 'POWERED_OFF', { vmName: 'a' });
   const never = row('never', 'INSTANTIATING', { vmName: 'a' });
   const rows = [row('a', 'POWERED_ON', { createdAt: 1 }), old, never];

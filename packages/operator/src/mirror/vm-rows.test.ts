@@ -110,6 +110,7 @@ describe('comparisons of table and cluster', () => {
     expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
   });
 
+  // The row has the status of the VM `same` and differs from the VM `other`. The VM `gone` does not exist.
   test.each<[CacheAge, string, number]>([
     ['stale', 'same', 1],
     ['late', 'same', 0],
@@ -118,7 +119,7 @@ describe('comparisons of table and cluster', () => {
     ['listed', 'other', 0],
     ['listed', 'gone', 1],
   ])(
-    'a comparison of table and cluster with a %s cache and the row of "%s" lists the cluster %i times',
+    'a comparison of table and cluster with the cache age %s and the row of the VM "%s" lists the cluster %i times',
     async (cacheAge, name, times) => {
       const { put, compareWith } = start();
       put('same');
@@ -133,7 +134,7 @@ describe('comparisons of table and cluster', () => {
   );
 
   test.each<CacheAge>(['late', 'listed'])(
-    'a comparison with a %s cache does not report a VM whose change is written while the cluster is listed',
+    'a comparison with the cache age %s does not report a VM if its change is written while the cluster is listed',
     async (cacheAge) => {
       const { put, compareWith } = start();
       put('web', { printable: 'Paused' });
@@ -217,7 +218,7 @@ describe('rows without a VM', () => {
     expect(mirror('/web')).toEqual(['web DELETED']);
   });
 
-  test('a row without a VM is not written if its VM appears, or the row is deleted, before the batch', async () => {
+  test('a row without a VM is not written if its VM appears, or the row is deleted, before the batch is written', async () => {
     const { put, vmRows, compareWith, mirror } = start();
     expect(await compareWith([row('web', 'POWERED_ON'), row('db', 'POWERED_ON')])).toEqual(['/web', '/db']);
     put('web');
@@ -317,7 +318,7 @@ describe('searches', () => {
   });
 });
 
-test('a status that the mapping lacks is reported when it first appears, even if the row is UNKNOWN already', async () => {
+test('a status that the mapping lacks is reported each time a VM changes to it, even if the row is UNKNOWN already', async () => {
   const { put, vmRows, mirror, unrecognized } = start();
   await vmRows.read(pagesOf([row('web', 'UNKNOWN')]));
   put('without-row', { printable: 'Hibernating' });

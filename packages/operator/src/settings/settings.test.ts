@@ -194,7 +194,7 @@ test('the GPUInfo controller needs no vCenter, and accepts the variables of govm
   );
 });
 
-test('flags may have one dash, and switches no value, as in Go programs', () => {
+test('flags may start with one dash, and boolean flags need no value, as in Go programs', () => {
   const args = ['-insecure', '--enable-leader-election', '-metrics-addr=127.0.0.1:8081'];
   expect(settingsFrom(args, ENVIRONMENT)).toMatchObject({
     election: { leaseMs: 15_000 },
@@ -216,7 +216,7 @@ test('metrics need a token, except on loopback or with --metrics-auth off', () =
   expect(status('--metrics-auth=off').openMetrics).toBe(true);
 });
 
-test('settings name the files with the certificates of webhooks and their clients', () => {
+test('settings contain the certificate folder of the webhooks, and the CA and the names of their clients', () => {
   const args = [
     '--webhook-cert-dir=/etc/webhook',
     '--webhook-client-ca=/etc/ca.crt',
@@ -235,7 +235,7 @@ test('settings name the files with the certificates of webhooks and their client
   });
 });
 
-describe('a missing or invalid setting is rejected with its name', () => {
+describe('a missing or invalid setting is rejected with an error that names it', () => {
   test('the message about an invalid setting does not contain a password', () => {
     const broken = { ...ENVIRONMENT, VC_HOST: 'admin:s3cret@vc' };
     expect(() => settingsFrom([], broken)).toThrow(

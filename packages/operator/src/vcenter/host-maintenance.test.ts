@@ -41,13 +41,13 @@ describe('scheduled tasks that are maintenance', () => {
     });
   });
 
-  test('a scheduled task is maintenance of a host if it is scheduled for a cluster', () => {
+  test('a scheduled task for a cluster is maintenance of the cluster, and of the host that the task acts on', () => {
     expect(task('RebootHost_Task', { 'info.entity': CLUSTER })?.entities).toEqual(['domain-c1', 'host-1']);
     const both = { 'info.entity': CLUSTER, 'info.taskObject': CLUSTER };
     expect(task('RebootHost_Task', both)?.entities).toEqual(['domain-c1']);
   });
 
-  test('a running scheduled task is maintenance of a host that began when the task started', () => {
+  test('a running scheduled task is maintenance that began when the task started', () => {
     const running = { 'info.state': 'running', 'info.prevRunTime': new Date(1_000) } as const;
     expect(task('RebootHost_Task', running)?.startsAt).toBe(1_000);
   });

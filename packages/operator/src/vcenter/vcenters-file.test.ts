@@ -16,7 +16,7 @@ async function read(text: string) {
 const withLine = (line: string) =>
   `vcenters: [{ name: east, server: east.example, credentials: /run/east, ${line} }]`;
 
-test('the file lists vCenters with their trust and their credentials folder', async () => {
+test('the file lists vCenters with their TLS settings and their credentials folder', async () => {
   expect(await read(withLine('ca: /etc/ca.pem'))).toEqual([
     { name: 'east', server: 'east.example', ca: '/etc/ca.pem', credentials: { folder: '/run/east' } },
   ]);

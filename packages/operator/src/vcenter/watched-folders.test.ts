@@ -6,7 +6,7 @@ import { outageOf } from './errors.ts';
 import type { VcenterHealth } from './health.ts';
 import { WatchedFolders } from './watched-folders.ts';
 
-/** Folders of a vCenter that fails every lookup. */
+/** Creates the watched folders of a vCenter that fails every lookup. */
 function start() {
   const world = new VirtualClock();
   const error = new ConnectionError('no response', { effectUnknown: false });

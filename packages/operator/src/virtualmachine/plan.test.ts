@@ -157,7 +157,7 @@ describe('images', () => {
     ['RetryableFailure', 'Provisioning', 'ImageNotReady', 'is retried: no route'],
     ['Deleting', 'Provisioning', 'ImageNotReady', 'is being deleted'],
     ['Failed', 'Failed', 'ImageFailed', 'has failed: no route'],
-  ] as const)('an image in the phase %s keeps the machine %s', ([phase, expected, reason, text]) => {
+  ] as const)('an image in phase %s keeps the machine in phase %s', ([phase, expected, reason, text]) => {
     const planned = next(vm(), { image: image({ phase, message: 'no route' }) });
     expect(planned.actions).toEqual([]);
     expect(planned.status).toMatchObject({ phase: expected, message: expect.stringContaining(text) });
@@ -167,7 +167,7 @@ describe('images', () => {
     expect(types(recovered)).toContain('createVolume');
   });
 
-  test('an image that differs from the template is used, and the condition names the fields', () => {
+  test('an image that differs from the template is used, and the condition ImageDiffers names the fields', () => {
     const object = vm({ vmDiskImageTemplate: { ...TEMPLATE, diskSize: '25769803776', checksum: 'md5:0' } });
     const planned = next(object, { image: image() });
     expect(condition(planned, 'ImageDiffers')).toMatchObject({ status: 'True' });
@@ -307,7 +307,7 @@ describe('images in a namespace that is no longer allowed', () => {
 });
 
 describe('root disks', () => {
-  test('a root disk is planned in the status before it is created, and is never smaller than the image', () => {
+  test('the name of a root disk is stored in the status before the disk is created, and the disk is never smaller than the image', () => {
     const planned = next(vm(), { image: image({}, { storageClass: 'fast' }) });
     expect(types(planned)).toEqual(['applySecret', 'createVolume', 'applyMachine']);
     expect(planned.status).toMatchObject(PLANNED);
@@ -323,7 +323,7 @@ describe('root disks', () => {
     });
   });
 
-  test('a root disk of a machine that stays stopped binds at once on late-binding storage', () => {
+  test('the root disk of a machine that stays stopped is bound at once, even on WaitForFirstConsumer storage', () => {
     const annotation = 'cdi.kubevirt.io/storage.bind.immediate.requested';
     const [, stopped] = next(vm({ ignoreOnDeploy: true }), { image: image() }).actions;
     expect(stopped).toMatchObject({ volume: { metadata: { annotations: { [annotation]: 'true' } } } });
@@ -454,7 +454,7 @@ describe('root disks', () => {
     expect(kept.status).toMatchObject(PLANNED);
   });
 
-  test('a replaced root disk that exists after a crash is deleted, unless its clone has succeeded', () => {
+  test('a replaced root disk that still exists after a crash is deleted, unless its clone has succeeded', () => {
     const object = vm({}, { ...PLANNED, dataVolume: `${DISK}-2` });
     const current = volume(object, 'Succeeded', `${DISK}-2`);
     const claim = { metadata: { namespace: 'work', name: `${DISK}-2` } };

@@ -28,7 +28,7 @@ test('concurrent reconciles never choose a snapshot more often than its maximum 
   };
   const [first, second, third, fourth] = [choose(), choose(), choose(), choose()];
   expect([first.name, second.name, third.name, fourth.name]).toEqual(['b', 'b', 'a', undefined]);
-  // The write of the first reconcile fails, so its clone is free again; the write of the second one succeeds.
+  // The write of the first reconcile fails, so its reservation is free again; the write of the second one succeeds.
   first.reservation[Symbol.dispose]();
   stored.set('farm/b', 1);
   second.reservation[Symbol.dispose]();

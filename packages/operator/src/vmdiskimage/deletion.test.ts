@@ -131,7 +131,7 @@ const owned = (object: VMDiskImage, name: string) => ({
   resourceVersion: '1',
 });
 
-test('the start of the deletion is stored after the second list and before the first child is deleted', async () => {
+test('the start of the deletion is stored after the VirtualMachines were listed twice and before the first child is deleted', async () => {
   const { caches, done, finalize } = setup();
   const ready = image({ phase: 'Ready', dataVolume: NAME });
   caches.get(DataVolume).onWrite({ metadata: owned(ready, NAME) });

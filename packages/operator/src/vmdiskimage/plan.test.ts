@@ -405,7 +405,7 @@ describe('final failures', () => {
     ]);
   });
 
-  test('a failure is final if the next attempt would begin after the total time', () => {
+  test('a failure is final if the next attempt would begin after the time limit of the whole sync', () => {
     const status = { ...SYNCING, syncStartedAt: ago(11.5 * HOUR), failureCount: 5 };
     const planned = next(image(status), { slot: 'held', volume: volume({ phase: 'Failed' }) });
     expect(planned).toMatchObject({ failure: 'SyncTimeout', status: { phase: 'Failed' } });
@@ -519,7 +519,7 @@ describe('long downtimes of the operator', () => {
     expect(shown(next(image(failed), { ...held, slot: 'none' }))).toEqual(['acquireSlot']);
   });
 
-  test('a failed snapshot of an imported disk is a final failure after the total time', () => {
+  test('a failed snapshot of an imported disk is a final failure after the time limit of the whole sync', () => {
     const stuck = snapshot(undefined, { created: ago(HOUR) });
     expect(next(image(old), { ...held, snapshots: [stuck] }).failure).toBe('SyncTimeout');
   });
@@ -826,7 +826,7 @@ describe('paused, terminating and foreign images', () => {
     }
   });
 
-  test('an image that is paused returns to the queue and releases its slot when its disk is imported', () => {
+  test('an image that is paused returns to the queue and releases its slot as soon as the import of its disk has succeeded', () => {
     const annotations = { 'vmwright.dev/paused': 'true' };
     const paused = image(SYNCING, { annotations });
     const importing = next(paused, { slot: 'held', volume: volume({ phase: 'ImportInProgress' }) });

@@ -185,7 +185,7 @@ describe('operations', () => {
     expect(state.operating().size).toBe(1);
   });
 
-  test('an operation that repeatedly powers on the same machine backs off, and no failure is reported', async () => {
+  test('repeated operations that power on the same machine back off, and no failure is reported', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 8; count++) {
@@ -326,7 +326,7 @@ describe('operations', () => {
     expect(spans).toEqual(['vmgroup clone web-0']);
   });
 
-  test('an operation has its own fence, which closes when the operation ends while the fence of the term stays open', async () => {
+  test('an operation has its own fence, which closes when the operation ends; the fence of the term stays open', async () => {
     const { state, enqueued, permit, term } = start();
     const { operation, resolve } = pending();
     let scope: ChangeOptions = {};

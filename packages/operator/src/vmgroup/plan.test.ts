@@ -74,7 +74,7 @@ describe('scaling out', () => {
     });
   });
 
-  test('a clone into a used slot is marked as a retry, and an adopted machine counts as one attempt', () => {
+  test('a clone into a slot that was used before is marked as a retry, and an adopted machine counts as one attempt', () => {
     const isRetry = (actions: readonly Action[]) =>
       actions.map((action) => (action.type === 'clone' ? action.isRetry : undefined));
     const first = plan(group({ replicas: 2 }), observed(), NOW);

@@ -120,7 +120,8 @@ test(`after any fault the cache equals the server and every object was reconcile
         [...cache.list()].map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
       );
     const message = `round ${round} of seed ${SEED}, fault: ${fault}`;
-    // A new list after a 410 contains the fence before other objects, and removes deleted objects only at its end.
+    // Polled, because a new list after a 410 contains the fence before other objects, and removes deleted objects only
+    // at its end.
     await expect.poll(cached, { message }).toEqual(expected);
     await expect
       .poll(() => Object.keys(expected).filter((key) => reconciled.get(key) !== expected[key]), { message })

@@ -65,7 +65,7 @@ test('a term is over once its fence has found it expired, even if the wall clock
   expect(term.holds).toBe(false);
 });
 
-test('a term within a longer period is lost when that period ends, with the same error', () => {
+test('a term within another term is lost when the outer term is lost, with the same error', () => {
   const { clock, term: outer } = begin();
   const options = { clock, lease: 'test/inner', since: momentOf(clock), renewMs: 10_000 };
   const inner = new Term({ ...options, within: outer.fence });

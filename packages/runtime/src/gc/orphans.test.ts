@@ -9,7 +9,7 @@ interface Item {
 
 const outside = { ownerOf: ({ owner }: Item) => owner };
 
-test('withoutOwner returns the resources with an owner in a watched namespace that has an unknown UID, and skips resources without ownership labels', () => {
+test('withoutOwner returns resources if the UID of their owner is unknown and its namespace is watched, and skips resources without ownership labels', () => {
   const ours: Item = { id: 'a', owner: { uid: 'u-1', namespace: 'default', name: 'a' } };
   const foreign: Item = { id: 'b' };
   expect(withoutOwner(outside, [ours, foreign], new Set(['u-1']))).toEqual([]);

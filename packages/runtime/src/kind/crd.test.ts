@@ -166,7 +166,7 @@ const test = base
       `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/vms.${Vm.group}`,
       (crd) => condition(crd, 'Established') === 'True',
     );
-    // The API server observes the condition through a watch, too.
+    // The API server learns of the condition through a watch, too, so it may serve the kind a moment later.
     const isServed = () => connection.list(Vm).then(() => true);
     await expect.poll(() => isServed().catch(() => false)).toBe(true);
     return connection;

@@ -4,7 +4,7 @@ import { byFields, byLabels } from './selector.ts';
 const object = (labels: Record<string, string>) => ({ metadata: { name: 'a', namespace: 'b', labels } });
 
 test.each(['toString', 'constructor', 'valueOf'])(
-  'a label named %s, like an inherited property, exists only on objects where it was set',
+  'a label with the name of an inherited property (%s) exists only on objects that have the label',
   (key) => {
     expect(byLabels(key)(object({}))).toBe(false);
     expect(byLabels(`!${key}`)(object({}))).toBe(true);

@@ -27,7 +27,7 @@ const QUICK_ELECTION = { ...ELECTION, leaseMs: 2_000, renewMs: 1_500 };
 const steal = (client: Client, namespace: string, holderIdentity = 'another') =>
   client.mergePatch(Lease, { namespace, name: ELECTION.name }, { spec: { holderIdentity } });
 
-/** Returns a function that adds a controller with a reconcile that ignores its signal until the test finishes. */
+/** `add` adds a controller with a reconcile that ignores its signal and ends only when the test finishes. */
 function stubborn() {
   const started = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
@@ -343,7 +343,7 @@ test('invalid controllers and jobs are rejected when they are added', async ({ c
   );
 });
 
-test('after leadership is lost, run rejects before another replica can act if a reconcile does not end', async ({
+test('if a reconcile does not end after leadership is lost, run rejects before another replica can act', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

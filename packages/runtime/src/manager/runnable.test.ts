@@ -14,7 +14,7 @@ import { Manager } from './manager.ts';
 import type { ManagerOptions } from './options.ts';
 import type { RunnableContext } from './runnable.ts';
 
-/** A paused process or a slow server does not lose its Lease within 10 s. */
+/** A leader keeps its Lease while its process is paused, or the API server is slow, for less than 10 s. */
 const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
 /** Starts a manager with one runnable. `terms` has a context for each call of `run`. */
@@ -109,7 +109,7 @@ test('a runnable ends with the term of its replica, and runs again in the next t
   expect(() => terms[0]?.assertLeader()).toThrow();
 });
 
-test('the caches of a leader are fresh if no other replica has led since they were listed', async ({
+test('caches count as fresh only if the Lease shows that no other replica has led since they were listed', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

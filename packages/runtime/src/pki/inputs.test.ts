@@ -64,13 +64,13 @@ describe('encoding', () => {
     ['1950-01-01T00:00:00Z', '2049-12-31T23:59:59Z'],
     ['1999-12-31T23:59:59Z', '2050-01-01T00:00:00Z'],
     ['2050-01-01T00:00:00Z', '9999-12-31T23:59:59Z'],
-  ])('the issuer encodes a validity from %s to %s as OpenSSL reads it', ([from = '', to = '']) => {
+  ])('OpenSSL reads a validity from %s to %s as it was issued', ([from = '', to = '']) => {
     const times = { notBefore: new Date(from), notAfter: new Date(to) };
     const read = new X509Certificate(leaf(times).certificate);
     expect([read.validFromDate, read.validToDate]).toEqual([times.notBefore, times.notAfter]);
   });
 
-  test('the issuer encodes names of the maximum length and with special characters as OpenSSL reads them', () => {
+  test('OpenSSL reads names of the maximum length and with special characters as they were issued', () => {
     const commonName = 'ü'.repeat(64);
     const names = ['*.example', 'a_b.example', 'xn--bcher-kva.example', `${'a'.repeat(63)}.example`, '::1'];
     const read = new X509Certificate(leaf({ subject: { commonName }, names }).certificate);

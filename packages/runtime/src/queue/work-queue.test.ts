@@ -159,7 +159,7 @@ describe('work queue', () => {
     expect([(await first)?.key, (await second)?.key]).toEqual(['a', 'b']);
   });
 
-  test('the queue returns a change before the low-priority keys of the initial list', () => {
+  test('the queue returns a changed key before the low-priority keys of the initial list', () => {
     const { queue } = start();
     for (let i = 0; i < 10_000; i++) queue.add(`old-${i}`, { priority: LOW });
     queue.add('new');
@@ -190,7 +190,7 @@ describe('work queue', () => {
     expect(queue.depth).toBe(1);
   });
 
-  test('a closed queue returns and accepts no keys, and close waits for keys in progress', async () => {
+  test('a closed queue neither returns nor accepts keys, and close waits for keys in progress', async () => {
     const { clock, queue } = start();
     queue.add('a');
     queue.add('b');
@@ -217,7 +217,7 @@ describe('work queue', () => {
     expect(queue.tryTake()?.key).toBe('c');
   });
 
-  test('the queue rejects `done` for a key that is not processed', () => {
+  test('the queue rejects `done` for a key that is not being processed', () => {
     const { queue } = start();
     queue.add('a');
     expect(() => queue.done('a')).toThrow('a is not being processed');

@@ -181,7 +181,7 @@ export class WorkQueue {
     return new Promise((resolve) => this.#waitingWorkers.push(resolve));
   }
 
-  /** Ends the processing of a key. Queues it again if it was added in the meantime. @throws Error if it is not processed */
+  /** Ends the processing of a key. Queues it again if it was added in the meantime. @throws Error if it is not being processed */
   done(key: string): void {
     const entry = this.#entries.get(key);
     if (entry?.state !== 'processing') throw new Error(`${key} is not being processed`);

@@ -41,7 +41,7 @@ test('a body is read as text and counts towards the total limit until it is disp
 });
 
 describe('memory of a body', () => {
-  test('a body releases its memory when it exceeds the limit by its Content-Length or its content', async () => {
+  test('a body releases its memory when its Content-Length or its content exceeds the limit', async () => {
     const bodies = new RequestBodies(100);
     expect(await outcome(bodies.read(newRequest(11), { maxBytes: 10 }))).toBe(413);
     const request = newRequest();

@@ -405,7 +405,7 @@ describe('additional routes', () => {
   });
 
   test.skipIf(external === undefined)(
-    'a local route is forbidden for clients with another address',
+    'a local route is forbidden for clients with a non-loopback address',
     async () => {
       await using env = await withRoutes({ host: '0.0.0.0' });
       const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {

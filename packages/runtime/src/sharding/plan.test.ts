@@ -81,7 +81,7 @@ describe('shard map with unknown owners', () => {
 describe('member with another number of shards', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('a member with another number of shards uses that of the shard map while another member acts', () => {
+  test('a member with another number of shards than the shard map uses the number of the map while another member acts', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });

@@ -20,7 +20,7 @@ const Namespace = foreignKind({
 
 const OBJECTS = 30;
 /**
- * leaseMs/renewMs/retryMs: a replica remains a member if it or the API server is paused for some seconds.
+ * leaseMs/renewMs/retryMs, long enough that a replica remains a member if it or the API server is paused for seconds.
  * `SHARDING_TIMES=15000/10000/2000` measures the defaults.
  */
 const TIMES = process.env.SHARDING_TIMES ?? '12000/8000/300';

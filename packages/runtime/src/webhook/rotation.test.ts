@@ -90,7 +90,7 @@ async function fingerprintOf(port: number): Promise<string> {
   return fingerprint256;
 }
 
-/** Calls the function with each version of a Secret until it is disposed of. */
+/** Calls the function with each version of a Secret until the returned watch is disposed of. */
 function watchSecret(
   client: Client,
   { namespace, name }: { readonly namespace: string; readonly name: string },

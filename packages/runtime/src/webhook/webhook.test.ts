@@ -39,7 +39,7 @@ const seen: {
   sub: string;
 }[] = [];
 const hanging = new Set<AbortSignal>();
-/** Ends the reviews in progress as if their timeout had expired. */
+/** Timeout callbacks of the reviews. Calling them ends the reviews in progress as if their timeout had expired. */
 const expireReviews = new Set<() => void>();
 const world: World = {
   ...nodeWorld,

@@ -17,7 +17,7 @@ interface Env {
   readonly client: CloudClient;
 }
 
-/** Starts a cloud without network faults and a client. @param lag age of the state that a list shows, in ms */
+/** Starts a client and a cloud without network faults. @param lag age of the state that a list shows, in ms */
 function setup(lag: () => number = () => 0): Env {
   const simulation = seeded(1);
   const { schedule } = simulation;

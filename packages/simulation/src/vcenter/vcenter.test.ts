@@ -23,7 +23,7 @@ interface Env {
   during<T>(call: Promise<T>): Promise<T>;
 }
 
-/** Starts a vCenter without network faults and a client. */
+/** Starts a client and a vCenter without network faults. */
 async function setup(environment: Partial<VcenterEnvironment> = {}): Promise<Env> {
   const simulation = seeded(1);
   const { schedule } = simulation;

@@ -20,8 +20,7 @@ export class Lossy {
               return transport.request({ ...request, headers });
             }
             const response = await transport.request(request);
-            // Does not lose the initial response, because vcsim sends nothing when the initial call is repeated,
-            // whereas vCenter sends everything again.
+            // Does not lose the initial response. Only the repetition of calls with a version is compared.
             if (isWait && this.#losesUpdates && !request.body?.includes('<version></version>')) {
               await response.text();
               this.#losesUpdates = false;

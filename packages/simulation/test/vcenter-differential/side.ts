@@ -19,7 +19,7 @@ export interface SideOptions extends Omit<VcenterClientOptions, 'world' | 'crede
   readonly world: VsphereWorld;
   readonly username: string;
   readonly password: string;
-  /** Prefix of the sequence's folder, because all sequences share a vCenter. */
+  /** Name of the sequence's folder. Each sequence has its own, because all sequences share a vCenter. */
   readonly prefix: string;
 }
 
@@ -175,8 +175,7 @@ export class Side implements AsyncDisposable {
       }
       case 'setAttribute': {
         const folder = this.#folder(operation.which);
-        // This read fails if the object is missing. Without the read, vcsim would never respond to the SetField on a
-        // missing object, and would then block all attribute calls.
+        // This read fails if the folder is missing, so SetField is compared only for existing folders.
         await this.#vcenter.read(folder, ['name']);
         const key = await attributes.ensureKey(ATTRIBUTE);
         await attributes.set(folder, key, operation.value);

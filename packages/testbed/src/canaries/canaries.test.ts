@@ -54,7 +54,7 @@ describe('searches of a run', () => {
     return { searches: new CanarySearches(folder), folder };
   }
 
-  test('the report throws an error with the source and name of each credential and a copy of the file', async () => {
+  test('the report throws an error with the source and name of each credential, and with the path of a copy of the log', async () => {
     const { searches, folder } = await begin();
     const log = join(folder, 'operator.log');
     writeFileSync(log, `{"msg":"Connecting","password":"${canary('vcenter-password')}"}\n`);

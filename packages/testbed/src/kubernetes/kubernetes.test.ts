@@ -51,7 +51,7 @@ test('the API server serves a CRD and rejects objects that violate its schema or
 }) => {
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(crd) });
   await cluster.kubectl(['wait', '--for=condition=Established', `crd/gauges.${GROUP}`]);
-  // The API server publishes the new kind, which kubectl looks up, some time after it serves the kind.
+  // kubectl looks up the new kind in the API server's discovery, which lists the kind some time after it is served.
   const list = () => cluster.tryKubectl(['-n', namespace, 'get', `gauges.${GROUP}`]);
   await expect.poll(async () => (await list()).code).toBe(0);
 

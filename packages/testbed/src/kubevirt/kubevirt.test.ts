@@ -178,7 +178,7 @@ async function setRunStrategy(
   });
 }
 
-/** Returns whether the statuses are some of the expected ones, in their order. */
+/** Returns whether the statuses are some or all of the expected ones, in the expected order. */
 function inOrder(statuses: readonly string[], expected: readonly string[]): boolean {
   return statuses.join() === expected.filter((each) => statuses.includes(each)).join();
 }

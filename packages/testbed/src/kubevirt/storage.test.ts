@@ -75,7 +75,7 @@ describe('imports', () => {
     await kubevirt.waitFor(second, succeeded);
   });
 
-  test('an import with the behaviour unbound has a pending claim, and the name of its DataVolume can be reused after the deletion', async ({
+  test('an import with the behaviour unbound has a pending claim, and the name of its DataVolume can be reused after the DataVolume is deleted', async ({
     kubevirt,
     namespace,
   }) => {

@@ -253,7 +253,7 @@ test('while vCenter is unreachable the inventory is not live, keeps its objects 
   await vcsim.part.start();
 });
 
-/** Yields to network I/O. @returns false */
+/** Does network I/O, as `until` requires of a check. @returns false */
 async function yieldToNetwork(): Promise<boolean> {
   await vcsim.control.calls().catch(() => undefined);
   return false;
@@ -371,7 +371,7 @@ test('an inventory with `lists` has the listed objects and follows changes of th
   await removed;
 });
 
-test('an inventory without lists, or with the list of a missing object, is empty and live', async () => {
+test('an inventory with empty `lists`, or with the list of a missing object, is empty and live', async () => {
   const properties = { VirtualMachine: ['name'] } as const;
   const missing = { type: 'HostSystem', value: 'host-0' };
   const empty = vcenter.inventory({ properties, lists: () => [] });
@@ -443,7 +443,7 @@ test('an inventory that vCenter rejects is retried and does not affect other inv
   await vcsim.control.vm('DC0_C0_RP0_VM0', { ip: '10.6.6.6' });
   await changedTo(first, '10.6.6.6');
   expect([first.isLive, second.isLive]).toEqual([true, false]);
-  // The client retries once each time: it sets the next timer when it has received the next rejection.
+  // Each timer causes one retry. The client sets the next timer when vCenter has rejected that retry.
   await expect.poll(pending).toBe(1);
   fire();
   await until(() => hasRejected(2));

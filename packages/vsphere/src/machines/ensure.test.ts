@@ -76,7 +76,7 @@ describe('ensurePoweredOff', () => {
     expect(await powerState(vm)).toBe('poweredOff');
   });
 
-  test('ensurePoweredOff fails with the fault of the task', async () => {
+  test('ensurePoweredOff fails with the fault of the power-off call', async () => {
     const vm = await clone(true);
     await vcsim.control.fault({ method: 'PowerOffVM_Task', fault: 'NoPermission', max: 1 });
     await expect(ensurePoweredOff(client, vm)).rejects.toMatchObject({ code: 'NO_PERMISSION' });
@@ -109,7 +109,7 @@ describe('ensureDestroyed', () => {
     expect(await ensureDestroyed(client, vm, { powerOff: false })).toBe(false);
   });
 
-  test('ensureDestroyed fails with the fault of the task', async () => {
+  test('ensureDestroyed fails with the fault of the destroy call', async () => {
     const vm = await clone(false);
     await vcsim.control.fault({ method: 'Destroy_Task', fault: 'NoPermission', max: 1 });
     await expect(ensureDestroyed(client, vm)).rejects.toMatchObject({ code: 'NO_PERMISSION' });

@@ -31,7 +31,7 @@ function throughProxy(): VcenterClient {
   });
 }
 
-test('neither a change nor the password is sent to another vCenter, and the client recovers', async () => {
+test('neither a change nor the password is sent while the address leads to another vCenter, and the client recovers afterwards', async () => {
   await using vcenter = throughProxy();
   const { vmFolder } = await vcenter.lookup.datacenter();
   await proxy.redirect(west.host);
@@ -74,7 +74,7 @@ test('an inventory keeps its objects and is not live while the address leads to 
 });
 
 describe('address that leads to two vCenters in turn', () => {
-  /** Returns the response to the request for identity and session after a login. */
+  /** Returns the response to the read of the server's identity and session, which the client sends after a login. */
   const identity = (uuid: string, key: string) =>
     soap(
       `<RetrievePropertiesExResponse><returnval>` +

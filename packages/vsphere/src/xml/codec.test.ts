@@ -344,7 +344,7 @@ test('names of inherited properties of Object are not accepted as numbers', () =
     expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(InvalidResponseError);
 });
 
-test('16 prefixes for XSI are accepted, and a fault name with 200,000 suffixes is treated as an unknown type', () => {
+test('16 prefixes for XSI are accepted, and a type name that repeats `Fault` 200,000 times is treated as an unknown type', () => {
   const prefixes = Array.from(
     { length: 15 },
     (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`,

@@ -96,7 +96,7 @@ async function testLifecycle(settings: QemuSettings): Promise<void> {
   await second.stop(machine, never);
   expect(processesOf(machine.id)).toEqual([]);
   expect(existsSync(join(settings.dir, machine.id))).toBe(false);
-  await second.stop(machine, never); // After a crash before the removal was stored, the cloud calls stop again.
+  await second.stop(machine, never); // The cloud calls stop again if it crashed before it stored the removal.
 }
 
 describe('with the real QEMU', () => {

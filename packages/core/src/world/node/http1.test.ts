@@ -48,7 +48,7 @@ function gate() {
   };
 }
 
-test('a server that stopped listening answers on open connections, and new connections are refused', async () => {
+test('a server that has stopped listening still responds on open connections, and new connections are refused', async () => {
   const held = gate();
   const { pool, server } = await start((request, response) => held.hold(() => response.end(request.url)));
   const first = get(pool, '/first');
@@ -194,7 +194,7 @@ test('a request aborted while its connection opens rejects immediately, and wait
   const origin = `https://127.0.0.1:${await listen(createTcpServer(), onTestFinished)}`;
   const gate = Promise.withResolvers<void>();
   const pool = new Http1Pool({
-    // Pending TLS options keep the connection opening, like a slow handshake.
+    // While the TLS options are pending, the connection is not established, as during a slow handshake.
     server: { origin, tls: () => gate.promise.then(() => Promise.reject(new Error('no certificate'))) },
     connections: 1,
   });
@@ -243,6 +243,6 @@ test('repeated headers are joined into a list', async () => {
   expect(response.header('x-none')).toBeUndefined();
 });
 
-test('the pool imported by file is the one that undici exports', () => {
+test('the class Pool that is imported by its file path is the one that undici exports', () => {
   expect(PoolByFile).toBe(Pool);
 });

@@ -140,7 +140,7 @@ describe('watches', () => {
     const { origin } = await startWatchServer(ids);
     const proxy = await toxiproxy.proxy({ name: 'h2', upstream: new URL(origin).host });
     const tls = async () => ({ ca: ids.ca.certificate });
-    // Without real timers, a slow response to a ping does not count as a missing one.
+    // With fake timers, a ping times out only when the test advances the time, not when its response is slow.
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval', 'setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const streams = new Http2Streams({

@@ -93,7 +93,7 @@ test.each([
   expect(days).toEqual(expected);
 });
 
-test('the last listed window has no known end, because more windows follow', () => {
+test('the last listed window has no known end, because the windows after it are not listed', () => {
   const daily = occurrences(every({}), 's', at('2026-11-17T12:00:00Z'));
   expect(daily).toHaveLength(16);
   expect(daily.map(({ endsAt }) => endsAt === undefined)).toEqual([...Array(15).fill(false), true]);
@@ -108,7 +108,7 @@ const ZONES = [
   'Africa/Casablanca',
 ];
 
-test('at any time, the listed windows are in order, not over, and begin at their local time unless clocks skip it', () => {
+test('at any time, the listed windows are in order, have not ended, and begin at their local time unless the clocks skip that time', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: at('2024-01-01T00:00:00Z'), max: at('2032-01-01T00:00:00Z') }),

@@ -34,8 +34,8 @@ const SCHEMAS = 60;
 const VALUES = 800;
 
 /*
- * One CRD contains all schemas of a run, each as a field, so that only one CRD must become Established. Shrinking also
- * uses the API server; the error's message has the shrunk failure and the seed.
+ * One CRD contains all schemas of a run, each as a field, so that the test waits for only one CRD to become
+ * Established. Shrinking also uses the API server; the error's message has the shrunk failure and the seed.
  */
 test('validator and API server accept and reject the same values, with the same messages', async ({
   cluster,
@@ -59,7 +59,7 @@ test('validator and API server accept and reject the same values, with the same 
     `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/samples.${Sample.group}`,
     (crd) => condition(crd, 'Established') === 'True',
   );
-  // The API server observes the condition through a watch, too.
+  // The API server learns of the condition through a watch, too, so it may serve the kind a moment later.
   const isServed = () => client.list(Sample, { namespace }).then(() => true);
   await expect.poll(() => isServed().catch(() => false)).toBe(true);
 

@@ -45,7 +45,7 @@ test('a certificate is renewed by its CA when a third of its lifetime is left or
   }
 });
 
-test('a CA with a fifth of its lifetime left issues a last certificate, and the next CA issues certificates once it is settled', () => {
+test('a CA with a fifth of its lifetime left issues a last certificate, and the next CA issues certificates once API servers trust it', () => {
   const due = NOW + 8 * YEAR;
   const both = next(first, at(due));
   const [created, old] = both.authorities;
