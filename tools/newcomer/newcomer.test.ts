@@ -1,8 +1,9 @@
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '@vmwright/testbed';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { terminalEnvironment } from './clone.ts';
 import { Foreground } from './foreground.ts';
 import { isRepeatable, quickStart } from './quick-start.ts';
@@ -60,15 +61,23 @@ describe('sessions', () => {
   });
 
   test('a session fails with the output of a command that does not end', async () => {
-    using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
-    await expect(session.run('echo begun; sleep 60', 500)).rejects.toThrow(
-      /^`echo begun; sleep 60` has not ended after 0\.5 s:\nbegun\n$/,
+    // With a real timer, a busy machine could need longer than the timeout to start the command.
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const cwd = await folder();
+    using session = new Session({ cwd, env: { PATH: process.env.PATH } });
+    const failing = expect(session.run('echo begun; touch begun; sleep 60', 500)).rejects.toThrow(
+      /^`echo begun; touch begun; sleep 60` has not ended after 0\.5 s:\nbegun\n$/,
     );
+    await expect.poll(() => existsSync(join(cwd, 'begun'))).toBe(true);
+    await turn(); // the session reads the output, which was written before the file
+    vi.advanceTimersByTime(500);
+    await failing;
   });
 });
 
 describe('steps', () => {
-  const limits = { timeoutMs: 10_000, repeatMs: 5_000 };
+  const limits = { timeoutMs: 60_000, repeatMs: 60_000 }; // no step of these tests reaches the limits
 
   test('a step passes if the output has the shape that the page shows', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
@@ -77,7 +86,7 @@ describe('steps', () => {
     await runStep(session, { line, output }, limits);
   });
 
-  test('a step fails if the output differs, or if a command without output fails', async () => {
+  test('a step fails if the output differs, or if a command without documented output fails', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
     await expect(runStep(session, { line: 'echo a', output: ['b'] }, limits)).rejects.toThrow(
       '`echo a` (exit code 0) printed\na\n\nbut the page shows\nb',

@@ -42,7 +42,7 @@ let operator: Readonly<Record<string, string>>;
 let operatorUrl: string;
 
 beforeAll(async () => {
-  cloud = stack.use(await startCloud());
+  cloud = stack.use(await startCloud({ prohibited: ['vmforbidden'] }));
   vcsim = stack.use(
     await startVcsim({
       inventory: { standaloneHosts: 0, vms: 2 },
@@ -241,6 +241,11 @@ describe('vmwright check', () => {
       await api.delete(`${folder}/vmwright`).catch(() => undefined);
       await api.create(folder, { apiVersion, kind, metadata: { name: 'vmwright' }, webhooks });
     }
+    // The API server calls the restored webhooks only after a moment. The next test needs them.
+    const vm = { apiVersion: 'samplecontroller.k8s.io/v1alpha1', kind: 'VM', metadata: { name: 'rejected' } };
+    const rejected = () =>
+      api.create(`${VMS}?dryRun=All`, { ...vm, spec: { vmname: 'vmforbidden' } }).then(() => '', String);
+    await expect.poll(rejected).toContain('The name "vmforbidden" is prohibited.');
   });
 
   test('vmwright check reports that the webhooks do not answer, with the remedy, while the operator is down, and vmwright why says that no replica leads', async () => {
@@ -270,7 +275,12 @@ describe('vmwright check', () => {
 
 describe('vmwright status', () => {
   test('vmwright status shows controllers, leader, backends, counts of objects and the objects that need attention', async () => {
-    const { stdout, code } = await call(['status', `--operator-url=${operatorUrl}`], admin);
+    const status = () => call(['status', `--operator-url=${operatorUrl}`], admin);
+    // The tests above have restarted the operator and the cloud.
+    await expect
+      .poll(async () => (await status()).stdout)
+      .toMatch(/^ {2}cloud +available\n {2}vCenter default +available\n.*^ {2}VM +1 +1/ms);
+    const { stdout, code } = await status();
     expect(code).toBe(0);
     expect(stdout).toMatch(/^Operator\n {2}vmwright \S+ \(unknown\)\n {2}leader \S+, renewed \d+s ago$/m);
     expect(stdout).toMatch(/^Controllers\n {2}vm +on\n {2}vmgroup +on\n {2}kubevirt +on$/m);
@@ -283,7 +293,7 @@ describe('vmwright status', () => {
     expect(stdout).not.toContain('\u001b['); // no escape sequences for colours, because stdout is not a terminal
   });
 
-  test('vmwright status prints JSON with -o json, counts only the objects of one namespace with -n, and names the remedy without operator pods', async () => {
+  test('vmwright status prints JSON with -o json, counts only the objects of one namespace with -n, and names the remedy if no operator pod is found', async () => {
     const { stdout } = await call(['status', '-n', 'default', '-o', 'json'], admin);
     expect(JSON.parse(stdout)).toMatchObject({
       operator: { problem: expect.stringContaining('set --operator-namespace, or --operator-url') },

@@ -14,14 +14,24 @@ const OPTIONS: VcsimOptions = {
   inventory: { hosts: 2, standaloneHosts: 0, vms: 4 },
   templates: ['template'],
 };
-/** Machines of the vCenter east. The last machine in the inventory is the template. */
+/** Machines of the vCenter east, without the last machine of its inventory, which is the template. */
 const MACHINES = ['DC0_C0_RP0_VM0', 'DC0_C0_RP0_VM1', 'DC0_C0_RP0_VM2'] as const;
 const AT = new Date('2040-01-31T22:00:00Z');
 
-/** A world in which the facts about a vCenter that does not respond become stale after half a second. */
+/** Callbacks of the timers that make the facts about a vCenter that does not respond stale. */
+const staleTimers = new Set<() => void>();
+/**
+ * A world in which the facts about a vCenter that does not respond become stale when the test calls the callbacks in
+ * `staleTimers`. The test does not shorten `STALE_MS` instead, because the facts would then also become stale while
+ * vCenter or this process is only slow.
+ */
 const world: World = {
   ...nodeWorld,
-  after: (ms, callback) => nodeWorld.after(ms === STALE_MS ? 500 : ms, callback),
+  after: (ms, callback) => {
+    if (ms !== STALE_MS) return nodeWorld.after(ms, callback);
+    staleTimers.add(callback);
+    return { cancel: () => void staleTimers.delete(callback) };
+  },
 };
 
 const stack = new AsyncDisposableStack();
@@ -131,11 +141,15 @@ test('the hosts of all vCenters are found by id, and their machines by UUID and 
 
 test('the facts contain the GPUs of a host and whether machines use them', async () => {
   const { machine, host } = first();
+  // Until the devices of the machines on the host are known, all GPUs of the host count as in use. This state may
+  // already be over when vCenter responds to the change, so the test begins to wait for it before the change.
+  const firstGpus = until(() => {
+    const { gpus = [] } = facts.host(host.id) ?? {};
+    return gpus.length === 2 && gpus;
+  });
   await east.control.host(host.name, { gpus: 2, gpuModel: 'NVIDIA H100' });
-  // Until the devices of the machines on the host are known, all its GPUs count as in use.
   const isFree = () => facts.host(host.id)?.gpus.filter(({ isInUse }) => !isInUse).length === 2;
-  await until(() => facts.host(host.id)?.gpus.length === 2);
-  expect(facts.host(host.id)?.gpus.every(({ isInUse }) => isInUse)).toBe(true);
+  expect((await firstGpus).every(({ isInUse }) => isInUse)).toBe(true);
   const seen = await until(() => isFree() && facts.host(host.id));
   const gpu = { model: 'NVIDIA H100', vendor: 'NVIDIA Corporation', mode: 'passthrough', isInUse: false };
   expect(seen.gpus).toEqual([
@@ -328,7 +342,8 @@ test('a machine whose UUID changes is found by the new UUID', async () => {
 test('apart from WaitForUpdatesEx, the number of vCenter calls does not depend on the number of objects and changes', async () => {
   const { host } = first();
   await east.control.host(host.name, { gpus: 1 });
-  // All its GPUs count as in use until the watch of attached devices, which costs a call of CreateFilter, is established.
+  // The GPUs of the host count as in use until attached devices are watched. Waits for this watch, because it costs a
+  // call of CreateFilter.
   await until(() => facts.host(host.id)?.gpus[0]?.isInUse === false);
   await east.control.resetCalls();
   for (const [index, name] of MACHINES.entries()) await east.control.vm(name, { cpuDemandMhz: 5000 + index });
@@ -361,7 +376,10 @@ test('after the session expired, new changes are observed, and no unchanged obje
 test('a vCenter is reported as stale while it does not respond, its hosts and machines stay known, and other vCenters are not affected', async () => {
   const { machine, host } = first();
   await east.part.stop();
-  await until(() => facts.staleVcenters.length > 0);
+  await expect.poll(() => staleTimers.size).toBeGreaterThan(0);
+  expect(facts.staleVcenters).toEqual([]);
+  for (const becomeStale of staleTimers) becomeStale();
+  staleTimers.clear();
   expect(facts.staleVcenters).toEqual(['east']);
   expect(facts.host(host.id)?.name).toBe(host.name);
   expect(facts.machineByName(machine)?.hostId).toBe(host.id);

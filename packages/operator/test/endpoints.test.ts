@@ -97,7 +97,7 @@ test('a collector receives a span for a reconcile, with its requests to the API 
     collector.spans.find(
       (span) => span.traceId === traceId && span.attributes['k8s.object.uid'] === vm.metadata.uid,
     );
-  await expect.poll(created, { timeout: 15_000 }).toMatchObject({
+  await expect.poll(created).toMatchObject({
     name: 'reconcile vm',
     parent: '',
     attributes: {
@@ -124,7 +124,8 @@ test('the debug endpoints on a local port show the queues and the operations in 
     await readFile(env.operator.log, 'utf8'),
   )?.[1];
   const get = async (path: string) => (await fetch(`http://127.0.0.1:${statusPort}${path}`)).json();
-  expect(await get('/debug/queues')).toEqual({ vm: expect.any(Array), 'vm-deletion-status': [] });
+  // The VMs of the other tests may still be in the queue for a moment.
+  await expect.poll(() => get('/debug/queues')).toEqual({ vm: expect.any(Array), 'vm-deletion-status': [] });
   expect(await get('/debug/operations')).toEqual({});
 });
 
@@ -136,6 +137,11 @@ test('metrics over HTTPS need a token with the shipped metrics-reader role', asy
     ...['create', 'clusterrolebinding', 'prometheus', '--clusterrole=vmwright-metrics-reader'],
     `--serviceaccount=${SYSTEM}:prometheus`,
   );
+  // The API server authorizes requests according to its caches, which get the new binding a moment later.
+  const as = `--as=system:serviceaccount:${SYSTEM}:prometheus`;
+  await expect
+    .poll(async () => (await cluster.tryKubectl(['auth', 'can-i', 'get', '/metrics', as])).stdout.trim())
+    .toBe('yes');
   const secret = await cluster.api.get(`/api/v1/namespaces/${SYSTEM}/secrets/vmwright-webhook-certificate`);
   const ca = Buffer.from(String(field(secret, 'data', 'ca.crt')), 'base64').toString();
   const statusFor = async (token?: string) => {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { page, runCommands } from './doc-commands.ts';
-import { install } from './with-gpus.ts';
+import { install, PATHS } from './with-gpus.ts';
 
 test('the commands of docs/gpuinfo.md print the documented output, with the documented calendar', async () => {
   const [, calendar = ''] = /^```yaml\n(# --gpu-calendar=.*?)^```$/ms.exec(page('gpuinfo.md')) ?? [];
@@ -15,6 +15,11 @@ test('the commands of docs/gpuinfo.md print the documented output, with the docu
   await env.node('gpu-a', 4);
   await env.node('gpu-b', 1);
   await env.node('cpu-a');
+  // The documented answers need an operator that knows all nodes.
+  for (const name of ['gpu-a', 'gpu-b']) await env.suitable(name);
+  await env.info('probe', { gpuRequired: false, nodeSelector: { 'kubernetes.io/hostname': 'cpu-a' } });
+  await env.reserved('probe', 'cpu-a');
+  await env.remove(`${PATHS.infos}/probe`);
   expect(await runCommands(page('gpuinfo.md'), env.kubectl)).toBe(16);
   expect(await env.metrics(env.operator)).toMatch(/^vmwright_gpu_calendar_valid 1$/m);
 }, 180_000);

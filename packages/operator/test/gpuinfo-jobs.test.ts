@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
 /* Tests pods and Jobs that use the reservation of a GPUInfo, and planned maintenance from sources other than vCenter. */
@@ -10,9 +10,14 @@ import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 let env: WithGpus;
 let folder: string;
 const calendarFile = () => join(folder, 'calendar.yaml');
+/** Replaces the calendar atomically, as the kubelet does, so that the operator never reads a partial file. */
+async function writeCalendar(text: string): Promise<void> {
+  await writeFile(`${calendarFile()}.new`, text);
+  await rename(`${calendarFile()}.new`, calendarFile());
+}
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'calendar-'));
-  await writeFile(calendarFile(), 'windows: []\n');
+  await writeCalendar('windows: []\n');
   env = await install({ args: [`--gpu-calendar=${calendarFile()}`] });
   await env.node('gpu-a', 2, { pool: 'a' });
   await env.node('gpu-b', 1, { pool: 'b' });
@@ -165,7 +170,7 @@ describe('Jobs', () => {
     await env.info('early', onB);
     await env.reserved('early', 'gpu-b');
     await env.info('next', onB);
-    await expect.poll(() => env.reservation('early'), { timeout: 60_000 }).toMatchObject({ inUse: true });
+    await expect.poll(() => env.reservation('early')).toMatchObject({ inUse: true });
     await env.pending('next', 'AllReserved');
     const [pod] = await api().list(`${PATHS.pods}?labelSelector=${LABEL}=early`);
     await api().merge(`${PATHS.pods}/${pod?.metadata.name}`, { spec: { schedulingGates: null } });
@@ -229,6 +234,7 @@ describe('JobSets', () => {
     const { cluster } = env.controlPlane;
     await cluster.apply([manifestPath('jobset-crds')]);
     await cluster.waitFor(`${CRDS}/jobsets.${GROUP}`, (crd) => condition(crd, 'Established') === 'True');
+    await vi.waitFor(() => api().list(SETS), { timeout: 60_000 }); // the API server serves the kind a moment later
     await env.operator.restart(); // a running operator would notice the new kind only after up to 30 s
   });
   afterEach(async () => {
@@ -350,17 +356,16 @@ describe('available time', () => {
     const label = 'cloud.google.com/scheduled-maintenance-time';
     await node({ metadata: { labels: { [label]: '4102444800' } } });
     await until('2100-01-01T00:00:00.000Z', `label ${label}`);
-    await writeFile(
-      calendarFile(),
+    await writeCalendar(
       'windows: [{ name: move, start: 2099-06-01T00:00:00Z, end: 2099-06-02T00:00:00Z, nodes: [gpu-b] }]',
     );
     await until('2099-06-01T00:00:00.000Z', "calendar 'move'");
-    await writeFile(calendarFile(), 'windows: [{}]');
+    await writeCalendar('windows: [{}]');
     const warned = await env.until('time', (info) =>
       JSON.stringify(info).includes('using its last valid content'),
     );
     expect(field(warned, 'status', 'decidedBy')).toBe("calendar 'move'");
-    await writeFile(calendarFile(), 'windows: []');
+    await writeCalendar('windows: []');
     await node({ metadata: { labels: { [label]: 'tomorrow' } } });
     await env.until('time', (info) =>
       JSON.stringify(info).includes(

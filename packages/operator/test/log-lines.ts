@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { field, type Part } from '@vmwright/testbed';
 
-/** Returns the JSON lines of a process's log. */
+/** Returns the JSON lines of a process's log, without a last line that the process has not written completely. */
 export async function logLines(part: Part): Promise<readonly unknown[]> {
-  const lines = (await readFile(part.log, 'utf8')).split('\n');
+  const lines = (await readFile(part.log, 'utf8')).split('\n').slice(0, -1);
   return lines.filter((line) => line.startsWith('{')).map((line): unknown => JSON.parse(line));
 }
 

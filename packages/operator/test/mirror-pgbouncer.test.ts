@@ -52,7 +52,7 @@ const writes = (status: string): readonly StatusWrite[] => IDS.map((id) => ({ id
 const statuses = async ({ ssvirt }: MirrorDatabase) =>
   new Set((await ssvirt.query('SELECT status FROM vms')).map(({ status }) => status));
 
-/** Makes PgBouncer open all its server connections, by concurrent queries. */
+/** Makes PgBouncer open all its server connections, by transactions that are open at the same time. */
 async function useAllServerProcesses({ name }: MirrorDatabase): Promise<void> {
   const { user, password } = postgres;
   const clients = Array.from(
@@ -60,7 +60,8 @@ async function useAllServerProcesses({ name }: MirrorDatabase): Promise<void> {
     () => new pg.Client({ ...addressOf(transactional), user, password, database: name }),
   );
   await Promise.all(clients.map((client) => client.connect()));
-  await Promise.all(clients.map((client) => client.query('SELECT pg_sleep(0.3)')));
+  await Promise.all(clients.map((client) => client.query('BEGIN')));
+  await Promise.all(clients.map((client) => client.query('COMMIT')));
   await Promise.all(clients.map((client) => client.end()));
 }
 

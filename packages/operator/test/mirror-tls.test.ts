@@ -12,13 +12,14 @@ const authority = (commonName: string) => CertificateAuthority.create({ commonNa
 
 /** Result of an attempt to connect: `encrypted`, `plain`, or the code of the error. */
 async function attempt(server: Postgres, options: Partial<PostgresDatabaseOptions>) {
-  const { open, ssvirt } = await createDatabase(server);
+  const { name, open, ssvirt } = await createDatabase(server);
   const identity = 'tls-test';
   try {
     await using _ = await open({ ...options, identity });
     const [row] = await ssvirt.query(
-      `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = $1`,
-      [`ssvirt-vm-controller ${identity}`],
+      // Only this database: the server process of an earlier attempt may still exist.
+      `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = $1 AND datname = $2`,
+      [`ssvirt-vm-controller ${identity}`, name],
     );
     return row?.ssl === true ? 'encrypted' : 'plain';
   } catch (error) {
@@ -78,7 +79,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
     );
   });
 
-  test('the next connection uses a CA file that was replaced', async () => {
+  test('after the CA file is replaced, the next connection uses the new CA', async () => {
     const changing = join(await temporaryFolder('mirror-ca'), 'ca.crt');
     await writeFile(changing, authority('expired-ca').certificate);
     const options = { sslMode: 'verify-ca', caFile: changing } as const;

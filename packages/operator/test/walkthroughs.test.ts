@@ -39,8 +39,8 @@ import { untilStatus } from './with-mirror.ts';
 import { TEMPLATE } from './with-vcenter.ts';
 
 /*
- * Plays the walk-throughs of all systems that vmwright replaces at the same time, on one control plane: with the manifests that users
- * apply, all controllers on, and each program under the service account that it ships.
+ * Runs the walk-throughs of all systems that vmwright replaces. They run at the same time on one control plane, with
+ * the manifests that users apply, all controllers on, and each program under the service account that it ships.
  */
 
 const OPERATOR_ACCOUNT = `system:serviceaccount:${SYSTEM}:vmwright`;
@@ -136,14 +136,14 @@ const WALKTHROUGHS = {
   },
   VmGroup: () => playVmGroupTutorial(cluster, vcenter),
   GPUInfo: () => playGpuInfoTutorial(cluster),
-  /** The KubeVirt VM of the VirtualMachine has a row, which the mirror writes. */
+  /** The mirror writes the status of the VirtualMachine's KubeVirt VM to a row of the database. */
   VirtualMachine: async () => {
     const id = await ssvirt.insertVm({ namespace: WORK, name: PROPOSED });
     await createProposed(cluster);
     await untilStatus(ssvirt, id, 'POWERED_OFF');
     await kubectl(`delete -n ${WORK} otvm ${PROPOSED}`);
     await untilStatus(ssvirt, id, 'DELETED');
-    await cluster.waitFor(`${PATHS.images}/demo-vmdi`, () => true); // the image stays for its retention
+    await cluster.waitFor(`${PATHS.images}/demo-vmdi`, () => true); // the image stays until its retention time is over
   },
   mirror: () => playLife(cluster, ssvirt, VDC),
 };
@@ -167,7 +167,9 @@ async function expectFreeGpu(): Promise<void> {
   const isAnswered = (info: KubeObject) => field(info, 'status', 'phase') === 'Reserved';
   const { status } = await cluster.waitFor(`${infos}/next`, isAnswered);
   expect(field(status, 'suitableNodeName')).toBe('worker-a');
-  expect(Object.keys((await cluster.api.get(GPU_PATHS.ledger)).data ?? {})).toEqual([metadata.uid]);
+  await expect
+    .poll(async () => Object.keys((await cluster.api.get(GPU_PATHS.ledger)).data ?? {}))
+    .toEqual([metadata.uid]);
   await cluster.api.delete(`${infos}/next`);
 }
 
@@ -178,7 +180,10 @@ test('after the deletion of all objects, nothing is left behind', async () => {
   expect([await machinesIn(vcenter), await foldersOf(vcenter)]).toEqual([[], []]);
   await expect.poll(() => audit(cluster)).toEqual({ machines: [], images: [], problems: [] });
   await expectFreeGpu();
-  expect((await kubectl('get virtualmachines.kubevirt.io,vmi,pvc,dv -A -o name')).stdout).toBe('');
+  // Some objects are deleted by the garbage collector of Kubernetes, a moment after their owner.
+  await expect
+    .poll(async () => (await kubectl('get virtualmachines.kubevirt.io,vmi,pvc,dv -A -o name')).stdout)
+    .toBe('');
   const [rows] = await ssvirt.query(`SELECT count(*)::int FROM vms WHERE status <> 'DELETED'`);
   expect(rows).toEqual({ count: 0 });
 });

@@ -92,7 +92,7 @@ export async function metricOf({ url }: Pick<MirrorPart, 'url'>, series: string)
 
 /** Waits until the row with this id has this status. */
 export async function untilStatus(ssvirt: Ssvirt, id: string, status: string): Promise<void> {
-  await expect.poll(() => ssvirt.status(id), { timeout: 30_000, interval: 30 }).toBe(status);
+  await expect.poll(() => ssvirt.status(id), { interval: 30 }).toBe(status);
 }
 
 export async function healthOf({ url }: Pick<MirrorPart, 'url'>): Promise<Health> {
