@@ -36,7 +36,10 @@ function cpuPerChange(count: number, spec: (index: number) => GPUInfo['spec'], c
     { length: count },
     (_, index): GPUInfo => ({
       metadata: {
-        ...{ namespace: 'default', name: `r-${index}`, uid: `uid-${index}`, generation: 1 },
+        namespace: 'default',
+        name: `r-${index}`,
+        uid: `uid-${index}`,
+        generation: 1,
         creationTimestamp: new Date(NOW + index * 1_000).toISOString(),
       },
       spec: spec(index),
@@ -65,9 +68,14 @@ function cpuPerChange(count: number, spec: (index: number) => GPUInfo['spec'], c
 const CANDIDATES = Array.from({ length: NODES }, (_, index): Candidate => {
   const name = nodeName(index);
   return {
-    ...{ name, host: name, labels: {}, blocker: undefined, maintenance: [] },
+    name,
+    host: name,
+    labels: {},
+    blocker: undefined,
+    maintenance: [],
     gpus: hasGpus(index) ? { pool: name, models: ['NVIDIA-A100-SXM4-40GB'] } : undefined,
-    ...{ cpuUsage: index % 97, memoryUsage: index % 89 },
+    cpuUsage: index % 97,
+    memoryUsage: index % 89,
   };
 });
 
@@ -81,6 +89,8 @@ function factsWithout(index: number): Facts {
     pools: new Map(
       CANDIDATES.flatMap(({ gpus }) => (gpus ? [[gpus.pool, { id: gpus.pool, total: 1, uses: [] }]] : [])),
     ),
-    ...{ jobs: new Map(), warnings: [], isSimulated: false },
+    jobs: new Map(),
+    warnings: [],
+    isSimulated: false,
   };
 }

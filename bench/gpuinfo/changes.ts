@@ -37,7 +37,11 @@ export async function* changes(): AsyncGenerator<Row> {
   }));
   const operator = resources.use(
     await startOperator({
-      ...{ cluster, namespace: SYSTEM, gpuinfo: true, webhookPort, statusPort },
+      cluster,
+      namespace: SYSTEM,
+      gpuinfo: true,
+      webhookPort,
+      statusPort,
       ...(await shippedOperator()),
       args: ['--leader-elect=false'], // off, because Lease renewals would count as writes
     }),
@@ -82,7 +86,8 @@ async function createNodes(client: Client): Promise<void> {
     return {
       metadata: { name: nodeName(index), labels: { 'kubernetes.io/hostname': nodeName(index) } },
       status: {
-        ...{ capacity, allocatable: capacity },
+        capacity,
+        allocatable: capacity,
         conditions: [{ type: 'Ready', status: 'True', reason: 'Bench' }],
       },
     };

@@ -43,7 +43,8 @@ export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
     yield { name: `${vms} VMs, start to first row (s)`, ...compare('first') };
     yield {
       name: `${vms} VMs, start to last row: of a bare list (s)`,
-      ...{ ours: compare('last').ours, theirs: list },
+      ours: compare('last').ours,
+      theirs: list,
       ...(isListTheLimit && { bar: LIST_BAR }),
     };
     yield { name: `${vms} VMs, start to last row: CPU (s)`, ...compare('cpu') };
@@ -73,10 +74,5 @@ async function measureRun(
   const { cpu, rss } = program.usage();
   const { first, last } = await table.commits();
   const seconds = (at: number) => (at - started) / 1000;
-  return {
-    rate: vms / seconds(last),
-    first: seconds(first),
-    last: seconds(last),
-    ...{ cpu, rss },
-  };
+  return { rate: vms / seconds(last), first: seconds(first), last: seconds(last), cpu, rss };
 }

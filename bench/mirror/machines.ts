@@ -119,8 +119,12 @@ function refOf(i: number): ObjectRef {
 function statusOf(printableStatus: string): object {
   const lastTransitionTime = '2026-01-01T00:00:00Z';
   return {
-    ...{ created: true, ready: true, printableStatus, runStrategy: 'Always' },
-    ...{ observedGeneration: 1, desiredGeneration: 1 },
+    created: true,
+    ready: true,
+    printableStatus,
+    runStrategy: 'Always',
+    observedGeneration: 1,
+    desiredGeneration: 1,
     conditions: [
       { type: 'Ready', status: 'True', lastProbeTime: null, lastTransitionTime },
       { type: 'LiveMigratable', status: 'True', lastProbeTime: null, lastTransitionTime },

@@ -59,7 +59,9 @@ export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   for (const library of ['pgx', 'pg'] as const)
     yield {
       name: `writer, batches of single-row updates with ${library} (rows/s)`,
-      ...{ ours, theirs: rates(library), bar: { atLeast: 1.5 } },
+      ours,
+      theirs: rates(library),
+      bar: { atLeast: 1.5 },
     };
   yield { name: 'writer, a row at a time (rows/s)', ours, theirs: rates('rowAtATime') };
 }
@@ -84,7 +86,12 @@ async function openSession({ client }: Table): Promise<Session> {
   const { host, port, user = '', database = '', password } = client;
   const never = new AbortController().signal;
   const session = await new PostgresDatabase({
-    ...{ host, port, user, database, clock: nodeWorld, identity: 'bench' },
+    host,
+    port,
+    user,
+    database,
+    clock: nodeWorld,
+    identity: 'bench',
     password: async () => password ?? undefined,
     sslMode: 'disable',
     caFile: undefined,

@@ -21,7 +21,11 @@ export async function* idle(): AsyncGenerator<Row> {
   const inventory = { standaloneHosts: 0, vms: 2 };
   const vcsim = resources.use(await startVcsim({ inventory, templates: [TEMPLATE] }));
   const env = await installed(resources, {
-    ...{ cloud, vcsim, kubevirt: true, gpuinfo: true, audit: true },
+    cloud,
+    vcsim,
+    kubevirt: true,
+    gpuinfo: true,
+    audit: true,
     ...(await shippedOperator()),
   });
   const { cluster } = env.controlPlane;

@@ -28,7 +28,11 @@ export async function createObjects(client: Client, { controlPlane: { cluster } 
   for (let i = 0; i < COUNTS.machines; i++) {
     const image = { name: `image-${i % COUNTS.images}`, namespace: NAMESPACE };
     await createMachine(cluster, {
-      ...{ name: `machine-${i}`, namespace: NAMESPACE, image, ignoreOnDeploy: true, template: imageSpec() },
+      name: `machine-${i}`,
+      namespace: NAMESPACE,
+      image,
+      ignoreOnDeploy: true,
+      template: imageSpec(),
     });
   }
   // Half of the requests get no node, because no node has the label that they select.

@@ -64,7 +64,8 @@ export async function* throughput({ cluster, programs }: Bench): AsyncGenerator<
       };
       yield {
         name: `${what}: of bare requests (1/s)`,
-        ...{ ours, theirs: median(bare) },
+        ours,
+        theirs: median(bare),
         ...(isAtLimit && { bar: { atLeast: 0.9 } }),
       };
       yield {

@@ -13,7 +13,9 @@ export async function* bare({ vcenter }: WithVcenter): AsyncGenerator<Row> {
     template: await lookup.template(datacenter, TEMPLATE),
     folder: datacenter.vmFolder,
     resourcePool: await lookup.resourcePool(datacenter),
-    ...{ cpus: 2, memoryMb: 1_024, powerOn: true },
+    cpus: 2,
+    memoryMb: 1_024,
+    powerOn: true,
   };
   let next = 0;
   const clone = async () => {

@@ -23,7 +23,10 @@ export async function build(): Promise<Programs> {
     const [command = '', ...rest] = commands[side];
     const flags = Object.entries(args).map(([name, value]) => `--${name}=${value}`);
     return new Program(command, [...rest, ...flags], {
-      ...{ VC_HOST: host, VC_USER: username, VC_PASS: password, VC_CA: caFile },
+      VC_HOST: host,
+      VC_USER: username,
+      VC_PASS: password,
+      VC_CA: caFile,
       ...ENVIRONMENT,
     });
   };

@@ -35,7 +35,12 @@ export function publishedManifest(
 ): Manifest {
   const { name, version, description, license, type, sideEffects, exports, bin, dependencies = {} } = source;
   return {
-    ...{ name, version, description, license, type, sideEffects },
+    name,
+    version,
+    description,
+    license,
+    type,
+    sideEffects,
     ...(repository && {
       repository: {
         type: 'git',

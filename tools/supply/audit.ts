@@ -20,7 +20,9 @@ export function vulnerabilitiesIn(report: string, atLeast: 'high' | 'critical'):
   return Object.values(vulnerabilities)
     .filter(({ severity }) => levels.includes(severity))
     .map(({ name, severity, range, via }) => ({
-      ...{ name, severity, range },
+      name,
+      severity,
+      range,
       // A string in `via` is the name of another vulnerable package, which has its own entry in the report.
       advisories: via.flatMap((each) => (typeof each === 'string' ? [] : [`${each.title}: ${each.url}`])),
     }));

@@ -65,8 +65,12 @@ beforeAll(async () => {
   admin = { KUBECONFIG: cluster.kubeconfig };
   operator = {
     KUBECONFIG: await cluster.kubeconfigFor({ namespace: SYSTEM, name: 'vmwright' }),
-    ...{ CLOUD_URL: cloud.url, CLOUD_API_KEY: cloud.apiKey },
-    ...{ VC_HOST: vcsim.host, VC_USER: vcsim.username, VC_PASS: vcsim.password, VC_CA: vcsim.caFile },
+    CLOUD_URL: cloud.url,
+    CLOUD_API_KEY: cloud.apiKey,
+    VC_HOST: vcsim.host,
+    VC_USER: vcsim.username,
+    VC_PASS: vcsim.password,
+    VC_CA: vcsim.caFile,
     DATABASE_URL: database,
   };
   await createObjects();
@@ -160,14 +164,18 @@ describe('vmwright check', () => {
     const { code, stdout } = await call(args, { ...operator, ...admin });
     const results: { name: string; state: string; detail: string }[] = JSON.parse(stdout);
     expect(results).toContainEqual({
-      ...{ name: 'crd vms.samplecontroller.k8s.io', state: 'passed', detail: 'of this version' },
+      name: 'crd vms.samplecontroller.k8s.io',
+      state: 'passed',
+      detail: 'of this version',
     });
     expect(results.find(({ name }) => name === 'permissions')?.detail).toMatch(
       /granted to system:serviceaccount:vmwright-system:vmwright$/,
     );
     for (const kind of ['VM', 'VMDiskImage', 'VmGroup (conversion)'])
       expect(results).toContainEqual({
-        ...{ name: `webhook of ${kind}`, state: 'passed', detail: 'the API server reaches the operator' },
+        name: `webhook of ${kind}`,
+        state: 'passed',
+        detail: 'the API server reaches the operator',
       });
     expect(code).toBe(0);
   });
@@ -181,7 +189,8 @@ describe('vmwright check', () => {
     const args = ['check', '-o', 'json', '--namespaces=kube-public', ...SETTINGS];
     const { stdout } = await call(args, { ...operator, ...admin });
     expect(JSON.parse(stdout)).toContainEqual({
-      ...{ name: 'webhook of VmGroup (conversion)', state: 'skipped' },
+      name: 'webhook of VmGroup (conversion)',
+      state: 'skipped',
       detail: 'no VmGroup exists that the API server has to convert',
     });
   });
@@ -370,7 +379,12 @@ test('vmwright orphans deletes machines only with --delete --yes, and only those
   expect(JSON.parse(deleted.stdout)).toMatchObject([{ id, isDeleted: true }]);
   const uid = labels['vmwright.dev/uid'];
   expect(JSON.parse(deleted.stderr)).toMatchObject({
-    ...{ audit: 'delete', kind: 'VM', object: 'default/old', uid, machine: id, machineName: 'old' },
+    audit: 'delete',
+    kind: 'VM',
+    object: 'default/old',
+    uid,
+    machine: id,
+    machineName: 'old',
     reason: 'vmwright orphans --delete',
   });
   await expect.poll(names).toEqual(['foreign', 'web']);

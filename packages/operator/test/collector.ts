@@ -51,7 +51,10 @@ export async function startCollector(): Promise<Collector> {
 function spanFrom(span: unknown): ReceivedSpan {
   const text = (name: string) => String(field(span, name) ?? '');
   return {
-    ...{ name: text('name'), traceId: text('traceId'), id: text('spanId'), parent: text('parentSpanId') },
+    name: text('name'),
+    traceId: text('traceId'),
+    id: text('spanId'),
+    parent: text('parentSpanId'),
     durationMs: Number(BigInt(text('endTimeUnixNano')) - BigInt(text('startTimeUnixNano'))) / 1e6,
     attributes: attributesOf(span),
   };

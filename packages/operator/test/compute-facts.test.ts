@@ -45,7 +45,9 @@ const listeners = new Set<() => void>();
 
 function clientOf({ url: server, username, password, ca }: Vcsim): VcenterClient {
   return new VcenterClient({
-    ...{ world: nodeWorld, server, tls: { ca } },
+    world: nodeWorld,
+    server,
+    tls: { ca },
     credentials: () => ({ username, password }),
   });
 }
@@ -53,7 +55,11 @@ function clientOf({ url: server, username, password, ca }: Vcsim): VcenterClient
 function vcenterOf(name: string, vcsim: Vcsim): VCenter {
   const { logger: log } = collectingLogger();
   return new VCenter({
-    ...{ world, log, name, placement: {}, concurrency: 1 },
+    world,
+    log,
+    name,
+    placement: {},
+    concurrency: 1,
     client: clientOf(vcsim),
     enqueue: () => undefined,
   });

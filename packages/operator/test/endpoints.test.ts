@@ -75,8 +75,14 @@ test('creation and deletion of a machine write exactly one audit line each', asy
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'audited');
   const { uid } = vm.metadata;
   const line = {
-    ...{ level: 'info', kind: 'VM', object: 'default/audited', uid, generation: expect.any(Number) },
-    ...{ resource: 'Server', machine: field(running, 'status', 'vmId'), machineName: 'vmaudited' },
+    level: 'info',
+    kind: 'VM',
+    object: 'default/audited',
+    uid,
+    generation: expect.any(Number),
+    resource: 'Server',
+    machine: field(running, 'status', 'vmId'),
+    machineName: 'vmaudited',
   };
   expect(await auditLines(env.operator, 'default/audited')).toMatchObject([
     { ...line, audit: 'create', msg: 'Creating machine', reason: 'the VM has no machine' },
@@ -101,8 +107,9 @@ test('a collector receives a span for a reconcile, with its requests to the API 
     name: 'reconcile vm',
     parent: '',
     attributes: {
-      ...{ 'k8s.resource': 'vms.samplecontroller.k8s.io', 'k8s.namespace.name': 'default' },
-      ...{ 'k8s.object.name': 'traced' },
+      'k8s.resource': 'vms.samplecontroller.k8s.io',
+      'k8s.namespace.name': 'default',
+      'k8s.object.name': 'traced',
     },
   });
   const reconcile = created();

@@ -247,13 +247,16 @@ describe('JobSets', () => {
     await env.reserved(name, 'gpu-b');
     const jobs = ['prepare', 'train'].map((each) => ({ name: each, template: { spec: jobSpec(name) } }));
     const { apiVersion, kind, metadata } = await api().create(SETS, {
-      ...{ apiVersion: `${GROUP}/v1alpha2`, kind: 'JobSet', metadata: { name } },
+      apiVersion: `${GROUP}/v1alpha2`,
+      kind: 'JobSet',
+      metadata: { name },
       spec: { replicatedJobs: jobs },
     });
     const owner = { apiVersion, kind, name, uid: metadata.uid, controller: true, blockOwnerDeletion: true };
     return (job: string, spec: object = {}, more: object = {}) =>
       api().create(PATHS.jobs, {
-        ...{ ...JOB, metadata: { name: `${name}-${job}-0`, ownerReferences: [owner] } },
+        ...JOB,
+        metadata: { name: `${name}-${job}-0`, ownerReferences: [owner] },
         spec: jobSpec(name, spec, more),
       });
   }

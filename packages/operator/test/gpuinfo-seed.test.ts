@@ -21,7 +21,9 @@ beforeAll(async () => {
   vcsim = env.vcsim;
   const { host: server, username, password, ca } = vcsim;
   vcenter = new VcenterClient({
-    ...{ world: nodeWorld, server, tls: { ca } },
+    world: nodeWorld,
+    server,
+    tls: { ca },
     credentials: () => ({ username, password }),
   });
   await createWorkers(env.controlPlane.cluster, vcenter);

@@ -59,7 +59,9 @@ describe('requests', () => {
     await env.info('train');
     const info = await env.reserved('train', 'gpu-a');
     expect(info.status).toMatchObject({
-      ...{ phase: 'Reserved', suitableHostName: 'gpu-a', availableAcceleratorTime: 8_760 },
+      phase: 'Reserved',
+      suitableHostName: 'gpu-a',
+      availableAcceleratorTime: 8_760,
       decidedBy: 'horizon of 8760 h, because no maintenance is known',
       summary: '3 nodes: 2 suitable, 1 without GPU',
       candidates: [
@@ -88,12 +90,10 @@ describe('requests', () => {
     const winner = (await all()).find((info) => status(info, 'suitableNodeName') === 'gpu-a');
     const loser = (await all()).find((info) => status(info, 'phase') === 'Pending');
     expect(loser?.status).toMatchObject({
-      ...{
-        nodeCPUUsage: 0,
-        nodeMemoryUsage: 0,
-        availableAcceleratorTime: 0,
-        suitableHostName: 'None available',
-      },
+      nodeCPUUsage: 0,
+      nodeMemoryUsage: 0,
+      availableAcceleratorTime: 0,
+      suitableHostName: 'None available',
       summary: '3 nodes: 1 without GPU, 2 reserved',
     });
     const waiting = await env.pending(String(loser?.metadata.name), 'AllReserved');
@@ -178,7 +178,9 @@ describe('jobs', () => {
   test('a job runs on the reserved node, and releases the GPU when it ends', async () => {
     const { cluster } = env.controlPlane;
     await cluster.api.create(PATHS.infos, {
-      ...{ apiVersion: 'topology.corinternal.com/v1', kind: 'GPUInfo', metadata: { name: 'train' } },
+      apiVersion: 'topology.corinternal.com/v1',
+      kind: 'GPUInfo',
+      metadata: { name: 'train' },
       spec: { desAccTime: 100, gpuRequired: true, nodeSelector: { 'kubernetes.io/hostname': 'gpu-b' } },
     });
     await env.reserved('train', 'gpu-b');
@@ -245,7 +247,9 @@ describe('restarts of the operator', () => {
       const args = ['--leader-elect=false', '--namespaces=default'];
       await using operator = await startOperator({ ...replica(), args });
       await api().create(other, {
-        ...{ apiVersion: 'topology.corinternal.com/v1', kind: 'GPUInfo', metadata: { name: 'next' } },
+        apiVersion: 'topology.corinternal.com/v1',
+        kind: 'GPUInfo',
+        metadata: { name: 'next' },
         spec: { desAccTime: 100, gpuRequired: true },
       });
       const { cluster } = env.controlPlane;
@@ -291,14 +295,16 @@ describe('two replicas', () => {
     const meta = { apiVersion: 'admissionregistration.k8s.io/v1', metadata: { name: POLICY } };
     const rule = { apiGroups: ['topology.corinternal.com'], apiVersions: ['v1'], operations: ['UPDATE'] };
     await api().create(policies, {
-      ...{ ...meta, kind: 'ValidatingAdmissionPolicy' },
+      ...meta,
+      kind: 'ValidatingAdmissionPolicy',
       spec: {
         matchConstraints: { resourceRules: [{ ...rule, resources: ['gpuinfoes/status'] }] },
         validations: [{ expression: 'false', message: 'not now' }],
       },
     });
     await api().create(bindings, {
-      ...{ ...meta, kind: 'ValidatingAdmissionPolicyBinding' },
+      ...meta,
+      kind: 'ValidatingAdmissionPolicyBinding',
       spec: { policyName: POLICY, validationActions: ['Deny'] },
     });
     await env.info('probe', { gpuCount: 9 });

@@ -172,11 +172,14 @@ test('a file from extraVolumes of the chart can be used in a setting', async () 
   );
   const container = operatorContainer(rendered);
   expect(field(container, 'volumeMounts')).toContainEqual({
-    ...{ name: 'ca', mountPath: '/etc/vmwright/ca', readOnly: true },
+    name: 'ca',
+    mountPath: '/etc/vmwright/ca',
+    readOnly: true,
   });
   const deployment = rendered.find((each) => nameOf(each) === 'Deployment vmwright-system/vmwright');
   expect(field(deployment, 'spec', 'template', 'spec', 'volumes')).toContainEqual({
-    ...{ name: 'ca', configMap: { name: 'vcenter-ca' } },
+    name: 'ca',
+    configMap: { name: 'vcenter-ca' },
   });
   expect(operatorSettings(rendered).vsphere?.vcenter?.ca).toBe('/etc/vmwright/ca/ca.crt');
 });

@@ -45,14 +45,26 @@ export async function createDatabase(server: Postgres): Promise<MirrorDatabase> 
   const access: MirrorDatabase['access'] = (options) => {
     const { host, port, user, password } = server;
     return new PostgresDatabase({
-      ...{ host, port, user, database: name, password: async () => password },
-      ...{ sslMode: 'disable', caFile: undefined, fence: 'session' },
-      ...{ clock: nodeWorld, identity: 'test', ...options },
+      host,
+      port,
+      user,
+      database: name,
+      password: async () => password,
+      sslMode: 'disable',
+      caFile: undefined,
+      fence: 'session',
+      clock: nodeWorld,
+      identity: 'test',
+      ...options,
     });
   };
   const open: MirrorDatabase['open'] = async (options) => stack.use(await access(options).open(NEVER));
   return {
-    ...{ name, url: url.href, ssvirt, access, open },
+    name,
+    url: url.href,
+    ssvirt,
+    access,
+    open,
     openHolder: async (options) => {
       const session = await open(options);
       await session.acquire([0], true, NEVER);

@@ -92,7 +92,10 @@ describe('reading the table', () => {
       { ...common, id: 'a', vmName: 'a', namespace: '', status: '', createdAt: 0 },
       {
         ...common,
-        ...{ id: 'b', vmName: 'b', namespace: 'tenant', status: 'INSTANTIATING' },
+        id: 'b',
+        vmName: 'b',
+        namespace: 'tenant',
+        status: 'INSTANTIATING',
         createdAt: Date.parse('2026-11-16T10:00:00.250Z'),
       },
     ]);

@@ -3,7 +3,12 @@ import { expect, test } from 'vitest';
 import { expectExactUse } from './permissions.ts';
 
 const LIST: AuditedRequest = {
-  ...{ user: 'u', verb: 'list', group: '', resource: 'pods', namespace: 'a', name: undefined },
+  user: 'u',
+  verb: 'list',
+  group: '',
+  resource: 'pods',
+  namespace: 'a',
+  name: undefined,
   allowed: true,
 };
 const roleOf = (...verbs: readonly string[]) => ({

@@ -76,7 +76,10 @@ async function start(client: Client, namespaces: readonly string[]) {
   };
   const never = new AbortController().signal;
   return {
-    ...{ cache, events, until, watchGate },
+    cache,
+    events,
+    until,
+    watchGate,
     refresh: (signal = never) => cache.refresh(signal),
     /** Starts a refresh and holds its page back after the server has sent it. */
     fetchPage: async () => {

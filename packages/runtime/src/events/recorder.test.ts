@@ -51,7 +51,9 @@ test('an EventRecorder with the group core needs only a role for events in the c
   const subject = `--serviceaccount=${namespace.name}:default`;
   await inNamespace('create', 'rolebinding', 'core-events', '--role=core-events', subject);
   const permissions = ['create', 'patch'].map((verb) => ({
-    ...{ verb, resource: 'events', namespace: namespace.name },
+    verb,
+    resource: 'events',
+    namespace: namespace.name,
   }));
   await waitForPermissions(cluster, { namespace: namespace.name, name: 'default' }, permissions);
   const kubeconfig = await cluster.kubeconfigFor({ namespace: namespace.name, name: 'default' });
@@ -69,8 +71,13 @@ test('an EventRecorder with the group core needs only a role for events in the c
   const { items } = await admin.list(Event, { namespace: namespace.name });
   expect(items.filter(({ regarding }) => regarding.uid === object.metadata.uid)).toMatchObject([
     {
-      ...{ type: 'Warning', reason: 'CloneFailed', action: 'CloneFailed', note: failed.note },
-      ...{ reportingController: 'vmwright.dev/core', reportingInstance: 'replica-1', series: { count: 2 } },
+      type: 'Warning',
+      reason: 'CloneFailed',
+      action: 'CloneFailed',
+      note: failed.note,
+      reportingController: 'vmwright.dev/core',
+      reportingInstance: 'replica-1',
+      series: { count: 2 },
       regarding: { apiVersion: 'v1', kind: 'ConfigMap', ...metadata },
     },
   ]);

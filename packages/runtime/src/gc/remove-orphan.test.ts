@@ -11,7 +11,8 @@ function remove(
 ) {
   const changes: (readonly [string, ExternalChange])[] = [];
   const removed = removeOrphan<string>({
-    ...{ item: 'a', ...scope },
+    item: 'a',
+    ...scope,
     external: { refetch: async () => newest, remove: (_, options) => removal(options) },
     isRemovable: () => isRemovable,
     onChange: (item, change) => void changes.push([item, change]),

@@ -85,7 +85,7 @@ test('the HTTPS status server serves metrics and debug endpoints only to service
   const ca = Buffer.from(secret.data?.['ca.crt'] ?? '', 'base64').toString();
   const send = async (token: string | undefined, method = 'GET', path = '/metrics', body = '') => {
     const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const sent = request({ ...{ host: '127.0.0.1', port, path, method, headers, ca, agent: false } });
+    const sent = request({ host: '127.0.0.1', port, path, method, headers, ca, agent: false });
     sent.end(body);
     const [response] = await once(sent, 'response');
     return { status: response.statusCode, text: (await response.setEncoding('utf8').toArray()).join('') };

@@ -156,7 +156,9 @@ onCluster(
         ? each.rules.flatMap((rule) =>
             'resources' in rule
               ? rule.verbs.map((verb) => ({
-                  ...{ verb, group: rule.apiGroups.join(), resource: rule.resources[0] ?? '' },
+                  verb,
+                  group: rule.apiGroups.join(),
+                  resource: rule.resources[0] ?? '',
                   ...(each.kind === 'Role' && { namespace }),
                   ...(rule.resourceNames && { name: rule.resourceNames[0] ?? '' }),
                 }))

@@ -35,7 +35,9 @@ async function start(timeouts: object = {}) {
     return socket;
   };
   return {
-    ...{ server, released, dial },
+    server,
+    released,
+    dial,
     [Symbol.asyncDispose]: async () => {
       for (const socket of sockets) socket.destroy();
       await listener.close();

@@ -264,7 +264,12 @@ describe('closing', () => {
     const clock = new VirtualClock();
     const { logger } = collectingLogger();
     const listener = new Listener(createTlsServer(), {
-      ...{ clock, logger, serves: 'x', port: 0, graceMs: 1_000, maxConnections: 10 },
+      clock,
+      logger,
+      serves: 'x',
+      port: 0,
+      graceMs: 1_000,
+      maxConnections: 10,
     });
     await listener.open();
     const silent = connect(listener.port, '127.0.0.1');

@@ -50,7 +50,10 @@ test('a user gets access if RBAC allows the verb on the path', async () => {
     {
       kind: 'SubjectAccessReview',
       spec: {
-        ...{ user: 'jane', uid: 'u', groups: ['g'], extra: { a: ['b'] } },
+        user: 'jane',
+        uid: 'u',
+        groups: ['g'],
+        extra: { a: ['b'] },
         nonResourceAttributes: { path: '/metrics', verb: 'get' },
       },
     },

@@ -238,8 +238,13 @@ test('if the wall clock of a member jumps forward and back between two syncs, th
   const timeline = new Timeline();
   const server = new LeaseTable();
   const member = new Replica({
-    ...{ name: 'r', timeline, server, random: new SeededRandom(1), shards: SHARDS },
-    ...{ speed: 1, wallOffsetMs: 0 },
+    name: 'r',
+    timeline,
+    server,
+    random: new SeededRandom(1),
+    shards: SHARDS,
+    speed: 1,
+    wallOffsetMs: 0,
   });
   const pass = (ms: number) => timeline.run(timeline.now + ms, () => undefined);
   member.start();

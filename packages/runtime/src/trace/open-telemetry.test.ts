@@ -29,7 +29,9 @@ function start() {
       names.set(spanId, name);
       const parent = context && trace.getSpanContext(context)?.spanId;
       const recorded: Recorded = {
-        ...{ name, start: options.startTime, attributes: { ...options.attributes } },
+        name,
+        start: options.startTime,
+        attributes: { ...options.attributes },
         parent: names.get(parent ?? ''),
       };
       spans.push(recorded);
@@ -87,8 +89,11 @@ test('each of two concurrent spans gets only its own calls, and a span inside an
   await outer;
   const parents = Object.fromEntries(spans.map(({ name, parent }) => [name, parent]));
   expect(parents).toEqual({
-    ...{ one: undefined, two: undefined, inner: 'one' },
-    ...{ 'call of one': 'one', 'call of two': 'two' },
+    one: undefined,
+    two: undefined,
+    inner: 'one',
+    'call of one': 'one',
+    'call of two': 'two',
   });
 });
 

@@ -65,8 +65,15 @@ test('the API server is accepted for admission and conversion, and clients witho
     const path = '/validate--v1-configmap';
     const headers = { 'content-type': 'application/json' };
     const sent = request({
-      ...{ host: '127.0.0.1', port, path, method: 'POST', headers, agent: false, rejectUnauthorized: false },
-      ...{ cert, key },
+      host: '127.0.0.1',
+      port,
+      path,
+      method: 'POST',
+      headers,
+      agent: false,
+      rejectUnauthorized: false,
+      cert,
+      key,
     });
     sent.end('{}');
     const [response] = await once(sent, 'response');

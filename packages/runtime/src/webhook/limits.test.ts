@@ -17,7 +17,10 @@ import { allow } from './verdict.ts';
 const validity = { notBefore: new Date('2020-01-01'), notAfter: new Date('2120-01-01') };
 const authority = CertificateAuthority.create({ commonName: 'servers' }, validity);
 const certificate = authority.issue({
-  ...{ ...validity, subject: { commonName: 'x' }, usage: ['server'], names: ['127.0.0.1'] },
+  ...validity,
+  subject: { commonName: 'x' },
+  usage: ['server'],
+  names: ['127.0.0.1'],
 });
 const clients = CertificateAuthority.create({ commonName: 'clients' }, validity);
 const PATH = '/validate--v1-configmap';
@@ -65,7 +68,11 @@ const REVIEW = {
 
 async function send(server: WebhookServer, client: Partial<Issued> = {}, path = PATH, body: object = REVIEW) {
   const sent = request({
-    ...{ host: '127.0.0.1', port: server.port, path, method: 'POST', agent: false },
+    host: '127.0.0.1',
+    port: server.port,
+    path,
+    method: 'POST',
+    agent: false,
     headers: { 'content-type': 'application/json' },
     ca: authority.certificate,
     cert: client.certificate,

@@ -88,7 +88,10 @@ describe('searches of a run', () => {
     ] as const) {
       const dir = await temporaryFolder(name);
       await using _ = await Part.start({
-        ...{ name, isOurs, dir, command: process.execPath },
+        name,
+        isOurs,
+        dir,
+        command: process.execPath,
         args: ['-e', script, '--', canary(`argument-of-${name}`)],
         env: { SECRET: canary(`log-of-${name}`) },
         ready: async () => readFileSync(join(dir, `${name}.log`), 'utf8') !== '',

@@ -151,7 +151,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   await cluster.waitFor('/api/v1/namespaces/default/serviceaccounts/default', () => true);
   const owned = stack.move();
   return {
-    ...{ cluster, pki, etcd: etcd.part, apiserver, controllerManager, scheduler },
+    cluster,
+    pki,
+    etcd: etcd.part,
+    apiserver,
+    controllerManager,
+    scheduler,
     audited: async () => (await audit?.requests()) ?? [],
     compact: () => compact(etcd.url),
     store: async (key, json) => {

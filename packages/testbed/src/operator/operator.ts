@@ -119,7 +119,10 @@ async function operatorCommand(options: OperatorOptions, command: string, ...fla
       KUBECONFIG: await cluster.kubeconfigFor({ namespace, name: 'vmwright' }),
       ...(cloud && { CLOUD_URL: cloud.url, CLOUD_API_KEY: cloud.apiKey }),
       ...(vcsim && {
-        ...{ VC_HOST: vcsim.host, VC_USER: vcsim.username, VC_PASS: vcsim.password, VC_CA: vcsim.caFile },
+        VC_HOST: vcsim.host,
+        VC_USER: vcsim.username,
+        VC_PASS: vcsim.password,
+        VC_CA: vcsim.caFile,
       }),
       ...env,
     },

@@ -42,11 +42,15 @@ function packages(arch: string, triplet: string, [program, library]: readonly [s
   return [
     {
       url: `${DEBIAN}/p/pgbouncer/pgbouncer_${encodeURIComponent(VERSION)}_${arch}.deb`,
-      ...{ sha256: program, member: 'usr/sbin/pgbouncer', name: 'pgbouncer' },
+      sha256: program,
+      member: 'usr/sbin/pgbouncer',
+      name: 'pgbouncer',
     },
     {
       url: `${DEBIAN}/c/c-ares/libc-ares2_1.18.1-3_${arch}.deb`,
-      ...{ sha256: library, member: `usr/lib/${triplet}-linux-gnu/libcares.so.2.5.1`, name: 'libcares.so.2' },
+      sha256: library,
+      member: `usr/lib/${triplet}-linux-gnu/libcares.so.2.5.1`,
+      name: 'libcares.so.2',
     },
   ];
 }
