@@ -16,7 +16,7 @@ export function unitFiles(): readonly string[] {
 
 /**
  * Returns whether a test imports a module that starts processes. Follows relative imports of tests and their helpers in
- * `test/`, but not of sources, which start processes only on request.
+ * `test/`. Does not follow imports of sources, because importing a source starts no process.
  */
 function startsProcesses(file: string, visited: Set<string>): boolean {
   if (visited.has(file) || !existsSync(file)) return false;

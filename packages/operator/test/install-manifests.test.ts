@@ -256,7 +256,7 @@ describe('chart', () => {
     );
   });
 
-  test('the chart with ssvirt.config=null creates no ConfigMap for the mirror, which then uses that of the SSVirt API server', async () => {
+  test('with ssvirt.config=null, the chart creates no ConfigMap, and the mirror uses the ConfigMap of the SSVirt API server', async () => {
     const rendered = await helmTemplate('--set=ssvirt.enabled=true,ssvirt.config=null');
     expect(rendered.map(nameOf)).toContain('Deployment ssvirt-system/ssvirt-vm-controller');
     expect(rendered.map(nameOf)).not.toContain('ConfigMap ssvirt-system/ssvirt-config');

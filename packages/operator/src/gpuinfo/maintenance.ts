@@ -8,7 +8,7 @@ export function nextMaintenance(all: readonly Maintenance[], now: number): Maint
 }
 
 /**
- * Whether no maintenance is in progress at `start` or begins before `end`.
+ * Whether no maintenance overlaps the time from `start` to `end`.
  * @param all in order of `startsAt`
  */
 export function isFreeOfMaintenance(all: readonly Maintenance[], start: number, end: number): boolean {

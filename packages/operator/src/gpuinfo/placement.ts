@@ -59,7 +59,7 @@ const resources = object(
       }),
     ),
   },
-  { description: 'For the resources of one container. Not set if the node announces no GPUs to Kubernetes.' },
+  { description: 'Value for the field resources of one container. Not set if the node announces no GPUs to Kubernetes.' },
 );
 
 const resourceClaim = object({

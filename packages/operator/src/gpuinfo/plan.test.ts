@@ -70,7 +70,7 @@ function next(
 const one = facts([gpuNode('gpu-1', { cpuUsage: 87.4, memoryUsage: 327.6 })], [pool('gpu-1', 2)]);
 
 describe('suitable nodes', () => {
-  test('a suitable node is reported in all fields of the status', () => {
+  test('if a node is suitable, all fields of the status are set', () => {
     const { status, ready, events, requeueAfterMs } = planned(info(), one);
     expect(status).toMatchObject({
       observedGeneration: 1,

@@ -151,7 +151,7 @@ export class VmRows {
     return planned;
   }
 
-  /** Stores the results of a plan apart from its writes: binding, missing row, duplicates. */
+  /** Stores the results of a plan, except for its writes: binding, missing row, duplicates. */
   settle(key: string, { writes, row, duplicates, isTakeOver }: Plan): void {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);

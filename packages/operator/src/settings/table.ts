@@ -299,7 +299,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'kubevirt-concurrency': {
     group: 'VirtualMachine and VMDiskImage',
-    description: 'Number of VirtualMachines, and also of VMDiskImages, reconciled at the same time.',
+    description: 'Maximum number of concurrent reconciles of VirtualMachines and, separately, of VMDiskImages.',
   },
   'gpu-source': {
     group: 'GPUInfo',

@@ -113,10 +113,10 @@ function withoutVolume(vm: VirtualMachine, observed: Observed, claim: Persistent
   if (claim.status?.phase !== 'Bound')
     return wait(
       'VolumeWithoutDataVolume',
-      `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. The operator does not replace it; delete the claim to clone a new disk`,
+      `The PersistentVolumeClaim ${where} of the root disk exists without its DataVolume and is not Bound. The operator does not replace the claim; delete it to clone a new disk`,
     );
   const { actions, events } = planResize(vm, observed);
-  const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; the operator does not replace it`;
+  const message = `The PersistentVolumeClaim ${where} exists and is used, although its DataVolume was deleted; the operator does not replace the claim`;
   const condition = { status: 'True', reason: 'VolumeWithoutDataVolume', message } as const;
   return { state: 'ready', condition, actions, events };
 }

@@ -30,8 +30,8 @@ export async function readDoubtfulVolume(
 }
 
 /**
- * Returns the claim of the root disk as the API server has it, if the cache has no claim and the DataVolume does not exist or is
- * cloned. The operator replaces a disk, or asks the user to delete its DataVolume, only if the claim is gone.
+ * Reads the claim of the root disk from the API server if the cache has no claim, unless the DataVolume is still being cloned.
+ * The operator replaces a disk, or asks the user to delete its DataVolume, only if the claim is gone.
  * @param volume result of `readDoubtfulVolume`
  */
 export async function readDoubtfulClaim(

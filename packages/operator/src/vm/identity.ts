@@ -35,9 +35,8 @@ export const NO_OWNERSHIP_LABELS: Readonly<Record<string, null>> = {
 
 /**
  * Returns the labels to set on a VM's server if its ownership labels differ from `wanted`, for example after the
- * cluster id changed. Undefined if no label differs, or if the UID label differs: a server without the UID label was
- * orphaned, and must not get the label again through a late request, because garbage collection would then treat it as
- * left over by its VM.
+ * cluster id changed. Undefined if no label differs, or if the UID label is missing or different: a server without the
+ * UID label was orphaned. If a late request set the label again, garbage collection would delete the server.
  */
 export function labelsToRepair({ labels }: Server, wanted: Labels): Labels | undefined {
   if (labels[UID_LABEL] !== wanted[UID_LABEL]) return undefined;

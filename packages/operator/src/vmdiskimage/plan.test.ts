@@ -692,7 +692,7 @@ describe('data of another controller', () => {
     expect(changed.status.phase).toBe('Queued');
   });
 
-  test('data of another controller is not adopted by an image that is not Ready, or that has no usable snapshot', () => {
+  test('an image does not adopt data of another controller if the image is not Ready or the data has no usable snapshot', () => {
     expect(next(image({ phase: 'Syncing' }), theirs).status.phase).toBe('Queued');
     expect(next(image({ phase: 'Ready' }), { ...theirs, snapshots: [] }).status.phase).toBe('Queued');
   });

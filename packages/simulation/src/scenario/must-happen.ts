@@ -4,8 +4,8 @@ import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 export const COMPACTED = 'the watch history was compacted';
 
 /**
- * Faults that must each occur at least once in many seeds of a scenario with replicas between the API server and a
- * backend.
+ * Faults that must each occur at least once when many seeds of a scenario are run. In the scenario, replicas of the operator
+ * use the API server and the backend.
  */
 export function commonFaults(backend: string): readonly string[] {
   return [

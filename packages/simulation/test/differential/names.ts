@@ -16,7 +16,7 @@ export class Names {
     this.#exact = exact;
   }
 
-  /** Returns a copy of the aliases, which the caller can restore to undo the aliases of a discarded observation. */
+  /** Returns a copy. A caller that discards an observation goes back to the copy, which lacks the aliases of the observation. */
   copy(): Names {
     const copy = new Names(this.#prefix, this.#exact);
     copy.#uids = new Map(this.#uids);
@@ -25,7 +25,7 @@ export class Names {
     return copy;
   }
 
-  /** Returns a copy of a value with aliases and with fields in a fixed order. */
+  /** Returns a copy of a value in which aliases replace server-specific values, with fields in a fixed order. */
   shared(value: unknown): unknown {
     const text = JSON.stringify(this.#walk(value)) ?? 'null';
     const renamed = text

@@ -166,7 +166,7 @@ describe('with an API version older than some fields', () => {
 });
 
 describe('decode', () => {
-  test('decode recognizes xsi:type by its namespace instead of its prefix, and keeps the attribute type of a reference', () => {
+  test('decode recognizes xsi:type by its namespace instead of its prefix, and keeps the attribute "type" of a reference', () => {
     const xml =
       '<v XMLSchema-instance:type="ManagedObjectReference" type="Folder"' +
       ' xmlns:XMLSchema-instance="http://www.w3.org/2001/XMLSchema-instance">group-1</v>';
