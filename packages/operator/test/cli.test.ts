@@ -284,7 +284,7 @@ describe('vmwright check', () => {
 
 describe('vmwright status', () => {
   test('vmwright status shows controllers, leader, backends, counts of objects and the objects that need attention', async () => {
-    const status = () => call(['status', `--operator-url=${operatorUrl}`], admin);
+    const status = () => call(['status'], { ...admin, VMWRIGHT_OPERATOR_URL: operatorUrl });
     // The tests above have restarted the operator and the cloud.
     await expect
       .poll(async () => (await status()).stdout)

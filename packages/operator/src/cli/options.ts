@@ -32,9 +32,11 @@ export function addOutputOption(command: Command): Command {
 export function addOperatorOptions(command: Command): Command {
   return command
     .option('--operator-namespace <name>', 'namespace of the operator', 'vmwright-system')
-    .option(
-      '--operator-url <url>',
-      "address of the operator's status server, such as http://127.0.0.1:8080 (default: through the API server)",
+    .addOption(
+      new Option(
+        '--operator-url <url>',
+        "address of the operator's status server, such as http://127.0.0.1:8080 (default: through the API server)",
+      ).env('VMWRIGHT_OPERATOR_URL'),
     );
 }
 

@@ -162,7 +162,7 @@ function variables(testbed: Testbed, ports: Ports, folder: UpFolder): Record<str
     DATABASE_URL: postgres.url,
     CLOUD_URL: cloud.url,
     CLOUD_API_KEY: cloud.apiKey,
-    OPERATOR_URL: operatorUrl(ports),
+    VMWRIGHT_OPERATOR_URL: operatorUrl(ports),
     MIRROR_URL: testbed.mirror.url,
     TOXIPROXY_URL: `http://127.0.0.1:${ports.toxiproxy}`,
   };

@@ -157,7 +157,7 @@ test('make up starts every part, prints how to use each, and leaves nothing behi
   ])
     await until(async () => up.output().includes(line), { what: `make up prints "${line}"` });
 
-  expect(await shell(up, 'curl -sf $OPERATOR_URL/metrics')).toContain('vmwright_vm_orphans');
+  expect(await shell(up, 'curl -sf $VMWRIGHT_OPERATOR_URL/metrics')).toContain('vmwright_vm_orphans');
   expect(readdirSync(join(up.dir, 'logs'))).toContain('operator.log');
   expect(readFileSync(join(up.dir, 'logs', 'operator.log'), 'utf8')).toContain('{"');
 
