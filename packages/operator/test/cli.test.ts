@@ -166,7 +166,7 @@ describe('vmwright check', () => {
     expect(results).toContainEqual({
       name: 'crd vms.samplecontroller.k8s.io',
       state: 'passed',
-      detail: 'of this version',
+      detail: 'matches this version of vmwright',
     });
     expect(results.find(({ name }) => name === 'permissions')?.detail).toMatch(
       /granted to system:serviceaccount:vmwright-system:vmwright$/,
@@ -185,13 +185,13 @@ describe('vmwright check', () => {
     expect([code, stdout]).toEqual([1, expect.stringContaining('✗ controllers: no controller can run\n')]);
   });
 
-  test('vmwright check skips the conversion webhook if no VmGroup exists that the API server has to convert', async () => {
+  test('vmwright check skips the conversion webhook if no VmGroup exists', async () => {
     const args = ['check', '-o', 'json', '--namespaces=kube-public', ...SETTINGS];
     const { stdout } = await call(args, { ...operator, ...admin });
     expect(JSON.parse(stdout)).toContainEqual({
       name: 'webhook of VmGroup (conversion)',
       state: 'skipped',
-      detail: 'no VmGroup exists that the API server has to convert',
+      detail: 'no VmGroup exists, so the API server has nothing to convert',
     });
   });
 
@@ -291,7 +291,9 @@ describe('vmwright status', () => {
       .toMatch(/^ {2}cloud +available\n {2}vCenter default +available\n.*^ {2}VM +1 +1/ms);
     const { stdout, code } = await status();
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^Operator\n {2}vmwright \S+ \(unknown\)\n {2}leader \S+, renewed \d+s ago$/m);
+    expect(stdout).toMatch(
+      /^Operator\n {2}vmwright \S+ \(unknown\)\n {2}leader \S+ \(last renewed the Lease \d+s ago\)$/m,
+    );
     expect(stdout).toMatch(/^Controllers\n {2}vm +on\n {2}vmgroup +on\n {2}kubevirt +on$/m);
     expect(stdout).toMatch(/^ {2}cloud +available$/m);
     expect(stdout).toMatch(/^ {2}vCenter default +available$/m);
@@ -330,7 +332,7 @@ test('vmwright describe shows the object, its children and its external machines
   const gone = await call(['describe', 'vm/gone'], admin);
   expect([gone.code, gone.stderr]).toEqual([
     1,
-    'vmwright: VM default/gone does not exist; `kubectl get vms.samplecontroller.k8s.io -A` lists all, -n selects the namespace\n',
+    'vmwright: VM default/gone does not exist; `kubectl get vms.samplecontroller.k8s.io -A` lists all objects of this kind, -n selects the namespace\n',
   ]);
 });
 
@@ -372,7 +374,7 @@ test('vmwright orphans deletes machines only with --delete --yes, and only those
   const dry = await call(['orphans', '--delete', ...SETTINGS], operator);
   expect(dry.stdout).toMatch(row);
   expect(dry.stderr).toContain(
-    'nothing was deleted; repeat with --delete --yes to delete the orphans without KEPT-BECAUSE (1)',
+    'nothing was deleted; repeat with --delete --yes to delete the orphans with an empty KEPT-BECAUSE (1)',
   );
   expect(await names()).toEqual(['foreign', 'old', 'web']);
   const deleted = await call(['orphans', '--delete', '--yes', '-o', 'json', ...SETTINGS], operator);

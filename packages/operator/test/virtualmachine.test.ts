@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { canary, condition, field, type KubeObject, manifestPath } from '@vmwright/testbed';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VirtualMachine } from '../src/virtualmachine/resource.ts';
+import { SYSTEM } from './installed.ts';
 import { auditLines } from './log-lines.ts';
 import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { createImageSecret, createProposed } from './virtualmachine-proposal.ts';
@@ -29,6 +30,7 @@ beforeAll(async () => {
   ]);
   await createImageSecret(env.controlPlane.cluster);
   await env.image('base');
+  await cluster().waitFor(`${PATHS.images}/base`, (image) => status(image, 'phase') === 'Ready');
 }, 180_000);
 afterAll(() => env?.[Symbol.asyncDispose]());
 
@@ -40,6 +42,8 @@ const isReady = (vm: KubeObject) =>
  * instance stops.
  */
 const isUp = (instance: KubeObject) => status(instance, 'phase') === 'Running';
+const clonesOf = (image: KubeObject) =>
+  [status(image, 'snapshots') ?? []].flat().map((snapshot) => field(snapshot, 'clones'));
 const isReason = (reason: string) => (vm: KubeObject) => reasonOf(vm) === reason;
 const message = (vm: KubeObject) => String(status(vm, 'message'));
 const cluster = () => env.controlPlane.cluster;
@@ -98,7 +102,11 @@ describe('running machines', () => {
     const ready = await env.until('runner', isReady);
     expect(ready.status).toMatchObject({ ip: '10.1.0.5', printableStatus: 'Running' });
     expect(status(ready, 'node')).toMatch(/^kubevirt-\d$/);
-    // The count includes the status write with which the image reports its new reference.
+    // The count includes the status writes with which the image reports its new reference and its clone.
+    await cluster().waitFor(
+      `${PATHS.images}/base`,
+      (image) => status(image, 'references') === 1 && clonesOf(image).includes(1),
+    );
     expect((await env.writes()) - before).toBeLessThanOrEqual(13);
   });
 
@@ -198,12 +206,13 @@ describe('running machines', () => {
     );
     const conditions = field(stuck, 'status', 'conditions');
     const lost = { type: 'Synchronized', status: 'False', reason: 'FailedPvcNotFound', message: 'no claim' };
+    const vm = await get(`${PATHS.machines}/runner`);
     const patch = { status: { conditions: [...(Array.isArray(conditions) ? conditions : []), lost] } };
     await cluster().kubectl([
       ...['patch', '-n', WORK, 'vmi', 'runner', '--type=merge', `--patch=${JSON.stringify(patch)}`],
       '--as=system:serviceaccount:kubevirt:kubevirt-handler',
     ]);
-    const reported = await env.until('runner', isReason('ErrorPvcNotFound'));
+    const reported = await env.untilAfter(vm, isReason('ErrorPvcNotFound'));
     expect(message(reported)).toContain('the operator restarts it');
     await cluster().waitFor(
       `${PATHS.instances}/runner`,
@@ -241,9 +250,12 @@ describe('running machines', () => {
     const vm = await env.until('runner', isReady);
     const stop = new AbortController();
     const deleted = new Map<string, number>();
+    const { api } = cluster();
+    const from = field(JSON.parse(await api.text(PATHS.machines)), 'metadata', 'resourceVersion');
     const watches = [PATHS.kubevirt, PATHS.instances, PATHS.volumes, PATHS.secrets, PATHS.machines].map(
       async (path) => {
-        for await (const { type, object } of cluster().api.watch(path, stop.signal)) {
+        const changes = `${path}?resourceVersion=${from}`; // also those before the watch begins
+        for await (const { type, object } of api.watch(changes, stop.signal)) {
           const isOurs = object.metadata.name === 'runner' || object.metadata.name.startsWith('runner-');
           if (type === 'DELETED' && isOurs) deleted.set(path, Number(object.metadata.resourceVersion));
         }
@@ -333,6 +345,12 @@ describe('the status names the object and the remedy', () => {
     const all = Array.isArray(rules) ? rules : [];
     const isClone = (rule: unknown) => JSON.stringify(rule).includes('datavolumes/source');
     await api.merge(path, { rules: all.filter((rule) => !isClone(rule)) });
+    const mayClone = async () => {
+      const as = `--as=system:serviceaccount:${SYSTEM}:vmwright`;
+      const question = ['auth', 'can-i', 'create', 'datavolumes.cdi.kubevirt.io', '--subresource=source'];
+      return (await cluster().tryKubectl([...question, '-n', FARM, as])).stdout.trim();
+    };
+    await expect.poll(mayClone).toBe('no'); // the authorizer follows changes of roles with a delay
     await env.machine('forbidden');
     const vm = await env.until('forbidden', isReason('CloneForbidden'));
     expect(message(vm)).toContain('create datavolumes/source in the namespace vmdi-farm');
@@ -506,14 +524,11 @@ test('an image gets another snapshot once its last snapshot has maxClones clones
     chosen.push(status(await env.until(name, isReady), 'snapshot'));
   }
   expect(new Set(chosen).size).toBe(3);
-  const limited = await cluster().waitFor(
-    `${PATHS.images}/limited`,
-    (image) => status(image, 'references') === 3,
-  );
-  const snapshots = status(limited, 'snapshots');
-  expect(Array.isArray(snapshots) ? snapshots.map((each) => field(each, 'clones')).slice(0, 3) : []).toEqual([
-    1, 1, 1,
-  ]);
+  const counts = async () => {
+    const image = await get(`${PATHS.images}/limited`);
+    return { references: status(image, 'references'), clones: clonesOf(image).slice(0, 3) };
+  };
+  await expect.poll(counts).toEqual({ references: 3, clones: [1, 1, 1] });
 });
 
 test('with the deletion policy Orphan, the children stay without owner reference and labels', async () => {

@@ -69,8 +69,7 @@ describe('with all namespaces', () => {
     await cluster.waitForGone('/api/v1/namespaces/doomed');
     expect(await named(...names, 'vmdoomed-unmade', 'vmdoomed-new')).toEqual([]);
     expect(await named('vmoutsider')).toMatchObject([{ id: vmId, state: 'running' }]);
-    const outsider = await cluster.api.get(`${vmsIn('default')}/outsider`);
-    expect(outsider.status).toMatchObject({ opStatus: 'Running', vmId });
+    expect(status(await until('default', 'outsider', isRunning), 'vmId')).toBe(vmId);
   });
 
   describe('two VMs with the same vmname', () => {
@@ -253,7 +252,7 @@ describe('with --namespaces', () => {
     expect((await servers()).map(({ name }) => name)).toEqual(['vmseen-b']);
   });
 
-  test('with --namespaces, garbage collection deletes late machines of these namespaces, and no machines of others', async () => {
+  test('with --namespaces, garbage collection deletes machines of deleted VMs in these namespaces, and no machines of other namespaces', async () => {
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
     // Created last, so that a garbage collection that deletes them has also listed the machines of the namespace c.

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VMDiskImage } from '../src/vmdiskimage/resource.ts';
 import { SYSTEM } from './installed.ts';
 import { auditLines } from './log-lines.ts';
+import { untilAfter } from './object-versions.ts';
 import { expectExactPermissions, permissionsFor } from './permissions.ts';
 import { conditionIn, IMAGES, type WithImages, withImages } from './with-images.ts';
 
@@ -21,15 +22,14 @@ const slots = async () => {
 test('at most two of six images are synced at the same time, in the order of their creation', async () => {
   const { api } = env.controlPlane.cluster;
   const names = ['one', 'two', 'three', 'four', 'five', 'six'].map((name) => `limit-${name}`);
+  const held = names.slice(0, 2);
+  const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
   const stop = new AbortController();
   const active = new Set<string>();
   const started: string[] = [];
   let most = 0;
   const watching = (async () => {
-    for await (const { type, object } of api.watch(
-      '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes',
-      stop.signal,
-    )) {
+    for await (const { type, object } of api.watch(volumes, stop.signal)) {
       const { name } = object.metadata;
       if (type === 'ADDED') started.push(name.replace(/-[0-9a-f]{8}-\d+$/, ''));
       if (type === 'DELETED' || status(object, 'phase') === 'Succeeded') active.delete(name);
@@ -39,14 +39,21 @@ test('at most two of six images are synced at the same time, in the order of the
   })().catch((error: unknown) => {
     if (!stop.signal.aborted) throw error;
   });
-  const reasons = new Set<unknown>();
+  // The first two imports hang until all images exist.
   for (const name of names) {
-    await env.create(name, 'ok');
-    const seen = await env.until(name, (image) => status(image, 'phase') !== undefined);
-    reasons.add(conditionIn(seen, 'Ready')?.reason);
+    await env.create(name, held.includes(name) ? 'hang' : 'ok');
+    await env.until(name, (image) => status(image, 'phase') !== undefined);
   }
-  expect(reasons).toContain('Queued');
+  for (const name of names.slice(held.length))
+    expect(conditionIn(await env.image(name), 'Ready')).toMatchObject({ reason: 'Queued' });
+  for (const name of held) {
+    const image = await env.until(name, (each) => status(each, 'dataVolume') !== undefined);
+    await api.merge(`${volumes}/${String(status(image, 'dataVolume'))}`, {
+      metadata: { annotations: { 'testbed.vmwright.dev/import': 'ok' } },
+    });
+  }
   const images = await Promise.all(names.map((name) => env.untilPhase(name, 'Ready')));
+  await expect.poll(() => started.length).toBe(names.length);
   stop.abort();
   await watching;
   expect(most).toBe(2);
@@ -63,10 +70,10 @@ test('at most two of six images are synced at the same time, in the order of the
     expect(status(image, 'progress')).toBe(100);
   }
   await expect.poll(slots).toEqual([]);
-  expect(await env.events('limit-one')).toContain('Synced');
-  const metrics = await env.metrics(env.operator);
-  expect(metrics).toMatch(/^vmwright_image_syncs 0$/m);
-  expect(metrics).toMatch(/^vmwright_image_sync_queue 0$/m);
+  await expect.poll(() => env.events('limit-one')).toContain('Synced');
+  const metrics = () => env.metrics(env.operator);
+  await expect.poll(metrics).toMatch(/^vmwright_image_syncs 0$/m);
+  await expect.poll(metrics).toMatch(/^vmwright_image_sync_queue 0$/m);
   expect(await env.kubectl('get', 'vmdi', 'limit-one')).toMatch(/limit-one +Ready +100 +0 +1Gi/);
 });
 
@@ -85,7 +92,7 @@ describe('imports that cannot succeed', () => {
       expect(conditionIn(image, 'Stalled')).toMatchObject({ status: 'True', reason });
       await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
       await expect.poll(slots).toEqual([]);
-      expect(await env.events(name)).toEqual([reason]);
+      await expect.poll(() => env.events(name)).toEqual([reason]);
     },
   );
 
@@ -97,11 +104,11 @@ describe('imports that cannot succeed', () => {
   });
 
   test('an import that has failed for good is retried when the retry annotation changes', async () => {
-    await env.patch('stop-forbidden', { metadata: { annotations: { 'vmwright.dev/retry': 'now' } } });
-    await env.until('stop-forbidden', (image) => status(image, 'retryRequest') === 'now');
-    const image = await env.until('stop-forbidden', (each) => status(each, 'attempt', 'number') === 2);
-    expect(status(image, 'phase')).toBe('Syncing');
-    await env.untilPhase('stop-forbidden', 'Failed');
+    const annotations = { 'vmwright.dev/retry': 'now' };
+    const requested = await env.patch('stop-forbidden', { metadata: { annotations } });
+    const image = await env.untilAfter(requested, (each) => status(each, 'attempt', 'number') === 2);
+    expect([status(image, 'retryRequest'), status(image, 'phase')]).toEqual(['now', 'Syncing']);
+    await env.untilAfter(image, (each) => status(each, 'phase') === 'Failed');
   });
 });
 
@@ -117,8 +124,8 @@ test('an importer that fails three times and then succeeds counts as one attempt
 });
 
 test('a failed import is repeated with a back-off, and each attempt has a new DataVolume', async () => {
-  await env.create('failing', 'fail');
-  const image = await env.until('failing', (each) => status(each, 'failureCount') === 2);
+  const created = await env.create('failing', 'fail');
+  const image = await env.untilAfter(created, (each) => status(each, 'failureCount') === 2);
   expect(status(image, 'phase')).toBe('RetryableFailure');
   expect(conditionIn(image, 'Ready')).toMatchObject({ status: 'False', reason: 'ImportFailed' });
   expect(Number(status(image, 'attempt', 'number'))).toBe(2);
@@ -126,39 +133,36 @@ test('a failed import is repeated with a back-off, and each attempt has a new Da
 });
 
 test('an import whose StorageClass does not exist is reported with the name of the class', async () => {
-  await env.create('classless', 'ok', { storageClass: 'absent' });
-  const image = await env.until('classless', (each) => conditionIn(each, 'Progressing')?.status === 'False');
+  const created = await env.create('classless', 'ok', { storageClass: 'absent' });
+  const image = await env.untilAfter(created, isStalled);
   expect(conditionIn(image, 'Progressing')?.message).toContain('the StorageClass absent does not exist');
   await env.remove('classless');
 });
 
-// Concurrent, because both tests wait for a timeout, and there are two slots.
+const isStalled = (image: KubeObject) => conditionIn(image, 'Progressing')?.status === 'False';
+const hasFailed = (image: KubeObject) => status(image, 'phase') === 'RetryableFailure';
+
+// Concurrent to save time: both tests wait for a timeout, and the operator runs two imports at the same time.
 describe.concurrent('attempts that take too long', () => {
   test('an attempt that takes too long is reported with the phase of the importer and retried, if the import hangs', async () => {
-    await env.create('hanging', 'hang');
-    const stalled = await env.until(
-      'hanging',
-      (image) => conditionIn(image, 'Progressing')?.status === 'False',
-    );
+    const created = await env.create('hanging', 'hang');
+    const stalled = await env.untilAfter(created, isStalled);
     expect(conditionIn(stalled, 'Progressing')).toMatchObject({ reason: 'NoProgress' });
     expect(String(conditionIn(stalled, 'Progressing')?.message)).toMatch(
       /the importer of the DataVolume default\/hanging-[0-9a-f]{8}-1 is in phase ImportInProgress/,
     );
-    const image = await env.untilPhase('hanging', 'RetryableFailure');
+    const image = await env.untilAfter(stalled, hasFailed);
     expect(conditionIn(image, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
     await env.remove('hanging');
     await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
   });
 
   test('an attempt that takes too long is repeated with a new snapshot, but without a new import, if the snapshot is never ready', async () => {
-    await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
-    const stalled = await env.until(
-      'unready',
-      (image) => conditionIn(image, 'Progressing')?.status === 'False',
-    );
+    const created = await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
+    const stalled = await env.untilAfter(created, isStalled);
     expect(conditionIn(stalled, 'Progressing')?.message).toContain('the VolumeSnapshot default/unready-');
     expect(status(stalled, 'phase')).toBe('Syncing');
-    const failed = await env.untilPhase('unready', 'RetryableFailure');
+    const failed = await env.untilAfter(stalled, hasFailed);
     expect(conditionIn(failed, 'Ready')).toMatchObject({ reason: 'AttemptTimeout' });
     await env.patch('unready', { spec: { snapshotClass: 'testbed' } });
     const image = await env.untilPhase('unready', 'Ready');
@@ -318,11 +322,12 @@ describe('kubectl delete', () => {
     await cluster.api.merge(`${images}/base`, {
       metadata: { annotations: { 'vmwright.dev/shared-with': 'default' } },
     });
-    await cluster.waitFor(`${images}/base`, (image) => status(image, 'references') === 1);
+    const shared = await cluster.waitFor(`${images}/base`, (image) => status(image, 'references') === 1);
     expect((await cluster.tryKubectl(['delete', '-n', 'doomed', 'vmdi', 'base'])).stderr).toContain(
       'is used by VirtualMachine default/remote-user',
     );
-    const deleting = cluster.waitFor(`${images}/base`, (image) => status(image, 'phase') === 'Deleting');
+    const isDeleting = (image: KubeObject) => status(image, 'phase') === 'Deleting';
+    const deleting = untilAfter(cluster, images, shared, isDeleting);
     await env.kubectl('delete', 'namespace', 'doomed', '--timeout=120s');
     expect(String(status(await deleting, 'message'))).toContain(
       'because its namespace is being deleted, although it is used by VirtualMachine default/remote-user',
@@ -391,10 +396,11 @@ test('data of an earlier controller is adopted, with its clones as references, a
 
 describe('pruning', () => {
   const retention = { retention: { pruneAfter: '2s' } };
+  const isAnnounced = (image: KubeObject) => status(image, 'pruneAt') !== undefined;
 
   test('pruning is announced by an event and status.pruneAt, and happens at that time', async () => {
-    await env.create('unused', 'ok', retention);
-    const image = await env.until('unused', (each) => status(each, 'pruneAt') !== undefined);
+    const created = await env.create('unused', 'ok', retention);
+    const image = await env.untilAfter(created, isAnnounced);
     expect(status(image, 'phase')).toBe('Ready');
     const pruneAt = Date.parse(String(status(image, 'pruneAt')));
     expect(pruneAt - Date.parse(String(status(image, 'unreferencedSince')))).toBe(2_000);
@@ -403,23 +409,46 @@ describe('pruning', () => {
     await expect
       .poll(() => env.events('unused'))
       .toEqual(expect.arrayContaining(['PruneScheduled', 'Pruned']));
-    expect(await env.metrics(env.operator)).toMatch(/^vmwright_images_pruned_total 1$/m);
+    await expect.poll(() => env.metrics(env.operator)).toMatch(/^vmwright_images_pruned_total 1$/m);
     for (const kind of ['volumes', 'snapshots'] as const) expect(await env.children(image, kind)).toEqual([]);
   });
 
   test('pruning keeps the data of an image if a machine refers to it just before pruneAt', async () => {
-    await env.create('late', 'ok', retention);
-    const image = await env.until('late', (each) => status(each, 'pruneAt') !== undefined);
+    const created = await env.create('late', 'ok', retention);
+    const image = await env.untilAfter(created, isAnnounced);
     const untilPruneMs = Date.parse(String(status(image, 'pruneAt'))) - Date.now();
     await new Promise((resolve) => setTimeout(resolve, untilPruneMs - 30));
-    await env.createMachine('last-moment', 'late');
-    // Either the image is not deleted, or its finalizer holds it and it stays usable.
-    const used = await env.until('late', (each) => status(each, 'references') === 1);
-    expect(status(used, 'phase')).toBe('Ready');
-    expect(await env.children(used, 'snapshots')).toHaveLength(1);
+    const machine = await env.createMachine('last-moment', 'late');
+    const { used, deleting } = await usedOrDeleted(image);
+    if (used !== undefined) {
+      // Either the image is not deleted, or its finalizer holds it and it stays usable.
+      expect(status(used, 'phase')).toBe('Ready');
+      expect(await env.children(used, 'snapshots')).toHaveLength(1);
+    }
+    // Only a machine that is created after the deletion of the data has begun is too late.
+    else expect(versionOf(machine)).toBeGreaterThan(versionOf(deleting));
     await env.removeMachine('last-moment');
     await env.gone('late');
   });
+
+  const versionOf = (object: KubeObject | undefined) => Number(object?.metadata.resourceVersion);
+
+  /** Waits until an image has a reference or is gone. @returns the version with the reference, or the first one in the phase Deleting */
+  async function usedOrDeleted(known: KubeObject): Promise<{ used?: KubeObject; deleting?: KubeObject }> {
+    const { name, resourceVersion } = known.metadata;
+    const path = `${IMAGES}?fieldSelector=metadata.name=${name}&resourceVersion=${resourceVersion}`;
+    const versions: KubeObject[] = [];
+    for await (const { type, object } of env.controlPlane.cluster.api.watch(
+      path,
+      AbortSignal.timeout(60_000),
+    )) {
+      if (type === 'DELETED') break;
+      if (status(object, 'references') === 1) return { used: object };
+      versions.push(object);
+    }
+    const deleting = versions.find((image) => status(image, 'phase') === 'Deleting');
+    return deleting === undefined ? {} : { deleting };
+  }
 });
 
 describe('Ready images', () => {
@@ -436,8 +465,8 @@ describe('Ready images', () => {
       };
       const old = await uids(before);
       await env.kubectl('delete', kind, String(child), '--wait=false');
-      await env.until(name, (image) => status(image, 'phase') !== 'Ready');
-      const after = await env.untilPhase(name, 'Ready');
+      const broken = await env.untilAfter(before, (image) => status(image, 'phase') !== 'Ready');
+      const after = await env.untilAfter(broken, (image) => status(image, 'phase') === 'Ready');
       expect(status(after, 'attempt', 'number')).toBe(
         Number(status(before, 'attempt', 'number')) + (kind === 'volumesnapshot' ? 0 : 1),
       );

@@ -19,7 +19,7 @@ test('vmwright orphans --delete --yes deletes machines without a group, and keep
   await api.delete(`${GROUPS}/web`);
   const { lookup } = env.vcenter;
   const parent = await lookup.folder(await lookup.datacenter(), 'vm-operator');
-  await new VcenterUser(env.vcsim).move(held.id, parent.value);
+  await new VcenterUser(env.vcsim, env.vcenter).move(held.id, parent.value);
   const { host, username, password, caFile } = env.vcsim;
   const { cluster } = env.controlPlane;
   const KUBECONFIG = await cluster.kubeconfigFor({ namespace: SYSTEM, name: 'vmwright' });

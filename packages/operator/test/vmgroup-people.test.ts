@@ -1,4 +1,4 @@
-import { field, type KubeObject } from '@vmwright/testbed';
+import { condition, field, type KubeObject } from '@vmwright/testbed';
 import { isRef, type Ref } from '@vmwright/vsphere';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { VcenterUser } from './vcenter-user.ts';
@@ -12,7 +12,7 @@ let elsewhere: string;
 
 beforeAll(async () => {
   env = await install({ vcsim: { templates: [TEMPLATE] }, args: ['--vmgroup-sweep=1s'] });
-  user = new VcenterUser(env.vcsim);
+  user = new VcenterUser(env.vcsim, env.vcenter);
   const { lookup, machines } = env.vcenter;
   const { vmFolder } = await lookup.datacenter();
   elsewhere = (await machines.createFolder(vmFolder, 'elsewhere')).value;
@@ -162,6 +162,8 @@ test('a machine that people turned into a template is reported, and not destroye
   const [machine] = await machinesOf('golden');
   const id = machine?.id ?? '';
   await env.kubectl('annotate', 'vmgroup', 'golden', 'vmwright.dev/paused=true');
+  // Otherwise, the operator could power the machine on again before it observes the annotation.
+  await env.until('golden', (group) => condition(group, 'Paused') === 'True');
   await powerOff(id);
   await user.markAsTemplate(id);
   await refreshViews();
@@ -182,11 +184,11 @@ test('a machine that people turned into a template is reported, and not destroye
 
 test('the annotation vmwright.dev/replace replaces a machine once', async () => {
   await env.group('swapped', { replicas: 2 });
-  await env.running('swapped', 2);
+  const running = await env.running('swapped', 2);
   const [machine, other] = await machinesOf('swapped');
   const idsOf = async () => (await machinesOf('swapped')).map(({ id }) => id);
   await env.kubectl('annotate', 'vmgroup', 'swapped', `vmwright.dev/replace=${machine?.name}`);
-  await env.until('swapped', (group) => replicas(group).some(isTerminating));
+  await env.untilAfter(running, (group) => replicas(group).some(isTerminating));
   const after = await env.running('swapped', 2);
   const ids = await idsOf();
   expect(ids).not.toContain(machine?.id);

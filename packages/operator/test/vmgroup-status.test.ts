@@ -182,7 +182,7 @@ describe('failures', () => {
       ...{ level: 'warn', object: 'default/full', task: expect.stringMatching(/^task-/) },
       ...{ machineName: expect.stringMatching(/^full-replica-/), retryInMs: expect.any(Number) },
     });
-    expect(await warnings('full')).toEqual([warningOf(failed)]);
+    await expect.poll(() => warnings('full')).toEqual([warningOf(failed)]);
     await env.vcsim.control.clearFaults();
     await env.running('full', 1);
     await env.kubectl('delete', 'vmgroup', 'full');
@@ -195,7 +195,7 @@ describe('failures', () => {
     ['pool', { placement: { resourcePool: 'nowhere' } }, 'NotFound'],
     ['snapshot', { linked: true }, 'NoSnapshot'],
   ] as const)(
-    'that a user has to fix (%s) leads to a condition and one event, and no reconcile fails',
+    'a failure that a user has to fix (%s) leads to a condition and one event, and no reconcile fails',
     async (name, spec, expected) => {
       await env.group(name, { replicas: 1, ...spec });
       const failed = await env.until(name, (group) => reason(group) === expected);
@@ -203,7 +203,7 @@ describe('failures', () => {
       // Retries add no events.
       const before = await reconciles();
       await expect.poll(reconciles, { timeout: 30_000 }).toBeGreaterThan(before + 2);
-      expect(await warnings(name)).toEqual([warningOf(failed)]);
+      await expect.poll(() => warnings(name)).toEqual([warningOf(failed)]);
       const lines = await messages(name);
       expect(lines.filter((line) => line === 'Reconcile failed')).toEqual([]);
       expect(lines.filter((line) => line === 'Reconciling VmGroup failed').length).toBeLessThan(2);

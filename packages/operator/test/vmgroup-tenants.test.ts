@@ -82,6 +82,33 @@ test.each([
   await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(text);
 });
 
+// Must be the first test with groups, because it counts calls that create and destroy views and filters since the start
+// of vCenter. A lost session ends its views without such a call, and the operator stops watching an unused folder only
+// after a minute.
+test('twelve folders are watched by one collector, with a view and a filter each', async () => {
+  const { control } = env.vcsim;
+  const watched = async () => {
+    const calls = await control.calls();
+    const difference = (created: string, destroyed: string) =>
+      (calls[created] ?? 0) - (calls[destroyed] ?? 0);
+    return [
+      difference('CreateContainerView', 'DestroyView'),
+      difference('CreateFilter', 'DestroyPropertyFilter'),
+    ];
+  };
+  const collectors = async () => (await control.calls()).CreatePropertyCollector ?? 0;
+  await env.group('first', { replicas: 0 });
+  await env.running('first', 0);
+  await expect.poll(watched).toEqual([1, 1]); // polled, because garbage collection creates temporary views
+  const before = await collectors();
+  const names = Array.from({ length: 12 }, (_, i) => `own-${i}`);
+  for (const name of names) await env.group(name, { replicas: 0, placement: { folder: `own/${name}` } });
+  for (const name of names) await env.running(name, 0);
+  await expect.poll(watched).toEqual([13, 13]);
+  expect(await collectors()).toBe(before);
+  await env.kubectl('delete', 'vmgroup', 'first', ...names);
+});
+
 test('a template name that matches an ordinary machine is reported as NotFound', async () => {
   const all = await env.vcenter.list('VirtualMachine', ['name', 'config.template']);
   const template = all.find(({ properties }) => !properties['config.template'])?.properties.name;
@@ -138,7 +165,7 @@ test('a folder that vCenter creates slowly does not delay groups in other folder
 
 test("a power-on does not wait for another group's clone, and the status reports a clone that waits", async () => {
   await env.group('small', { replicas: 1 });
-  await env.running('small', 1);
+  const small = await env.running('small', 1);
   await env.vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   await env.group('cloning', { replicas: 1 });
   await env.until('cloning', (group) =>
@@ -150,7 +177,7 @@ test("a power-on does not wait for another group's clone, and the status reports
   const [machine] = await env.machines('default-small');
   const vm = { type: 'VirtualMachine', value: machine?.id ?? '' } as const;
   await env.vcenter.tasks.follow(await env.vcenter.machines.powerOff(vm));
-  await env.until('small', (group) => field(group, 'status', 'readyReplicas') === 0);
+  await env.untilAfter(small, (group) => field(group, 'status', 'readyReplicas') === 0);
   await env.running('small', 1);
   await env.vcsim.control.clearDelays();
   await env.running('waiting', 1);
@@ -205,25 +232,4 @@ test('an address that suddenly leads to another vCenter is reported, and the ope
   await proxy.redirect(env.vcsim.host);
   await env.running('outage', 1);
   await env.kubectl('delete', 'vmgroup', 'outage', 'late');
-});
-
-test('twelve folders are watched by one collector, with a view and a filter each', async () => {
-  const watched = async () => {
-    const calls = await env.vcsim.control.calls();
-    const difference = (created: string, destroyed: string) =>
-      (calls[created] ?? 0) - (calls[destroyed] ?? 0);
-    return [
-      difference('CreateContainerView', 'DestroyView'),
-      difference('CreateFilter', 'DestroyPropertyFilter'),
-    ];
-  };
-  await env.group('first', { replicas: 0 });
-  await env.running('first', 0);
-  await env.vcsim.control.resetCalls();
-  const names = Array.from({ length: 12 }, (_, i) => `own-${i}`);
-  for (const name of names) await env.group(name, { replicas: 0, placement: { folder: `own/${name}` } });
-  for (const name of names) await env.running(name, 0);
-  await expect.poll(watched).toEqual([12, 12]); // polled, because garbage collection creates temporary views
-  expect(await env.vcsim.control.calls()).not.toHaveProperty('CreatePropertyCollector');
-  await env.kubectl('delete', 'vmgroup', 'first', ...names);
 });

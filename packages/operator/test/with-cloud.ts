@@ -2,6 +2,7 @@ import { CloudClient, type Server } from '@vmwright/cloud';
 import { nodeWorld } from '@vmwright/runtime';
 import { type Cloud, type CloudOptions, type KubeObject, startCloud } from '@vmwright/testbed';
 import { type Auditing, type Installed, installed } from './installed.ts';
+import { untilAfter } from './object-versions.ts';
 
 export const VMS = '/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms';
 
@@ -12,6 +13,8 @@ export interface WithCloud extends Installed, AsyncDisposable {
   vm(name: string, vmname: string, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
   /** Waits until the VM satisfies the predicate. */
   until(name: string, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
+  /** Waits until a version of the VM after this one satisfies the predicate. Also finds a state that has ended since. */
+  untilAfter(known: KubeObject, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
   /** Waits until the VM does not exist. */
   gone(name: string): Promise<void>;
   /** Client of the cloud that bypasses the operator. */
@@ -45,6 +48,7 @@ export async function install(
         spec: { vmname },
       }),
     until: (name, is) => cluster.waitFor(`${VMS}/${name}`, is),
+    untilAfter: (known, is) => untilAfter(cluster, VMS, known, is),
     gone: (name) => cluster.waitForGone(`${VMS}/${name}`),
     client,
     servers: async () => {

@@ -1,11 +1,12 @@
 import { field, type KubeObject } from '@vmwright/testbed';
 import { type Installed, installed } from './installed.ts';
+import { untilAfter } from './object-versions.ts';
 
 /** Settings for the tests: two sync slots, three retries, and short times. */
 const ENV = {
   MAX_VMDI_SYNC_CONCURRENCY: '2',
   MAX_SYNC_RETRY_BACKOFF_DURATION: '1s',
-  MAX_SYNC_ATTEMPT_DURATION: '8s',
+  MAX_SYNC_ATTEMPT_DURATION: '15s',
   MAX_SYNC_ATTEMPT_RETRIES: '3',
 };
 const ARGS = [
@@ -31,12 +32,14 @@ export interface WithImages extends Installed, AsyncDisposable {
   image(name: string): Promise<KubeObject>;
   until(name: string, is: (image: KubeObject) => boolean): Promise<KubeObject>;
   untilPhase(name: string, phase: string): Promise<KubeObject>;
+  /** Waits until a version of the image after this one satisfies the predicate. Also finds a state that has ended since. */
+  untilAfter(known: KubeObject, is: (image: KubeObject) => boolean): Promise<KubeObject>;
   remove(name: string): Promise<void>;
   gone(name: string): Promise<void>;
   /** Returns the DataVolumes or VolumeSnapshots that an image owns. */
   children(image: KubeObject, kind: keyof typeof CHILDREN): Promise<readonly KubeObject[]>;
   /** Creates a paused VirtualMachine that refers to an image. The operator creates no children for it. */
-  createMachine(name: string, image: string | { name: string; namespace: string }): Promise<void>;
+  createMachine(name: string, image: string | { name: string; namespace: string }): Promise<KubeObject>;
   removeMachine(name: string): Promise<void>;
   /** Returns the reasons of the events about an image. */
   events(name: string): Promise<readonly string[]>;
@@ -60,6 +63,7 @@ export async function withImages(): Promise<WithImages> {
     image: (name) => api.get(`${IMAGES}/${name}`),
     until,
     untilPhase: (name, phase) => until(name, (image) => field(image, 'status', 'phase') === phase),
+    untilAfter: (known, is) => untilAfter(cluster, IMAGES, known, is),
     remove: async (name) => {
       await api.delete(`${IMAGES}/${name}`);
       await cluster.waitForGone(`${IMAGES}/${name}`);
@@ -69,7 +73,7 @@ export async function withImages(): Promise<WithImages> {
       const objects = await api.list(`/apis/${CHILDREN[kind]}`);
       return objects.filter(({ metadata }) => field(metadata, 'ownerReferences', '0', 'uid') === uid);
     },
-    createMachine: async (name, image) => void (await api.create(MACHINES, machineManifest(name, image))),
+    createMachine: (name, image) => api.create(MACHINES, machineManifest(name, image)),
     removeMachine: async (name) => {
       // Resumes the machine first, because the operator does not remove the finalizer of a paused machine.
       await api.merge(`${MACHINES}/${name}`, { metadata: { annotations: { 'vmwright.dev/paused': null } } });

@@ -1,5 +1,6 @@
 import { type Cluster, field, type KubeObject } from '@vmwright/testbed';
 import { type Installed, installed } from './installed.ts';
+import { untilAfter } from './object-versions.ts';
 
 /** Namespace of the VirtualMachines in tests. */
 export const WORK = 'work';
@@ -25,6 +26,8 @@ export interface WithKubevirt extends Installed, AsyncDisposable {
   machine(name: string, spec?: object, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
   /** Waits until the VirtualMachine satisfies the predicate. */
   until(name: string, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
+  /** Waits until a version of the VirtualMachine after this one satisfies the predicate. Also finds a state that has ended since. */
+  untilAfter(known: KubeObject, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
   /** Merges a patch into the VirtualMachine. */
   patch(name: string, patch: object): Promise<KubeObject>;
   /** Creates an image in the namespace of images. */
@@ -56,6 +59,7 @@ export async function install(args: readonly string[] = []): Promise<WithKubevir
         },
       }),
     until: (name, is) => cluster.waitFor(`${PATHS.machines}/${name}`, is),
+    untilAfter: (known, is) => untilAfter(cluster, PATHS.machines, known, is),
     patch,
     image: (name, spec) =>
       cluster.api.create(PATHS.images, {

@@ -3,6 +3,7 @@ import type { KubeObject, Vcsim, VcsimOptions } from '@vmwright/testbed';
 import { field, startVcsim } from '@vmwright/testbed';
 import { type CloneOptions, isRef, VcenterClient } from '@vmwright/vsphere';
 import { type Auditing, type Installed, installed } from './installed.ts';
+import { untilAfter } from './object-versions.ts';
 import { type FoundMachine, foldersOf, machinesIn } from './vcenter-inventory.ts';
 
 export const GROUPS = '/apis/vm.codeconnect.vmworld.com/v1beta1/namespaces/default/vmgroups';
@@ -23,10 +24,12 @@ export interface WithVcenter extends Installed, AsyncDisposable {
   readonly vcenter: VcenterClient;
   /** Creates a group in the namespace default. */
   group(name: string, spec?: Spec, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
-  /** Merges fields into the spec of a group. */
-  change(name: string, spec: Spec): Promise<void>;
+  /** Merges fields into the spec of a group. @returns the changed group */
+  change(name: string, spec: Spec): Promise<KubeObject>;
   /** Waits until the group satisfies the predicate. */
   until(name: string, predicate: (group: KubeObject) => boolean): Promise<KubeObject>;
+  /** Waits until a version of the group after this one satisfies the predicate. Also finds a state that has ended since. */
+  untilAfter(known: KubeObject, predicate: (group: KubeObject) => boolean): Promise<KubeObject>;
   /** Waits until the group reports that all its machines run and match the spec. */
   running(name: string, replicas: number): Promise<KubeObject>;
   /** Waits until the group does not exist. */
@@ -78,10 +81,9 @@ export async function install(
         metadata: { name, ...(annotations && { annotations }) },
         spec: { replicas: 2, cpu: 2, memory: 1, template: TEMPLATE, ...spec },
       }),
-    change: async (name, spec) => {
-      await cluster.api.merge(`${GROUPS}/${name}`, { spec });
-    },
+    change: (name, spec) => cluster.api.merge(`${GROUPS}/${name}`, { spec }),
     until,
+    untilAfter: (known, predicate) => untilAfter(cluster, GROUPS, known, predicate),
     running: (name, replicas) => until(name, (group) => isRunning(group, replicas)),
     gone: (name) => cluster.waitForGone(`${GROUPS}/${name}`),
     machines: (folder) => machinesIn(vcenter, folder),
