@@ -36,7 +36,11 @@ test(`${MACHINES_AT_ONCE} VirtualMachines on ${IMAGES_AT_ONCE} images converge w
       const image = { name: `image-${i % IMAGES_AT_ONCE}`, namespace: 'vmdi-farm' };
       const ignoreOnDeploy = i >= RUNNING;
       await createMachine(cluster, {
-        ...{ name: `many-${i}`, namespace: 'default', image, ignoreOnDeploy, template: imageSpec() },
+        name: `many-${i}`,
+        namespace: 'default',
+        image,
+        ignoreOnDeploy,
+        template: imageSpec(),
       });
     }
   };

@@ -446,7 +446,10 @@ test('machines that need the same missing image at the same time create it once'
   const spec = {
     vmDiskImageRef: { name: 'shared', namespace: FARM },
     vmDiskImageTemplate: {
-      ...{ secretRef: '', sourceType: 'blank', diskSize: '1Gi', storageClass: 'wait-for-first-consumer' },
+      secretRef: '',
+      sourceType: 'blank',
+      diskSize: '1Gi',
+      storageClass: 'wait-for-first-consumer',
     },
   };
   const names = ['shared-1', 'shared-2', 'shared-3'];

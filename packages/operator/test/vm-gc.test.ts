@@ -31,7 +31,9 @@ test('garbage collection deletes a server that was created after its VM was dele
   await expect.poll(collected, { timeout: 60_000 }).toBe(1);
   await servers([foreign.id]);
   expect((await auditLines(env.operator, 'default/web')).at(-1)).toMatchObject({
-    ...{ audit: 'collect', resource: 'Server', machineName: 'web-late' },
+    audit: 'collect',
+    resource: 'Server',
+    machineName: 'web-late',
   });
   await gauge(0);
   await env.client.delete(foreign.id);

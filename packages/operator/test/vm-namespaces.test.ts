@@ -179,7 +179,10 @@ describe('with --namespaces', () => {
     await installOperator(cluster, SYSTEM, webhookPort, ['a', 'b']);
     operator = stack.use(
       await startOperator({
-        ...{ cluster, cloud, webhookPort, namespace: SYSTEM },
+        cluster,
+        cloud,
+        webhookPort,
+        namespace: SYSTEM,
         args: [...QUICK, ...QUICK_ELECTION, '--namespaces=a,b'],
       }),
     );

@@ -207,7 +207,8 @@ test(`kills of operators and failures of vCenter neither duplicate nor lose a ma
     const datacenter = await lookup.datacenter();
     const cloned = await tasks.follow(
       await machines.clone({
-        ...{ name: 'not-ours', template: await lookup.template(datacenter, TEMPLATE) },
+        name: 'not-ours',
+        template: await lookup.template(datacenter, TEMPLATE),
         folder: await lookup.folder(datacenter, 'vm-operator/default-foreign'),
         resourcePool: await lookup.resourcePool(datacenter),
       }),

@@ -155,9 +155,15 @@ test('each operation on a machine writes exactly one audit line with its vCenter
   await env.kubectl('delete', 'vmgroup', 'audited');
   const instanceUuid = expect.stringMatching(/^[0-9a-f-]{36}$/);
   const line = {
-    ...{ level: 'info', kind: 'VmGroup', object: 'default/audited', uid: metadata.uid },
-    ...{ resource: 'VirtualMachine', machine: instanceUuid, machineName: machine?.name },
-    ...{ generation: expect.any(Number), task: expect.stringMatching(/^task-/) },
+    level: 'info',
+    kind: 'VmGroup',
+    object: 'default/audited',
+    uid: metadata.uid,
+    resource: 'VirtualMachine',
+    machine: instanceUuid,
+    machineName: machine?.name,
+    generation: expect.any(Number),
+    task: expect.stringMatching(/^task-/),
   };
   const reason = 'the VmGroup is being deleted';
   const lines = await auditLines(env.operator, 'default/audited');
@@ -179,8 +185,11 @@ describe('failures', () => {
       (await logged('full')).filter((line) => field(line, 'msg') === 'Cloning a machine failed');
     await expect.poll(async () => (await failures()).length, { timeout: 30_000 }).toBeGreaterThan(2);
     expect((await failures())[0]).toMatchObject({
-      ...{ level: 'warn', object: 'default/full', task: expect.stringMatching(/^task-/) },
-      ...{ machineName: expect.stringMatching(/^full-replica-/), retryInMs: expect.any(Number) },
+      level: 'warn',
+      object: 'default/full',
+      task: expect.stringMatching(/^task-/),
+      machineName: expect.stringMatching(/^full-replica-/),
+      retryInMs: expect.any(Number),
     });
     await expect.poll(() => warnings('full')).toEqual([warningOf(failed)]);
     await env.vcsim.control.clearFaults();

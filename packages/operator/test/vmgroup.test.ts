@@ -34,8 +34,14 @@ test('a group creates machines in its own folder, with cpu, memory and stable id
     expect(replicas(group)).toContainEqual(expect.objectContaining({ name, instanceUuid, power }));
   }
   expect(field(group, 'status')).toMatchObject({
-    ...{ phase: 'RUNNING', currentReplicas: 3, desiredReplicas: 3, readyReplicas: 3, updatedReplicas: 3 },
-    ...{ lastMessage: 'successfully reconciled VmGroup', vcenter: 'default', datacenter: 'DC0' },
+    phase: 'RUNNING',
+    currentReplicas: 3,
+    desiredReplicas: 3,
+    readyReplicas: 3,
+    updatedReplicas: 3,
+    lastMessage: 'successfully reconciled VmGroup',
+    vcenter: 'default',
+    datacenter: 'DC0',
     folder: 'vm-operator',
   });
   expect(ready(group)).toMatchObject({ status: 'True', reason: 'Running' });
@@ -248,8 +254,10 @@ describe('errors', () => {
     const datacenter = await lookup.datacenter();
     const cloned = await tasks.follow(
       await machines.clone({
-        ...{ name: 'not-yet', template: await lookup.template(datacenter, TEMPLATE) },
-        ...{ folder: datacenter.vmFolder, resourcePool: await lookup.resourcePool(datacenter) },
+        name: 'not-yet',
+        template: await lookup.template(datacenter, TEMPLATE),
+        folder: datacenter.vmFolder,
+        resourcePool: await lookup.resourcePool(datacenter),
       }),
     );
     if (!isRef(cloned, 'VirtualMachine')) throw new Error('the clone task returned no machine');

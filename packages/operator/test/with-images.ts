@@ -96,7 +96,10 @@ function imageManifest(name: string, behaviour: string, spec: object = {}, annot
     kind: 'VMDiskImage',
     metadata: { name, annotations },
     spec: {
-      ...{ secretRef: '', sourceType: 'http', diskSize: '1Gi', snapshotClass: 'testbed' },
+      secretRef: '',
+      sourceType: 'http',
+      diskSize: '1Gi',
+      snapshotClass: 'testbed',
       url: `http://images.example/${behaviour}/${name}.qcow2`,
       ...spec,
     },
