@@ -1,6 +1,6 @@
 /**
- * Part of `make generate`: writes the health checks for Argo CD to config/argocd. With `--check`, part of `make check`: fails if they are
- * out of date.
+ * Writes the health checks for Argo CD to config/argocd; `make generate` runs it. With `--check`, writes nothing and
+ * fails if they are out of date; `make check` runs it this way.
  */
 import { updateAll } from '../generated/update.ts';
 import { argocdFiles } from './checks.ts';

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { licenceProblem } from '../supply/licence.ts';
 
 /**
- * Returns the licences of the third-party packages in a bundle, as their terms require.
+ * Returns the licence texts of the third-party packages in a bundle. The licences require that a program includes them.
  * @param modules paths of the source files in the bundle
  * @throws Error if a package must not be part of a program because of its licence
  */

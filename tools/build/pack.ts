@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { PACKAGES, type PackageName } from './package-names.ts';
 
 /**
- * Packs the built packages with npm, as they are published.
+ * Packs the built packages with npm into tarballs, which are the form in which they are published.
  * @param built folder that was given to `build`
  * @param into folder for the tarballs
  * @returns the path of each tarball

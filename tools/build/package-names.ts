@@ -1,3 +1,3 @@
-/** Packages that are published, each after the packages that it imports. */
+/** Published packages, in an order in which each package comes after the packages that it imports. */
 export const PACKAGES = ['core', 'runtime', 'vsphere', 'cloud', 'operator'] as const;
 export type PackageName = (typeof PACKAGES)[number];

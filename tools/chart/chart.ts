@@ -10,9 +10,10 @@ const FOLDER = fileURLToPath(new URL('../../charts/vmwright', import.meta.url));
 const REPOSITORY_LINE = /^ {2}repository: vmwright\b.*$/m;
 
 /**
- * Returns the archive of the chart, as `helm package` writes it, but without times, so that the same sources give the same archive.
- * @param repository `owner/name` on GitHub; values.yaml in the archive then names the image in the container registry of that
- * repository. @default values.yaml is not changed
+ * Returns the archive of the chart in the format of `helm package`. It contains no times, so that the same sources give
+ * the same archive.
+ * @param repository `owner/name` on GitHub. If it is given, values.yaml in the archive names the image in the container
+ * registry of that repository, and Chart.yaml names the repository. @default both files are packed unchanged
  */
 export function chartArchive(repository = ''): Uint8Array {
   const files = globSync('{.helmignore,*.*,{files,templates}/**/*.*}', { cwd: FOLDER }).toSorted();
@@ -31,7 +32,7 @@ function released(file: string, text: string, repository: string): string {
   return text.replace(REPOSITORY_LINE, () => `  repository: ${imageOf(repository)}`);
 }
 
-/** Returns the name of the image of a GitHub repository. It is in lower case, as the names of all images. */
+/** Returns the name of the image of a GitHub repository. It is in lower case, because image names must be. */
 function imageOf(repository: string): string {
   return `ghcr.io/${repository.toLowerCase()}`;
 }

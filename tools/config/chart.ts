@@ -130,7 +130,7 @@ async function template({ apiVersion, kind, metadata, ...content }: KubeObject):
 
 const INCLUDED_LINE = `    ${INCLUDED}: ""\n`;
 
-/** Repeats the list items with the action `EACH` for every watched namespace. */
+/** Replaces each list item that is the action `EACH` by a loop that writes one item per watched namespace. */
 function ranges(text: string): string {
   return text.replace(
     /^( *)- "\{\{ \. \}\}"\n/gm,

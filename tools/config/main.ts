@@ -1,6 +1,7 @@
 /**
- * Part of `make generate`: writes the manifests in config/ and the templates in charts/vmwright from the operator's declarations. With
- * `--check`, part of `make check`: fails if they are out of date.
+ * Writes the manifests in config/ and the templates in charts/vmwright from the operator's declarations;
+ * `make generate` runs it. With `--check`, writes nothing and fails if they are out of date; `make check` runs it this
+ * way.
  */
 import { fileURLToPath } from 'node:url';
 import { manifests } from '@vmwright/operator';

@@ -4,7 +4,7 @@ import type { KubeObject } from '@vmwright/runtime';
 /** Text of each generated file, by path from the root of the repository. */
 export type GeneratedFiles = ReadonlyMap<string, string>;
 
-/** Returns the operator's manifests for these options, with a fixed namespace. */
+/** Returns the operator's manifests for these options. The implementation chooses the namespace. */
 export type ObjectsOf = (options: Omit<ManifestOptions, 'namespace'>) => Manifests;
 
 /**

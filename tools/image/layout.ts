@@ -53,7 +53,10 @@ export class Layout {
     return this.#imagesIn(this.#index());
   }
 
-  /** Returns the digest of the image that the layout contains: of its index, if it has several platforms. @throws if it contains several images */
+  /**
+   * Returns the digest of the only image in the layout. For an image with several platforms, it is the digest of the
+   * image's index. @throws if the layout does not contain exactly one image
+   */
   digest(): string {
     const [only, ...others] = this.#index().manifests;
     if (only === undefined || others.length > 0)
@@ -99,7 +102,10 @@ export class Layout {
     return { mediaType, digest, size: content.length };
   }
 
-  /** Writes an image for several platforms under a name. Its layers must have been written. @param annotations of the index and its images */
+  /**
+   * Writes an image for several platforms under a name. Its layers must already have been written.
+   * @param annotations annotations of the index and of the image of each platform
+   */
   writeIndex(images: readonly Image[], name: string, annotations?: Readonly<Record<string, string>>): void {
     const manifests = images.map(({ config, layers }) => ({
       ...this.#writeJson(MANIFEST, {

@@ -14,7 +14,7 @@ export class Foreground implements AsyncDisposable {
   #output = '';
 
   constructor(line: string, { cwd, env }: SessionOptions) {
-    // Its own process group, as in a terminal, so that Ctrl-C reaches the command and its children.
+    // The command gets its own process group, as in a terminal, so that Ctrl-C reaches the command and its children.
     this.#process = spawn('bash', ['--noprofile', '--norc', '-c', line], { cwd, env, detached: true });
     this.#exit = once(this.#process, 'close');
     // Kills the command when this process ends, because Ctrl-C in this process's terminal does not reach the other

@@ -7,7 +7,8 @@ import { fileURLToPath } from 'node:url';
 import { vulnerabilitiesIn } from './audit.ts';
 
 const cwd = fileURLToPath(new URL('../../', import.meta.url));
-// A registry that does not respond should fail the target within a minute; npm's default is five minutes and three attempts.
+// If the registry does not respond, the target should fail within a minute. By default, npm makes three attempts of
+// five minutes each.
 const limits = ['--fetch-timeout=20000', '--fetch-retries=1', '--fetch-retry-mintimeout=1000'];
 const args = ['audit', '--json', '--package-lock-only', ...limits];
 const { stdout } = spawnSync('npm', args, { cwd, encoding: 'utf8', maxBuffer: 1 << 26 });

@@ -54,6 +54,9 @@ export function isPermissive(expression: string): boolean {
 /** Returns why a package must not ship; undefined if it may. */
 export function licenceProblem(name: string, version: string, licence: unknown): string | undefined {
   if (typeof licence === 'string' && isPermissive(licence)) return undefined;
-  const what = licence === undefined ? 'names no licence' : `has the licence ${JSON.stringify(licence)}`;
-  return `${name} ${version} ${what}, which is not known to be permissive, so it must not ship; replace the package`;
+  const what =
+    licence === undefined
+      ? 'names no licence'
+      : `has the licence ${JSON.stringify(licence)}, which is not known to be permissive`;
+  return `${name} ${version} ${what}, so the package must not ship; replace it`;
 }

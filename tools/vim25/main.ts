@@ -1,6 +1,6 @@
 /**
- * Writes packages/vsphere/src/vim25/*.generated.ts, as part of `make generate`. With `--check`, as part of
- * `make check`, fails if a file is out of date.
+ * Writes packages/vsphere/src/vim25/*.generated.ts; `make generate` runs it. With `--check`, writes nothing and fails
+ * if a file is out of date; `make check` runs it this way.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -15,8 +15,8 @@ import { SettingsError } from './settings/values.ts';
 
 /**
  * Returns a client of the private cloud that records metrics and, with a tracer, spans.
- * @param options.log receives the error about a key that cannot be read; without it, the error is thrown. The operator
- * passes it, because the Secret may be created later and other controllers need no cloud
+ * @param options.log logger for the error about a key that cannot be read. Without a logger, the error is thrown. The
+ * operator passes a logger, because the Secret may be created later and other controllers need no cloud
  * @throws SettingsError
  */
 export async function connectCloud(

@@ -38,7 +38,7 @@ const IMAGE_PHASES: Readonly<Record<ImagePhase, true>> = {
 };
 const GPUINFO_PHASES: Readonly<Record<GpuInfoPhase, true>> = { Reserved: true, Pending: true, Ended: true };
 
-/** Name of the gauge of objects. */
+/** Name of the gauge that counts the objects of each kind. */
 export const OBJECTS = 'vmwright_objects';
 
 /** Declares `vmwright_build_info`. @param revision commit that the program was built from */

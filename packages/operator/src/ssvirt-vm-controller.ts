@@ -25,14 +25,18 @@ program
   .action(async ({ config }: { readonly config?: string }) => {
     const settings = mirrorSettings(config, process.env, 'run');
     await runMirror(world, await clusterAccess(world), settings, stopSignal());
-    process.exit(0); // a connection to a server that has vanished would keep the process alive
+    process.exit(0); // otherwise, an open connection to a vanished server would keep the process alive
   });
 
 program
   .command('verify')
   .description('compares cluster and table; exit code 1 if they differ, 2 if the comparison fails')
   .option('--config <file>', `config file (default: ${DEFAULT_CONFIG}, which may be missing)`)
-  .option('--wait <time>', 'repeats until cluster and table agree, at most for this time', '0s')
+  .option(
+    '--wait <time>',
+    'repeats the comparison until cluster and table agree, for at most this time',
+    '0s',
+  )
   .action(async ({ config, wait }: { readonly config?: string; readonly wait: string }) => {
     const settings = mirrorSettings(config, process.env, 'verify');
     const waitMs = parseTime('--wait', wait, 0);

@@ -5,7 +5,7 @@ import { VirtualMachine } from './virtualmachine/resource.ts';
 const READ = ['get', 'list', 'watch'];
 const WRITE = ['create', 'delete', 'patch', 'update'];
 
-/** Roles for users. `aggregate` is the built-in role of Kubernetes that includes the permissions of the role. */
+/** Roles for users. `aggregate` is the built-in role of Kubernetes into which the role is aggregated. */
 const ROLES = [
   { role: 'admin', aggregate: 'admin', verbs: [...READ, ...WRITE, 'deletecollection'], writes: true },
   { role: 'editor', aggregate: 'edit', verbs: [...READ, ...WRITE], writes: true },
@@ -13,8 +13,9 @@ const ROLES = [
 ] as const;
 
 /**
- * Returns an admin, an editor and a viewer role of a kind. The built-in roles `admin`, `edit` and `view` aggregate them, except
- * the viewer role of VirtualMachine: the spec of a VirtualMachine can contain passwords, and `view` gives no access to Secrets.
+ * Returns an admin, an editor and a viewer role of a kind. They are aggregated into the built-in roles `admin`, `edit`
+ * and `view`. The viewer role of VirtualMachine is not aggregated into `view`: the spec of a VirtualMachine can contain
+ * passwords, and users with `view` must not read passwords.
  */
 export function userRoles(kind: DeclaredKind): readonly RoleManifest[] {
   const { group, plural, declaration } = kind;

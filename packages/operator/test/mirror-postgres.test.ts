@@ -410,7 +410,7 @@ describe('the fence of session locks', () => {
       code: 'FENCE_LOST',
       scope: 'fence',
       message:
-        'the session no longer holds its advisory lock: another replica has taken over, or a pooler in transaction mode distributes statements (use the fence "table")',
+        'the session no longer holds its advisory lock: another replica has taken over, or a pooler in transaction mode distributes its statements over several server sessions (use the fence "table")',
     });
     expect(await env.ssvirt.status('a')).toBe('POWERED_ON');
     await second.write([{ id: 'a', status: 'POWERED_OFF' }], [0]);
@@ -563,7 +563,7 @@ describe('the fence table', () => {
     const lost = {
       code: 'FENCE_LOST',
       scope: 'fence',
-      message: 'another replica has taken over the epoch of the fence table',
+      message: 'another replica has acquired the shard: its epoch in the fence table has changed',
     };
     expect(await failureOf(first.write(poweredOn('a'), [0]))).toEqual(lost);
     expect(await failureOf(first.check())).toEqual(lost);

@@ -21,7 +21,7 @@ export class ConnectionError extends VsphereError {
   readonly code = 'CONNECTION';
   override readonly retryable = true;
   override readonly effectUnknown: boolean;
-  /** Whether the client does not trust the server's certificate. In that case nothing was sent. */
+  /** Whether the client rejected the server's certificate. If so, the request was not sent. */
   readonly untrusted: boolean;
 
   constructor(message: string, { effectUnknown, untrusted = false }: Outcome & { untrusted?: boolean }) {

@@ -66,8 +66,8 @@ export interface VcenterObserver extends Partial<CallObserver> {
  *
  * Flow: the first call logs in; all calls share the session. `await using` or `stop` logs out.
  *
- * Guarantees: one session. Reads are retried when no response arrives. Changes are not; their error says whether vCenter may
- * have carried them out (`effectUnknown`).
+ * Guarantees: the client uses one session at a time. Reads are retried when no response arrives. Changes are not
+ * retried; `effectUnknown` of the error says whether vCenter may have carried out the change.
  *
  * Errors: VsphereError with a message and a `code`. None contains the password.
  */
@@ -82,7 +82,7 @@ export class VcenterClient implements AsyncDisposable {
   readonly #calls: SessionClient;
   readonly #session: Session;
   readonly #transport: Transport;
-  /** Watches inventories. Tasks have their own watcher, so that large inventory updates do not delay them. */
+  /** Watches inventories. Tasks have their own watcher, so that large inventory updates do not delay task updates. */
   readonly #watcher: PropertyWatcher;
   readonly #taskWatcher: PropertyWatcher;
   readonly #schedule: BatchingSchedule;
@@ -129,7 +129,7 @@ export class VcenterClient implements AsyncDisposable {
       world,
       calls: this.#calls,
       watcher: () => this.#taskWatcher,
-      onIdle: () => this.flush(), // fetches the effects of the tasks, all of which have ended
+      onIdle: () => this.flush(), // all followed tasks have ended: fetches their effects on the inventory
       onError,
     });
     this.#taskWatcher = new PropertyWatcher({ ...watcherOptions, schedule: this.tasks.schedule }, [

@@ -15,10 +15,10 @@ import { clusterOptions, isJson, isSet, textOption } from './options.ts';
 import { printResult } from './output.ts';
 import { renderChecks } from './render/check.ts';
 
-/** Interval between two runs of all checks with --wait. */
+/** Pause between two runs of all checks, if --wait is given. */
 const REPEAT_MS = 1_000;
 
-/** `vmwright check`: one line per check, with the remedy. Exit code 1 if a check fails. */
+/** `vmwright check`: prints one line per check, and the remedy of each failed check. Exit code 1 if a check fails. */
 export async function check(flags: Flags, command: Command): Promise<void> {
   const settings = await loadSettings(flags, process.env);
   const waitMs = parseTime('--wait', textOption(command, 'wait') ?? '0s', 0);

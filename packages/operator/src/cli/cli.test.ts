@@ -29,7 +29,7 @@ test.each([
   ['web', '"web" is not an object; write kind/name, such as vm/web'],
   ['vm/', '"vm/" is not an object'],
   ['vm/a/b', '"vm/a/b" is not an object'],
-  ['vmgruop/web', '"vmgruop" is not a kind of vmwright (did you mean "vmgroup"?); known are vm, vmgroup'],
+  ['vmgruop/web', '"vmgruop" is not a kind of vmwright (did you mean "vmgroup"?); the kinds are vm, vmgroup'],
 ])('the target %s is rejected', (text, message) => {
   expect(() => parseTarget(text)).toThrow(message);
 });

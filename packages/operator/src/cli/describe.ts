@@ -9,7 +9,7 @@ import { renderDescription } from './render/describe.ts';
 import { problemsOf } from './state.ts';
 import { shorten, treeOf } from './tree.ts';
 
-/** `vmwright describe`: an object, its children and its machines. */
+/** `vmwright describe`: prints an object, its children and its machines. */
 export async function describe(target: string, command: Command): Promise<void> {
   const { kind, name } = parseTarget(target);
   await using cluster = await openCluster(clusterOptions(command));
@@ -33,7 +33,7 @@ export async function readTarget(
   } catch (error) {
     if (!(error instanceof NotFoundError)) throw error;
     throw new Error(
-      `${kind.kind} ${namespace}/${name} does not exist; \`kubectl get ${kind.plural}.${kind.group} -A\` lists all, -n selects the namespace`,
+      `${kind.kind} ${namespace}/${name} does not exist; \`kubectl get ${kind.plural}.${kind.group} -A\` lists all objects of this kind, -n selects the namespace`,
       { cause: error },
     );
   }

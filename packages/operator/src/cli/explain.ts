@@ -19,7 +19,7 @@ export interface Evidence {
 
 /** Something that blocks an object, in a sentence that says what to do. */
 interface Blocker {
-  /** Reason of the condition, or the part of the system that blocks. */
+  /** Reason of the condition that reports the problem, or the name of what blocks the object. */
   readonly reason: string;
   readonly message: string;
 }
@@ -38,7 +38,7 @@ export interface Explanation {
   /** Whether something blocks the object. */
   readonly isBlocked: boolean;
   readonly blockers: readonly Blocker[];
-  /** When and why the operator tries again. */
+  /** Sentence that says when the operator tries again, or that it does not. */
   readonly retry: string;
   /** Verdict per node; empty if the status lists no candidates. */
   readonly nodes: readonly Verdict[];
@@ -142,7 +142,7 @@ function retryOf(kind: string, object: KubeObject, isBlocked: boolean, now: numb
       : 'The operator tries again now.';
   if (conditionAt(object, 'Stalled')?.status === 'True')
     return 'The operator does not try again until the object changes or the cause is removed.';
-  return `The operator tries again automatically: when something changes, and with a back-off of at most ${MAX_BACKOFF}.`;
+  return `The operator tries again automatically: when something changes, or else after a back-off of at most ${MAX_BACKOFF}.`;
 }
 
 /** Back-off settings of VMDiskImages: the defaults, because this program does not know the settings of the running operator. */

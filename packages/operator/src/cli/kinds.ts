@@ -25,7 +25,7 @@ export function parseTarget(text: string, kinds: readonly DeclaredKind[] = OWN_K
   if (kind !== undefined) return { kind, name };
   const known = kinds.flatMap(namesOf);
   throw new SettingsError(
-    `"${kindName}" is not a kind of vmwright${didYouMean(kindName, known)}; known are ${kinds.map((each) => each.kind.toLowerCase()).join(', ')}`,
+    `"${kindName}" is not a kind of vmwright${didYouMean(kindName, known)}; the kinds are ${kinds.map((each) => each.kind.toLowerCase()).join(', ')}`,
   );
 }
 

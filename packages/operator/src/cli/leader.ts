@@ -1,9 +1,9 @@
 import { type Client, ForbiddenError, ignoreNotFound, Lease } from '@vmwright/runtime';
 import { NAME } from '../declarations.ts';
 
-/** Leader of the operator's replicas, from its Lease. */
+/** Which replica of the operator leads, according to the Lease. */
 export interface Leader {
-  /** Identity of the holder; undefined if no replica leads. */
+  /** Identity of the holder of the Lease, even if the Lease has expired; undefined if no holder is known. */
   readonly holder?: string;
   /** Time of the last renewal, in milliseconds since 1970. */
   readonly renewedAt?: number;

@@ -14,7 +14,10 @@ export function addClusterOptions(command: Command): Command {
 }
 
 export function addNamespaceOption(command: Command): Command {
-  return command.option('-n, --namespace <name>', 'namespace of the object (default: that of the context)');
+  return command.option(
+    '-n, --namespace <name>',
+    'namespace of the object (default: namespace of the context)',
+  );
 }
 
 export function addNamespacesOptions(command: Command): Command {
@@ -35,7 +38,7 @@ export function addOperatorOptions(command: Command): Command {
     .addOption(
       new Option(
         '--operator-url <url>',
-        "address of the operator's status server, such as http://127.0.0.1:8080 (default: through the API server)",
+        "address of the operator's status server, such as http://127.0.0.1:8080 (default: a pod of the operator, through the API server)",
       ).env('VMWRIGHT_OPERATOR_URL'),
     );
 }
@@ -49,7 +52,7 @@ export function addSettings(command: Command): Command {
   return addClusterOptions(command);
 }
 
-/** Returns a description of a setting without Markdown, with its default and its variable. */
+/** Returns the help text of a setting: its description without Markdown, its default and its environment variable. */
 function helpText({ description, byDefault, variable }: FlagDescription, constant: string): string {
   const notes = [
     ...(constant || (byDefault ?? 'none') !== 'none' ? [`default: ${constant || byDefault}`] : []),

@@ -8,7 +8,7 @@ import { SettingsError } from '../settings/values.ts';
 import { clusterOptions, isJson, isSet } from './options.ts';
 import { printResult } from './output.ts';
 
-/** `vmwright orphans`: lists machines whose object does not exist, and deletes them with --delete --yes. */
+/** `vmwright orphans`: lists machines without an object. With --delete --yes, deletes those without `keptBecause`. */
 export async function orphans(flags: Flags, command: Command): Promise<void> {
   const [isDeleting, isConfirmed] = [isSet(command, 'delete'), isSet(command, 'yes')];
   if (isConfirmed && !isDeleting)
@@ -32,7 +32,7 @@ export async function orphans(flags: Flags, command: Command): Promise<void> {
     printResult(isJson(command), rows, () => orphanTable(found, nodeWorld.now()));
     if (isDeleting && !isConfirmed && deletable.length > 0)
       console.error(
-        `vmwright: nothing was deleted; repeat with --delete --yes to delete the orphans without KEPT-BECAUSE (${deletable.length})`,
+        `vmwright: nothing was deleted; repeat with --delete --yes to delete the orphans with an empty KEPT-BECAUSE (${deletable.length})`,
       );
   });
 }

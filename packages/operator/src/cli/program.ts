@@ -26,7 +26,7 @@ export function createProgram(name: string): Command {
       program
         .command('version')
         .description('prints the version of this program and of the cluster')
-        .option('--client', 'only this program, without access to a cluster')
+        .option('--client', 'prints only the version of this program, and needs no cluster')
         .action(async (_, command: Command) => (await import('./version.ts')).version(command)),
     ),
   );
@@ -72,7 +72,7 @@ function addAdministration(program: Command): void {
     addOutputOption(
       program
         .command('orphans')
-        .description('lists machines whose VM or VmGroup does not exist; takes the settings of run')
+        .description('lists machines whose VM or VmGroup does not exist; takes the same settings as run')
         .option('--delete', 'deletes the listed machines that no user took over')
         .option('--yes', 'confirms --delete')
         .action(async (_, command: Command) =>
@@ -86,7 +86,11 @@ function addAdministration(program: Command): void {
       .command('verify')
       .description('compares cluster and table; exit code 1 if they differ, 2 if the comparison fails')
       .option('--config <file>', 'config file of ssvirt-vm-controller')
-      .option('--wait <time>', 'repeats until cluster and table agree, at most for this time', '0s')
+      .option(
+        '--wait <time>',
+        'repeats the comparison until cluster and table agree, for at most this time',
+        '0s',
+      )
       .action(async (_, command: Command) => (await import('./mirror-verify.ts')).mirrorVerify(command)),
   );
 }
@@ -127,7 +131,10 @@ function addInspection(program: Command): void {
       .command('describe')
       .description('shows an object, its children and its machines as a tree')
       .argument('<kind/name>', 'such as vm/web, vmgroup/web, virtualmachine/web or vmdiskimage/base')
-      .option('--all', 'shows everything: no grouping of equal children, no hiding of repeated conditions')
+      .option(
+        '--all',
+        'shows each child on its own line, and also messages that repeat the message of the parent',
+      )
       .action(async (target: string, _, command: Command) =>
         (await import('./describe.ts')).describe(target, command),
       ),

@@ -19,7 +19,7 @@ const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#"'`<>]*@/gi;
  *
  * Guarantees: the text of a field whose name says that it is secret (`plain_text_passwd`, `password`, `token`) is removed from
  * the object. If it has at least `SHORTEST` characters, it is also removed from texts that are redacted after the redactor has
- * seen the object. URLs lose user and password.
+ * seen the object. User and password are removed from URLs.
  */
 export class Redactor {
   readonly #secrets = new Set<string>();
@@ -40,7 +40,7 @@ export class Redactor {
     return this.#value({ ...object, metadata });
   }
 
-  /** Returns the text without secrets that were seen so far. */
+  /** Returns the text without credentials in URLs, and without the secrets that the redactor has seen so far. */
   text(text: string): string {
     let redacted = text.replace(CREDENTIALS, `$1${REDACTED}@`);
     for (const secret of this.#secrets) redacted = redacted.replaceAll(secret, REDACTED);

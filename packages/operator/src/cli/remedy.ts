@@ -3,7 +3,7 @@ import { systemCode } from '@vmwright/core/errors';
 const REMEDIES: ReadonlyMap<string, string> = new Map([
   [
     'CONNECTION',
-    'check that the API server runs, and the kubeconfig and its context (`kubectl cluster-info`)',
+    'check that the API server runs, and check the kubeconfig and its context (`kubectl cluster-info`)',
   ],
   ['UNAUTHORIZED', 'log in again, or choose another context with --context'],
   [
@@ -12,7 +12,10 @@ const REMEDIES: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** Returns the remedy to append to the message of a failed connection, login or permission; empty for any other error. */
+/**
+ * Returns the text to append to an error message: the remedy if the connection or the login failed, or a permission is
+ * missing. Empty for any other error.
+ */
 export function remedyFor(error: unknown): string {
   const remedy = REMEDIES.get(systemCode(error) ?? '');
   return remedy === undefined ? '' : `; ${remedy}`;

@@ -10,7 +10,7 @@ import { printResult } from './output.ts';
 import { renderStatus } from './render/status.ts';
 import { type KindObjects, summarize } from './summary.ts';
 
-/** `vmwright status`: what runs, and what needs attention. */
+/** `vmwright status`: prints what runs and what needs attention. */
 export async function status(command: Command): Promise<void> {
   const [location, namespace] = [operatorLocation(command), namespaceOption(command)];
   await using cluster = await openCluster(clusterOptions(command));

@@ -13,7 +13,7 @@ export interface TreeNode {
   readonly ready: 'True' | 'False' | 'Unknown' | '';
   readonly reason: string;
   readonly message: string;
-  /** Time since when `ready` has its value, in RFC 3339; empty if it is unknown. */
+  /** Time of the last change of `ready`, in RFC 3339; empty if it is unknown. */
   readonly since: string;
   readonly children: readonly TreeNode[];
 }

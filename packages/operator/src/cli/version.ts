@@ -6,7 +6,7 @@ import { textAt } from './fields.ts';
 import { clusterOptions, isJson, isSet } from './options.ts';
 import { printResult } from './output.ts';
 
-/** `vmwright version`: version of this program and, unless --client is given, of the cluster. */
+/** `vmwright version`: prints the version of this program. Without --client, also prints the version of the cluster. */
 export async function version(command: Command): Promise<void> {
   const client = {
     version: VERSION,
@@ -23,8 +23,8 @@ export async function version(command: Command): Promise<void> {
 }
 
 /**
- * Returns the version of the API server, or why it is unknown. Does not throw, so that the program's version is
- * printed.
+ * Returns the version of the API server, or why it is unknown. Does not throw, so that the program's version is printed
+ * even if the API server does not respond.
  */
 async function clusterVersion(command: Command): Promise<string> {
   try {

@@ -12,7 +12,7 @@ import { printResult } from './output.ts';
 import { renderExplanation } from './render/why.ts';
 import { operatorLocation } from './status.ts';
 
-/** `vmwright why`: what blocks an object, and when the operator tries again. */
+/** `vmwright why`: explains what blocks an object and when the operator tries again. */
 export async function why(target: string, command: Command): Promise<void> {
   const { kind, name } = parseTarget(target);
   await using cluster = await openCluster(clusterOptions(command));

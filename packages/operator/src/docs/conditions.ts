@@ -1,6 +1,6 @@
 import type { Outcome } from '@vmwright/runtime';
 
-/* Tables of the conditions of each kind: the source of the reasons in the code and of the documentation. */
+/* Tables of the conditions of each kind. The types of the reasons and the documentation are derived from them. */
 
 /** A row of a kind's table of conditions. Texts are Markdown; links are relative to the page of the kind. */
 export interface ConditionDoc {

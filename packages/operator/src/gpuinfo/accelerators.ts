@@ -20,7 +20,7 @@ const RESOURCES: readonly (string | RegExp)[] = [
   'aws.amazon.com/neuroncore',
   'nvidia.com/gpu.shared',
   /^nvidia\.com\/mig-[\w.]+\.shared$/,
-  /** Rule for other vendors: the name after the slash is that of an accelerator, as in `metax-tech.com/gpu`. */
+  /** Rule for other vendors: the part after the slash names a type of accelerator, as in `metax-tech.com/gpu`. */
   /^(?!([^/]+\.)?kubernetes\.io\/)[^/]+\/(gpu|vgpu|npu|tpu|xpu|accelerator)$/,
 ];
 

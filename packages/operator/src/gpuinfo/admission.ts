@@ -142,7 +142,7 @@ export function place(
 
 /**
  * Adds the node to each term of the pod's node affinity: a node has to match only one term, so a term without the node
- * would admit other nodes. Adds a term if there is none. Keeps an empty term, because it matches no node.
+ * would admit other nodes. Adds a term if there is none. Leaves an empty term unchanged, because it matches no node.
  */
 function boundTo(node: string, { affinity }: PodSpec = {}): Pick<PodSpec, 'affinity'> {
   const own = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;

@@ -16,9 +16,9 @@ import { type Rejection, Suitability, type Window, windowOf } from './suitabilit
  *
  * Guarantees: the result does not depend on the order of requests, nodes or reservations. A reservation stays while its node is
  * suitable and the spec is unchanged, and also while a pod of its job is bound to the node, its object is paused, or the facts
- * about the node are unknown. Free GPUs go to the oldest request that can use them. No reservation is made that exceeds the GPUs
- * of a pool. A request without a reservation gets one if a suitable node exists, unless its object is paused or the ledger is
- * full.
+ * about the node are unknown. Free GPUs go to the oldest request that can use them. A reservation is made only if the
+ * pool has enough free GPUs. A request without a reservation gets one if a suitable node exists, unless its object is
+ * paused or the ledger is full.
  * @param now milliseconds since 1970
  */
 export function allocate(input: AllocationInput, now: number): Allocation {
@@ -274,9 +274,12 @@ class Allocator {
     });
   }
 
-  /** Returns the best suitable node. If there is none, equal requests are not evaluated again, unless their own pods use GPUs. */
+  /**
+   * Returns the best suitable node. If there is none, the result also holds for equal requests, except those with pods
+   * that use GPUs.
+   */
   #found(request: Request): Candidate | undefined {
-    // Not shared with equal requests: the GPUs that the pods of this request use are free only for this request.
+    // The result does not hold for equal requests: GPUs that pods of this request use are free only for this request.
     if (this.#occupancy.isInUseBy(request.uid)) return this.#best(request);
     const shape = shapeOf(request);
     if (this.#hopeless.has(shape)) return undefined;

@@ -14,8 +14,8 @@ export interface AllocationInput {
   /** Reservations before the allocation. Reservations of GPUInfos that `requests` lacks are kept. */
   readonly reservations: Reservations;
   /**
-   * Reservations that the statuses of the requests show, by UID of the GPUInfo. Reservations that are missing in
-   * `reservations` are restored from them.
+   * Reservations that the statuses of the GPUInfos show, by UID of the GPUInfo. If `reservations` lacks one of them,
+   * the allocation restores it.
    * @default none
    */
   readonly reported?: ReadonlyMap<string, Reported>;

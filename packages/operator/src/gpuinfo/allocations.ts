@@ -37,9 +37,9 @@ interface Latest extends StoredAllocation {
  * Guarantees: an allocation is returned only after its reservations are stored. The write has a precondition: the
  * resourceVersion of the reservations that the allocation was computed from. So a GPU is never promised twice, even if
  * two replicas run or one crashes before it writes a status. The allocation is computed once per change of facts,
- * requests or reservations, or when `nextAt` is reached, and the reconciles of all objects share it. A reservation is
- * dropped because its object is gone, or ended because its job is gone, only if the API server confirms that the object
- * or job does not exist.
+ * requests or reservations, or when `nextAt` is reached, and the reconciles of all objects share it. If the caches lack
+ * the object or the job of a reservation, the reservation is dropped or ended only after the API server has confirmed
+ * that this object or job does not exist.
  */
 export class Allocations {
   readonly #options: AllocationsOptions;

@@ -65,8 +65,8 @@ export function leanNode({ metadata, spec, status }: Node): Node {
 }
 
 /**
- * Keeps the node and the sum of the requests, as if the pod had one container, so that `podRequests` returns the same
- * for the cached pod. A finished pod is cached without requests.
+ * Keeps the node and the sum of the requests, as if the pod had one container. So `podRequests` returns the same result
+ * for the cached pod as for the original. A finished pod is cached without requests.
  */
 export function leanPod(pod: Pod): Pod {
   const { metadata, spec, status } = pod;
@@ -157,7 +157,10 @@ export function leanJobSet({ metadata, spec, status }: JobSet): JobSet {
   };
 }
 
-/** Keeps the devices of GPU drivers on one node, with the attributes that `deviceGpusOf` reads. */
+/**
+ * Keeps the devices of a slice that a GPU driver publishes for one node, with the attributes that `deviceGpusOf` reads.
+ * Of any other slice, keeps only the metadata.
+ */
 export function leanSlice({ metadata, spec }: ResourceSlice): ResourceSlice {
   if (spec?.nodeName === undefined || !isGpuDriver(spec.driver)) return { metadata: leanMetadata(metadata) };
   const { driver, nodeName, pool, devices = [] } = spec;

@@ -61,8 +61,8 @@ export interface GpuUse {
 }
 
 /**
- * GPUs that reservations draw from: the GPUs of one node or its VM, or, if both have none, the GPUs of the ESXi host.
- * All nodes without GPUs of their own share the pool of their host.
+ * GPUs that reservations draw from: the GPUs that one node announces or, if it announces none, the GPUs of its VM. If
+ * neither has GPUs, the GPUs of the ESXi host, which all such nodes on the host share.
  */
 export interface GpuPool {
   readonly id: string;

@@ -62,8 +62,8 @@ export class ClaimedDevices {
   }
 
   /**
-   * Returns how many of the GPUs that `gpusOf` returned for a node are allocated to claims, by holder (UID of a GPUInfo). A GPU
-   * with several holders belongs to none of them.
+   * Returns how many of the GPUs that `gpusOf` returned for a node are allocated to claims, by holder (UID of a
+   * GPUInfo). A GPU that several holders use counts as used without a holder.
    */
   usesOf(node: string, gpus: Pick<DeviceGpus, 'occupiedBy'>): readonly GpuUse[] {
     const holders = new Map<string, string | undefined>();
@@ -108,7 +108,7 @@ function poolKey(driver: string, pool: string): string {
   return `${driver}/${pool}`;
 }
 
-/** Returns the pods that a claim is reserved for, or the pod that it was created for. */
+/** Returns the keys of the pods that a claim is reserved for. If there are none, the pod that controls the claim. */
 function podsOf({ metadata, status }: ResourceClaim): readonly string[] {
   const { namespace } = metadata;
   const reserved = (status?.reservedFor ?? []).filter(({ resource }) => resource === 'pods');

@@ -55,7 +55,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['NodesNotReady'],
-    meaning: 'The nodes that match cannot start a job now.',
+    meaning: 'No job can start on the matching nodes now.',
     remedy: 'See the reasons of the nodes in `status.candidates`.',
   },
   {
@@ -99,7 +99,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['ReservationEnded'],
     meaning: '`desAccTime` has passed, or the job has ended.',
-    remedy: 'Nothing, or change the spec: the operator then reserves a node again.',
+    remedy: 'To reserve a node again, change the spec.',
   },
   {
     type: 'Ready',
@@ -113,7 +113,7 @@ export const CONDITIONS = [
     status: 'True',
     reasons: ['PodsOnOtherNode'],
     meaning:
-      'Pods of the job run on another node, or wait for one, because the reservation moved after they were created.',
+      'Pods of the job run on, or wait for, another node than the reserved one, because the reservation moved after they were created.',
     remedy: 'Delete these pods; the pods that replace them are bound to the reserved node.',
   },
   {

@@ -77,7 +77,7 @@ export class Evaluation {
     return this.#nodes.length;
   }
 
-  /** Returns the rejection that comes closest to a suitable node; undefined if no node was rejected. */
+  /** Returns why the node that is closest to being suitable was rejected; undefined if no node was rejected. */
   closest(): Rejection | undefined {
     return this.#closest();
   }
@@ -93,7 +93,7 @@ export class Evaluation {
     return found?.rejection && this.#message(found.candidate, found.rejection);
   }
 
-  /** Returns at most `MAX_CANDIDATES` nodes: suitable ones first, then by name. */
+  /** Returns at most `MAX_CANDIDATES` nodes: first the suitable ones by name, then the others by name. */
   candidates(): NonNullable<GPUInfoStatus['candidates']> {
     return this.#candidates();
   }
@@ -111,7 +111,7 @@ export class Evaluation {
     }));
   }
 
-  /** Returns the number of nodes by result: `4 nodes: 2 without GPU, 1 reserved, 1 maintenance at 2026-…`. */
+  /** Returns the number of nodes by result: `4 nodes: 2 without GPU, 1 reserved, 1 with maintenance at 2026-…`. */
   summary(): string {
     return this.#summary();
   }
@@ -129,8 +129,8 @@ export class Evaluation {
       const count = counts.get(rejection);
       if (count === undefined) return [];
       if (rejection !== 'TooShort') return [`${count} ${RESULTS[rejection]}`];
-      if (maintenanceAt <= this.#now) return [`${count} maintenance now`];
-      return [`${count} maintenance ${count > 1 ? 'from' : 'at'} ${timeOf(maintenanceAt)}`];
+      if (maintenanceAt <= this.#now) return [`${count} in maintenance now`];
+      return [`${count} with maintenance ${count > 1 ? 'from' : 'at'} ${timeOf(maintenanceAt)}`];
     });
     const results = [...(suitable > 0 ? [`${suitable} suitable`] : []), ...parts].join(', ');
     const nodes = this.size === 1 ? '1 node' : `${this.size} nodes`;
@@ -226,7 +226,7 @@ const shared = new WeakMap<Allocation, Map<string, Evaluation>>();
  */
 export function evaluationOf(request: Request, input: EvaluationInput, now: number): Evaluation {
   const { allocation, facts } = input;
-  // Not shared: this request can also use the GPUs of its own pods.
+  // Equal requests do not share this evaluation: only this request can also use the GPUs of its own pods.
   if (facts.jobs.has(request.uid)) return new Evaluation(request, input, now);
   const known = shared.get(allocation) ?? new Map<string, Evaluation>();
   shared.set(allocation, known);

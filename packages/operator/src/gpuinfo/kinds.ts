@@ -94,7 +94,7 @@ export interface Job extends KubeObject {
     readonly template?: { readonly metadata?: { readonly labels?: Readonly<Record<string, string>> } };
   };
   readonly status?: {
-    /** Number of pods that have failed, and that have succeeded. */
+    /** Number of pods that have failed; `succeeded` is the number of pods that have succeeded. */
     readonly failed?: number;
     readonly succeeded?: number;
     readonly conditions?: readonly { readonly type: string; readonly status: string }[];

@@ -1,4 +1,4 @@
-/** Label on a Pod: the name of the GPUInfo in the Pod's namespace whose reservation the Pod uses. */
+/** Label on a Pod: the name of a GPUInfo in the Pod's namespace. The Pod uses the reservation of that GPUInfo. */
 export const GPUINFO_LABEL = 'vmwright.dev/gpuinfo';
 
 /** Annotation on a Pod with that label: the UID of the GPUInfo. The webhook sets the annotation. */

@@ -32,7 +32,7 @@ export interface NodeFactsOptions {
   readonly namespaces?: readonly string[] | undefined;
 }
 
-/** Delay from a change to the notification of the subscribers, which covers all changes during the delay. */
+/** Delay from a change to the call of the subscribers. One call covers all changes during the delay. */
 const COALESCE_MS = 50;
 
 interface NodeState {
@@ -363,8 +363,8 @@ export class NodeFacts implements Disposable {
   }
 
   /**
-   * Returns whether maintenance has begun or ended since the last call or, if facts are simulated, midnight has passed. Marks the
-   * nodes to recompute because of it.
+   * Returns whether maintenance has begun or ended since the last call. If facts are simulated, also returns true if
+   * midnight has passed since the last call. Marks the nodes that must be recomputed for this reason.
    */
   #crossBoundary(): boolean {
     const { clock, simulationSeed } = this.#options;

@@ -11,17 +11,20 @@ type Reserved = Pick<Reservation, 'gpus' | 'until'>;
 
 interface PoolState {
   readonly total: number;
-  /** GPUs in use by pods, by the UID of the GPUInfo that the pods refer to; those of other pods and of VMs under `NO_HOLDER`. */
+  /**
+   * Number of GPUs that pods use, by UID of the GPUInfo that the pods refer to. GPUs that other pods or VMs use are
+   * counted under `NO_HOLDER`.
+   */
   readonly used: ReadonlyMap<string, number>;
-  /** GPUs that are reserved or in use. For each holder, the larger of both numbers counts. */
+  /** GPUs that are reserved or in use. For each holder, the larger of its reserved and its used GPUs counts. */
   occupied: number;
   readonly reserved: Map<string, Reserved>;
   steps: readonly Step[] | undefined;
 }
 
 /**
- * GPUs of every pool: total, in use by pods, reserved. GPUs that a holder (UID of a GPUInfo) reserved and its pods use count
- * once.
+ * GPUs of every pool: total, in use by pods, reserved. GPUs that a holder (UID of a GPUInfo) has reserved, and that its
+ * pods use, are counted only once.
  */
 export class Occupancy {
   readonly #pools = new Map<string, PoolState>();

@@ -70,15 +70,15 @@ interface Problem {
   readonly problem: string;
 }
 
-const notReady: Problem = { reason: 'NodesNotReady', problem: 'no matching node can start a job now' };
+const notReady: Problem = { reason: 'NodesNotReady', problem: 'no job can start on the matching nodes now' };
 const tooShort: Problem = { reason: 'TooShort', problem: 'no matching node is available long enough' };
 
-/** Reason and message for the rejection that comes closest to a suitable node. */
+/** Reason and message by rejection. The outcome reports the rejection of the node that is closest to being suitable. */
 const PROBLEMS: Readonly<Record<Rejection, Problem>> = {
   OtherLabels: { reason: 'NoMatchingNode', problem: 'no node has the labels of spec.nodeSelector' },
   NoGpu: { reason: 'NoGpu', problem: 'no node has a GPU' },
   HasGpu: { reason: 'OnlyGpuNodes', problem: 'all nodes have GPUs' },
-  OtherModel: { reason: 'NoMatchingModel', problem: 'no node has GPUs of the model spec.gpuModel' },
+  OtherModel: { reason: 'NoMatchingModel', problem: 'no node has GPUs that match spec.gpuModel' },
   TooFewGpus: { reason: 'TooFewGpus', problem: 'no node has enough GPUs' },
   FactsUnknown: { reason: 'FactsUnknown', problem: 'the state of the matching nodes is unknown or stale' },
   NotReady: notReady,

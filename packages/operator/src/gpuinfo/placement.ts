@@ -59,7 +59,10 @@ const resources = object(
       }),
     ),
   },
-  { description: 'Value for the field resources of one container. Not set if the node announces no GPUs to Kubernetes.' },
+  {
+    description:
+      'Value for the field resources of one container. Not set if the node announces no GPUs to Kubernetes.',
+  },
 );
 
 const resourceClaim = object({
@@ -72,7 +75,7 @@ export const placement = object(
   {
     labels: optional(
       map(string(), {
-        description: `Labels for the Job and for its pod template. ${GPUINFO_LABEL} lets the operator add the affinity to the pods and end the reservation with the job; ${KUEUE_MAX_TIME} limits the run time of a Job that Kueue manages.`,
+        description: `Labels for the Job and for its pod template. ${GPUINFO_LABEL} lets the operator add the affinity to the pods, and end the reservation when the job ends; ${KUEUE_MAX_TIME} limits the run time of a Job that Kueue manages.`,
       }),
     ),
     affinity: optional(affinity),

@@ -168,7 +168,7 @@ describe('no suitable node', () => {
       'NoMatchingModel',
       one,
       { gpuModel: 'H100' },
-      'No node is suitable for 100 h with 1 GPU: no node has GPUs of the model spec.gpuModel. 1 node: 1 with another GPU model',
+      'No node is suitable for 100 h with 1 GPU: no node has GPUs that match spec.gpuModel. 1 node: 1 with another GPU model',
     ],
     [
       'TooFewGpus',
@@ -180,7 +180,7 @@ describe('no suitable node', () => {
       'NodesNotReady',
       facts([gpuNode('a', blocked)], [pool('a', 1)]),
       {},
-      'No node is suitable for 100 h with 1 GPU: no matching node can start a job now. 1 node: 1 unschedulable',
+      'No node is suitable for 100 h with 1 GPU: no job can start on the matching nodes now. 1 node: 1 unschedulable',
     ],
     [
       'AllInUse',
@@ -192,7 +192,7 @@ describe('no suitable node', () => {
       'TooShort',
       facts([gpuNode('a', { maintenance: maintenance(12) })], [pool('a', 1)]),
       {},
-      `No node is suitable for 100 h with 1 GPU: no matching node is available long enough. 1 node: 1 maintenance at ${at(12)}`,
+      `No node is suitable for 100 h with 1 GPU: no matching node is available long enough. 1 node: 1 with maintenance at ${at(12)}`,
     ],
     [
       'TooShort',
@@ -240,7 +240,7 @@ describe('no suitable node', () => {
     );
     const other: Reservation = { key: 'ml/x', generation: 1, node: 'd', pool: 'd', gpus: 1, from: NOW };
     const { status, ready } = planned(info(), known, { other });
-    expect(status.summary).toBe(`4 nodes: 2 without GPU, 1 reserved, 1 maintenance at ${at(12)}`);
+    expect(status.summary).toBe(`4 nodes: 2 without GPU, 1 reserved, 1 with maintenance at ${at(12)}`);
     expect(ready?.reason).toBe('TooShort');
     expect(status.candidates?.map(({ node: name, message }) => [name, message])).toEqual([
       ['a', 'it has no GPU'],

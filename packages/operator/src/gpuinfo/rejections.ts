@@ -13,7 +13,7 @@ interface RejectionDoc {
 export const REJECTIONS = [
   {
     reason: 'OtherLabels',
-    meaning: 'The node lacks labels of `nodeSelector`.',
+    meaning: 'The node does not have all labels of `nodeSelector`.',
     remedy: 'Correct `nodeSelector`, or label the node.',
   },
   {
@@ -34,8 +34,8 @@ export const REJECTIONS = [
   },
   {
     reason: 'OtherModel',
-    meaning: 'The GPUs have another model than `gpuModel`.',
-    remedy: 'Compare with the message; `*` stands for any characters.',
+    meaning: 'The model of the GPUs does not match `gpuModel`.',
+    remedy: 'Compare `gpuModel` with the model in the message; `*` stands for any characters.',
   },
   {
     reason: 'TooFewGpus',

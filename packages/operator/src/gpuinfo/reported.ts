@@ -8,7 +8,7 @@ export interface Reported {
   readonly node: string;
   /** Generation of the spec that the status describes. */
   readonly generation: number;
-  /** Milliseconds since 1970; undefined if the reservation has no end. */
+  /** End of the reservation, in milliseconds since 1970; undefined if the reservation has no end. */
   readonly until: number | undefined;
 }
 

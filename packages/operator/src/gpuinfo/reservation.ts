@@ -18,7 +18,7 @@ export interface Reservation {
   readonly gpus: number;
   /** Time of the decision, in milliseconds since 1970. */
   readonly from: number;
-  /** Milliseconds since 1970; undefined if the reservation has no end. */
+  /** End of the reservation, in milliseconds since 1970; undefined if the reservation has no end. */
   readonly until?: number | undefined;
   /** Whether pods of the job that uses the reservation have been observed. */
   readonly inUse?: boolean | undefined;

@@ -31,7 +31,7 @@ const spec = object(
     }),
     gpuCount: optional(
       integer({
-        description: 'Number of GPUs of one node that the job needs. 1 by default.',
+        description: 'Number of GPUs that the job needs, all on one node. 1 by default.',
         format: 'int32',
         rules: [{ rule: 'self >= 1 && self <= 1024', message: 'gpuCount must be a number from 1 to 1024' }],
       }),
@@ -125,7 +125,7 @@ const status = object(
     summary: optional(
       string({
         description:
-          'Number of nodes per result: at the time of the reservation, or at the last evaluation while Pending.',
+          'Number of nodes per result of the evaluation. While Pending: the last evaluation. While Reserved: the evaluation at the time of the reservation.',
       }),
     ),
     candidates: optional(
@@ -146,7 +146,7 @@ const status = object(
           ),
         }),
         {
-          description: `The first ${MAX_CANDIDATES} nodes, suitable ones first, ordered by name.`,
+          description: `The first ${MAX_CANDIDATES} nodes: first the suitable ones by name, then the others by name.`,
           maxItems: MAX_CANDIDATES,
         },
       ),

@@ -83,7 +83,7 @@ export function endedStatus(
   return report(info, status, endedOutcome(reservation), input, now);
 }
 
-/** Returns the fields of the previous status that every status begins with: the conditions and the observed generation. */
+/** Returns the fields that each new status copies from the previous one: the conditions and the observed generation. */
 function basics({ status }: GPUInfo): GPUInfoStatus {
   const { conditions, observedGeneration } = status ?? {};
   return {
@@ -92,15 +92,15 @@ function basics({ status }: GPUInfo): GPUInfoStatus {
   };
 }
 
-/** Whether the status describes this reservation already, for the same spec. */
+/** Whether the status already describes this reservation and is based on the current spec. */
 function isReported({ metadata, status }: GPUInfo, { node }: Reservation): boolean {
   const isCurrent = status?.observedGeneration === metadata.generation;
   return isCurrent && status?.phase === 'Reserved' && status.suitableNodeName === node;
 }
 
 /**
- * Returns the facts about the reserved node. The usage is the usage at the time of the decision, because a change of
- * only the usage must not cause a status write. Facts that are unknown now keep their last value.
+ * Returns the facts about the reserved node. CPU and memory usage are not updated after the decision, because a change
+ * of only the usage must not cause a status write. Facts that are unknown now keep their last value.
  */
 function nodeFacts(
   info: GPUInfo,
@@ -140,7 +140,10 @@ function nodeFacts(
   };
 }
 
-/** Returns what a job needs to run on the node. While the facts about the node are unknown, keeps the last value. */
+/**
+ * Returns the placement: what a job needs to run on the node. While the facts about the node are unknown, returns the
+ * last placement.
+ */
 function placed(
   info: GPUInfo,
   reservation: Reservation,
@@ -238,7 +241,7 @@ function report(
   return { ...reported, conditions };
 }
 
-/** Maximum number of warnings in a status, because every node may have the same mistake. */
+/** Maximum number of warnings in a status. A mistake that all nodes share causes one warning per node. */
 const MOST_WARNINGS = 5;
 
 function warningText(warnings: readonly string[]): string {

@@ -8,14 +8,14 @@ import type { Request } from './request.ts';
 /** Why a node does not meet a request: the first check that fails, in the order of `REJECTIONS`. */
 export type Rejection = (typeof REJECTIONS)[number]['reason'];
 
-/** Time in which a job needs the node, in milliseconds since 1970. */
+/** Period in which a job needs the node. Both ends are in milliseconds since 1970. */
 export interface Window {
   readonly start: number;
-  /** Equal to `start` if the job needs no minimum time. */
+  /** Equal to `start` if the request has no minimum time. */
   readonly end: number;
 }
 
-/** Returns the time in which a job that starts now needs its node. */
+/** Returns the period in which a job that starts now needs its node. */
 export function windowOf({ hours }: Pick<Request, 'hours'>, now: number): Window {
   return { start: now, end: now + hours * HOUR_MS };
 }
@@ -54,7 +54,10 @@ export class Suitability {
     );
   }
 
-  /** Returns why a node cannot meet the request, whatever its state and whatever other requests exist. */
+  /**
+   * Returns why a node could not meet the request even if it were ready and there were no other requests. Also returns
+   * `FactsUnknown`.
+   */
   #mismatch({ labels, blocker, gpus }: Candidate, occupancy: Occupancy): Rejection | undefined {
     const { gpus: wanted } = this.#request;
     if (!hasLabels(labels, this.#selector)) return 'OtherLabels';

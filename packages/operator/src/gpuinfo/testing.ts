@@ -30,7 +30,10 @@ export function gpuNode(name: string, fields: Partial<Candidate> = {}): Candidat
   });
 }
 
-/** A pool of GPUs. @param uses GPUs in use by pods, by UID of the GPUInfo; an empty UID for other pods */
+/**
+ * A pool of GPUs.
+ * @param uses number of GPUs that pods use, by UID of their GPUInfo; the key is empty for pods without a GPUInfo
+ */
 export function pool(id: string, total: number, uses: Readonly<Record<string, number>> = {}): GpuPool {
   return {
     id,
@@ -55,7 +58,7 @@ export function facts(
   };
 }
 
-/** A job of pods without a controller. @param boundTo nodes that its pods are bound to */
+/** A job that consists of pods without a controller. @param boundTo nodes that its pods are bound to */
 export function job(
   state: JobFacts['state'],
   boundTo: readonly string[] = [],

@@ -1,7 +1,7 @@
 import type { Candidate, Warning } from './candidate.ts';
 import { hasLabels } from './suitability.ts';
 
-/** Returns one warning for each message, with the nodes of all warnings that have this message, sorted by message. */
+/** Merges warnings with the same message into one warning that has all their nodes. Sorts the result by message. */
 export function mergedWarnings(warnings: readonly Warning[]): readonly Warning[] {
   const merged = new Map<string, Warning>();
   for (const { message, nodes } of warnings) {

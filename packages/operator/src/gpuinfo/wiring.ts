@@ -21,7 +21,7 @@ export interface GpuInfoOptions {
 
 /**
  * Adds GPUInfos to the manager: the facts about nodes, the controller, and the webhook for pods that use a reservation.
- * @returns the facts and the watch of the calendar file; disposing of the result ends both
+ * @returns a resource; disposing of it ends the collection of facts and the watch of the calendar file
  */
 export async function addGpuInfos(manager: Manager, options: GpuInfoOptions): Promise<Disposable> {
   using stack = new DisposableStack();

@@ -3,7 +3,7 @@ import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { DataSource, DataVolume } from './kinds.ts';
 import { controllerOf } from './ownership.ts';
 
-/* Clones: DataVolumes with data from a snapshot or claim, which the DataVolume itself or a DataSource names. */
+/* Clones: DataVolumes that copy a snapshot or a claim. The DataVolume names it directly or refers to a DataSource. */
 
 /** Index of DataVolumes by the key of the DataSource that they refer to. */
 const BY_DATA_SOURCE = 'data-source';
@@ -26,8 +26,8 @@ export function clonesThrough(source: DataSource, caches: Caches): readonly Data
 }
 
 /**
- * Returns a DataVolume with the source that its DataSource names; unchanged if it refers to no DataSource, or to one that does
- * not exist or names no source.
+ * Returns a DataVolume with the source that its DataSource names. Returns it unchanged if it has no DataSource, or if
+ * the DataSource does not exist or names no source.
  */
 export function resolved(volume: DataVolume, caches: Caches): DataVolume {
   const key = dataSourceKey(volume);

@@ -2,7 +2,8 @@ import { type Client, ignoreNotFound, type KubeObject, Namespace } from '@vmwrig
 import { type DeletionPolicy, deletionPolicyOf } from '../annotations.ts';
 
 /**
- * Finalizer of a deletion with `--cascade=orphan`: the garbage collector removes the owner references of the children.
+ * Finalizer that a deletion with `--cascade=orphan` adds. It makes the garbage collector remove the owner references of
+ * the children.
  */
 const ORPHAN = 'orphan';
 
@@ -17,8 +18,9 @@ export function cascadingPolicyOf(object: KubeObject): DeletionPolicy | { readon
 }
 
 /**
- * Returns why a foreground deletion is rejected; undefined if it is accepted. It is rejected with the policy Orphan,
- * because the garbage collector would delete the children before the operator can remove their owner references.
+ * Returns why a foreground deletion is rejected; undefined if it is accepted. It is rejected if the object has the
+ * deletion policy Orphan, because the garbage collector would delete the children before the operator can remove their
+ * owner references.
  */
 export function foregroundProblem(object: KubeObject, propagation: string | undefined): string | undefined {
   if (propagation !== 'Foreground' || deletionPolicyOf(object) !== 'Orphan') return undefined;

@@ -110,7 +110,10 @@ export interface DataVolumeSource {
 export interface DataVolume extends KubeObject {
   readonly spec?: {
     readonly source?: DataVolumeSource;
-    /** Object that names the source, instead of `source`: a DataSource, by default in the same namespace. */
+    /**
+     * Reference to a DataSource that names the source; replaces `source`. The default namespace of the DataSource is
+     * that of the DataVolume.
+     */
     readonly sourceRef?: { readonly kind: string; readonly namespace?: string; readonly name: string };
     readonly storage?: {
       readonly storageClassName?: string;
@@ -140,7 +143,9 @@ export const DataSource = cdi.namespaced<DataSource>('DataSource');
 /** Configuration of CDI that applies to the cluster. */
 export interface CdiConfig extends KubeObject {
   readonly status?: {
-    /** Fractions of claims that are reserved for file systems, such as `0.06`. */
+    /**
+     * Fraction of each claim that is reserved for the file system, such as `0.06`; by default and per storage class.
+     */
     readonly filesystemOverhead?: {
       readonly global?: string;
       readonly storageClass?: Readonly<Record<string, string>>;

@@ -1,8 +1,9 @@
 import { type Client, ignoreNotFound, type Kind, type KubeObject } from '@vmwright/runtime';
 
 /**
- * Whether an object has the version that the API server has now; false if the object is gone. The cache of a new leader may lack
- * the last writes of the previous leader, for example the latest attempt, so a reconcile checks this before it acts.
+ * Whether an object still has the version that the API server stores; false if the object is gone. The cache of a new
+ * leader may lack the last writes of the previous leader, for example the start of an attempt, so a reconcile checks
+ * this before it acts.
  */
 export async function isNewest<T extends KubeObject>(
   kind: Kind<T>,

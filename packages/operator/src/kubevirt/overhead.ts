@@ -3,7 +3,7 @@ import type { CdiConfig, PersistentVolumeClaim } from './kinds.ts';
 const MIB = 2 ** 20;
 
 /**
- * Returns the fraction of a claim that CDI reserves for the file system: 0 for block volumes, and if CDI reports no
+ * Returns the fraction of a claim that CDI reserves for the file system: 0 for block volumes, or if CDI reports no
  * valid fraction. A disk on a file system is a file, so the claim has to be larger than the disk.
  */
 export function filesystemOverhead({ spec }: PersistentVolumeClaim, config: CdiConfig | undefined): number {

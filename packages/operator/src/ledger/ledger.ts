@@ -38,7 +38,8 @@ export class Ledger {
   }
 
   /**
-   * Forgets the known entries if the ConfigMap has changed since, for example because a person has deleted an entry.
+   * Forgets the known entries if the ConfigMap was changed after they were read or written, for example by a person who
+   * deleted an entry.
    */
   refresh(store: Pick<EntryStore, 'version'>): Promise<void> {
     return this.#exclusively(async () => {

@@ -11,7 +11,7 @@ export class EntryServer {
   readonly objects = new Set<string>();
   /** UIDs of the objects that the operator is not allowed to read. */
   readonly unreadable = new Set<string>();
-  /** Largest number of entries at any moment. */
+  /** Largest number of entries that existed at the same time. */
   most = 0;
   writes = 0;
   reads = 0;

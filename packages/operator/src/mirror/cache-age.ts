@@ -10,9 +10,12 @@ export type CacheAge = 'stale' | 'late' | 'listed';
 /** Tracks how old the cache of VMs may be at each comparison of a term. */
 export class CacheAges {
   readonly #takesOver: boolean;
-  /** Number of times that another replica may have written newer states than those in the cache. */
+  /**
+   * Number of take-overs. At each of them, another replica may have written newer states than those in the cache. The
+   * start of a term counts as a take-over, unless the cache was listed right before.
+   */
   #takeOvers: number;
-  /** Value of `#takeOvers` that the last successful comparison has taken into account. */
+  /** Value of `#takeOvers` when the last successful comparison began. */
   #compared = 0;
   /** Whether the cache was filled by a list right before this term, and no comparison has begun since. */
   #isListed: boolean;

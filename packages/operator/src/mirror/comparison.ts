@@ -45,7 +45,7 @@ export async function compare(options: ComparisonOptions, signal: AbortSignal): 
   if (!isDoubtful || cacheAge === 'stale') return [...vms, ...orphans];
   await refresh();
   await read();
-  // A change that was not written yet at the first read may be written now. It is no difference any more.
+  // A change that was not yet written at the first read may have been written since. It is then no longer a difference.
   const remaining = await differingKeys(options, vms, known, signal);
   return [...remaining.vms, ...remaining.orphans];
 }

@@ -25,12 +25,12 @@ export interface BatchResult {
 }
 
 /**
- * A session with the database. A call that fails rejects with a `DatabaseError`; after an error whose `scope` is `session`, the
- * session cannot be used any more.
+ * A session with the database. A call that fails rejects with a `DatabaseError`; after an error with the `scope`
+ * `session`, the session cannot be used any more.
  *
- * Fence: `acquire` claims shards for this session, and a batch is written only while the session holds the shards of the batch.
- * When a session of another replica acquires the same shard, every batch of the previous holder ends before the acquisition. A
- * deposed leader therefore cannot write after its successor has read the table.
+ * Fence: `acquire` claims shards for this session, and a batch is written only while the session holds the shards of
+ * the batch. When a session of another replica acquires the same shard, every batch of the previous holder has ended
+ * before `acquire` resolves. A deposed leader therefore cannot write after its successor has read the table.
  */
 export interface Session extends AsyncDisposable {
   /**
@@ -43,11 +43,11 @@ export interface Session extends AsyncDisposable {
   release(shards: readonly number[]): Promise<void>;
   /** Yields all rows that are not soft-deleted, in pages. */
   rows(): AsyncIterable<readonly Row[]>;
-  /** Returns the rows with these VM names that are not soft-deleted, in one statement. */
+  /** Returns the rows that have one of these VM names and are not soft-deleted. Reads them with one statement. */
   find(names: readonly string[]): Promise<readonly Row[]>;
   /** Checks that the database responds and that this session still holds its shards. */
   check(): Promise<void>;
-  /** Writes statuses of rows of the given shards, in one transaction or two. */
+  /** Writes the statuses of rows that belong to the given shards, in one or two transactions. */
   write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult>;
 }
 

@@ -9,8 +9,8 @@ const PER_VM_MS = 60_000;
 const MAX_VMS = 10_000;
 
 /**
- * Limits the events of all VMs together, and some events per VM, so that ten thousand changes do not cause ten thousand writes to
- * the API server.
+ * Limits the rate of the events of all VMs together and, for some events, also the rate per VM, so that ten thousand
+ * changes do not cause ten thousand writes to the API server.
  */
 export class EventLimiter {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -31,7 +31,7 @@ export class EventLimiter {
     if (this.#tokens < 1) return false;
     if (series !== undefined) {
       if (now - (this.#recordedAt.get(series) ?? Number.NEGATIVE_INFINITY) < PER_VM_MS) return false;
-      this.#recordedAt.delete(series); // inserted again, so that the map is in order of time
+      this.#recordedAt.delete(series); // inserted again, so that the map stays sorted by time
       this.#recordedAt.set(series, now);
       for (const [oldest] of this.#recordedAt) {
         if (this.#recordedAt.size <= MAX_VMS) break;

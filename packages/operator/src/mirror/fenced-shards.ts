@@ -1,7 +1,7 @@
 import type { ShardOwnership } from '@vmwright/runtime';
 import type { Session } from './database.ts';
 
-/** Shard of all rows if the work is not sharded. */
+/** Shard that all rows belong to if sharding is off. */
 const ONLY_SHARD = 0;
 
 /**
@@ -43,7 +43,8 @@ export class FencedShards {
 
   /**
    * Acquires all shards of this replica for a new session.
-   * @param assertLeader checks that a leader has not been deposed; called before and after the acquisition
+   * @param assertLeader throws if this replica needs to be the leader and is deposed; called before and after the
+   *   acquisition
    */
   async acquireAll(session: Session, assertLeader: () => void, signal: AbortSignal): Promise<void> {
     this.#acquired = new Set();

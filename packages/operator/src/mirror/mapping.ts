@@ -60,7 +60,7 @@ export function stateOf(vm: VirtualMachine): VmState {
 }
 
 /**
- * Returns whether the state may last for less than a second: KubeVirt reports `Stopped` when a VM that should run is
+ * Returns whether the state may end within a second: KubeVirt briefly reports `Stopped` while a VM that should run is
  * created, restarted or failed over.
  */
 export function isTransient(vm: VirtualMachine, state: VmState): boolean {

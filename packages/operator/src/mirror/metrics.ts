@@ -15,7 +15,7 @@ const RESULTS: Readonly<Record<WriteResult['type'], string>> = {
   rejected: 'error',
 };
 
-/** Metrics of the mirror. Labels are bounded: VM names never become labels. */
+/** Metrics of the mirror. The number of label values is limited: names of VMs are never label values. */
 export class MirrorMetrics {
   readonly #updates;
   readonly #durations;
@@ -49,7 +49,7 @@ export class MirrorMetrics {
     });
     this.#corrections = registry.counter({
       name: 'ssvirt_vm_corrections_total',
-      help: 'Rows that a comparison of table and cluster corrected; at a resync the number should stay 0',
+      help: 'Rows that were corrected after a comparison of the table with the cluster; for the trigger resync, the number should stay 0',
       labels: ['trigger'],
     });
     for (const trigger of ['start', 'resync'] as const) this.#corrections.with({ trigger });
@@ -144,7 +144,7 @@ const GAUGES = {
   },
   lastComparisonSeconds: {
     name: 'ssvirt_last_comparison_timestamp_seconds',
-    help: 'Time of the last comparison of table and cluster, in seconds since 1970; 0 before the first',
+    help: 'Time of the last comparison of the table with the cluster, in seconds since 1970; 0 before the first',
   },
 } as const;
 

@@ -18,7 +18,7 @@ export interface MirrorOptions extends PlanOptions {
   readonly mapping: StatusMapping;
   /** Maximum number of batches in flight. */
   readonly workers: number;
-  /** Back-off after failures of the database, and of each row. */
+  /** Back-off after failures of the database and, separately for each row, after failed writes. */
   readonly backoff: BackoffOptions;
   /** Interval between two comparisons of the whole table with the whole cluster, ± 10 %. */
   readonly resyncMs: number;

@@ -2,7 +2,7 @@ import { isTransient, type StatusMapping, stateOf, type VmState } from './mappin
 import type { Row, RowIndex } from './rows.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
-/** Links a VM to its row: the row that was last written for the VM, or that already had the right status. */
+/** Links a VM to its row: the row that was last written for the VM, or a row that already had the right status. */
 export interface Binding {
   readonly uid: string;
   readonly rowId: string;
@@ -84,7 +84,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   // Rows to mark as DELETED. Names of VMs are unique, so an older row with a status that the mirror writes for existing
   // VMs belongs to an earlier VM.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
-  // Whether the row belongs to a deleted VM. A new VM with the same name usually gets a row of its own, possibly a moment later.
+  // Whether the row belongs to a deleted VM. A new VM with the same name usually gets a row of its own, which may be
+  // inserted after the VM is created.
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;

@@ -58,7 +58,7 @@ export async function runMirror(
     },
   };
   const { leaseMs } = settings;
-  // The times have the proportions of the usual settings of leader election: 15 s, 10 s and 2 s.
+  // The times have the same ratio as the usual lease duration, renew deadline and retry period: 15 s, 10 s and 2 s.
   const times = { leaseMs, renewMs: (leaseMs * 2) / 3, retryMs: (leaseMs * 2) / 15 };
   const lease = { ...times, name: NAME, namespace };
   const manager = new Manager({ ...options, ...(isEnabled && replicasOf(replicas, lease)) });

@@ -77,7 +77,7 @@ export class Reporter {
     metrics.failed(namespace, error.code);
     log.error(
       { vm: vmName, namespace, vmID: id, error: error.message },
-      'Row keeps failing, retrying slowly; listed at /dead-letters',
+      'Row keeps failing; it is retried slowly and listed at /dead-letters',
     );
     if (vm === undefined) return;
     const note = `Failed to update VM status repeatedly: ${error.message}; retrying slowly`;

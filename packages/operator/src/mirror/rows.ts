@@ -40,7 +40,7 @@ export function describes(row: Row, vm: VirtualMachine): boolean {
   return row.vapp === vapp && (row.namespace === namespace || row.namespace === '');
 }
 
-/** Returns the key of the VM that a row describes, without the namespace if the row has none: `/name`. */
+/** Returns the key of the VM that a row describes: `namespace/name`, or `/name` if the row has no namespace. */
 export function vmKey({ namespace, vmName }: Pick<Row, 'namespace' | 'vmName'>): string {
   return `${namespace}/${vmName}`;
 }

@@ -1,6 +1,6 @@
 /* Settings of `ssvirt-vm-controller`. Its help text and the tables in docs/mirror.md are generated from them. */
 
-/** A setting: a key in a section of the config file. */
+/** A setting: a key in a section of the config file, and an environment variable with the same meaning. */
 export interface MirrorSetting {
   readonly variable: string;
   /** Default; empty: none. */
@@ -16,17 +16,18 @@ export const CONTROLLER = {
   enabled: {
     variable: 'CONTROLLER_ENABLED',
     byDefault: 'true',
-    description: '`false`: serves the endpoints, reports `disabled` and mirrors nothing.',
+    description: 'With `false`, the program serves the endpoints, reports `disabled` and mirrors nothing.',
   },
   maxConcurrentReconciles: {
     variable: 'CONTROLLER_MAX_CONCURRENT',
     byDefault: '5',
-    description: 'Batches that are prepared at the same time. They share one connection.',
+    description: 'Maximum number of batches that are prepared at the same time. They share one connection.',
   },
   baseDelay: {
     variable: 'CONTROLLER_BASE_DELAY',
     byDefault: '1s',
-    description: 'Delay before the first retry, of a row or of the connection. Doubles with each failure.',
+    description:
+      'Delay before the first retry of a row or of the connection. The delay doubles with each failure.',
   },
   maxDelay: {
     variable: 'CONTROLLER_MAX_DELAY',
@@ -36,7 +37,7 @@ export const CONTROLLER = {
   resyncPeriod: {
     variable: 'CONTROLLER_RESYNC_PERIOD',
     byDefault: '10m',
-    description: 'Interval of the comparison of table and cluster, ± 10 %.',
+    description: 'Interval between two comparisons of the table with the cluster, ± 10 %.',
   },
   enableLeaderElection: {
     variable: 'CONTROLLER_LEADER_ELECTION',
@@ -70,7 +71,7 @@ export const CONTROLLER = {
   settlingTime: {
     variable: 'CONTROLLER_SETTLING_TIME',
     byDefault: '3s',
-    description: 'Time for which `Stopped` is not written for a VM that should run.',
+    description: 'Time for which a VM that should run must be `Stopped` before this status is written.',
   },
   fence: {
     variable: 'CONTROLLER_FENCE',
@@ -86,7 +87,7 @@ export const CONTROLLER = {
   statusEvents: {
     variable: 'CONTROLLER_STATUS_EVENTS',
     byDefault: 'on',
-    description: '`off`: no events `StatusUpdated`.',
+    description: 'With `off`, no `StatusUpdated` events are recorded.',
   },
   logLevel: {
     variable: 'CONTROLLER_LOG_LEVEL',
@@ -154,11 +155,11 @@ export const DATABASE = {
   },
 } as const satisfies Readonly<Record<string, MirrorSetting>>;
 
-/** The only setting whose value is a map, and the only one without a variable. */
+/** The only setting that is a map. It is also the only one without an environment variable. */
 const STATUS_MAPPING = {
   key: 'controller.statusMapping',
   unset: 'see below',
-  description: 'Changes of the [status mapping](#status-mapping).',
+  description: 'Entries that replace those of the default [status mapping](#status-mapping).',
 };
 
 /** A setting of `ssvirt-vm-controller`, for the documentation. */

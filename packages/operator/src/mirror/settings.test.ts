@@ -352,12 +352,12 @@ describe('an invalid setting is rejected with an error that names the setting an
       'controller.metricsAddr is ":70000"; it must be a port such as :8080, or an address with a port',
     ],
     [{ namespace: { a: 1 } }, {}, {}, 'controller.namespace in the config file must be a single value'],
-    [{ statusMapping: [] }, {}, {}, 'must be a table of statuses'],
+    [{ statusMapping: [] }, {}, {}, 'must be a map from states to statuses'],
     [
       { statusMapping: { Flying: 'X' } },
       {},
       {},
-      'is not a state of a VM; known are Running, Migrating, Stopped',
+      'is not a state of a VM; the states are Running, Migrating, Stopped',
     ],
     [{ statusMapping: { constructor: 'X' } }, {}, {}, 'controller.statusMapping.constructor in'],
     [{ statusMapping: { Running: '' } }, {}, {}, 'must be a text such as POWERED_ON'],
@@ -368,7 +368,7 @@ describe('an invalid setting is rejected with an error that names the setting an
       {},
       'is "DELETED", which is the status of VMs that do not exist; choose another text',
     ],
-    [{ retries: 3 }, {}, {}, 'is not a setting; known are enabled, maxConcurrentReconciles'],
+    [{ retries: 3 }, {}, {}, 'is not a setting; the settings are enabled, maxConcurrentReconciles'],
     [{}, { port: 0 }, {}, 'database.port is "0"; it must be a whole number from 1 to 65535'],
     [
       {},

@@ -73,7 +73,7 @@ export function mirrorSettings(
   );
   if (unknown !== undefined)
     throw new SettingsError(
-      `controller.${unknown} in ${path} is not a setting${didYouMean(unknown, Object.keys(CONTROLLER))}; known are ${Object.keys(CONTROLLER).join(', ')} and statusMapping`,
+      `controller.${unknown} in ${path} is not a setting${didYouMean(unknown, Object.keys(CONTROLLER))}; the settings are ${Object.keys(CONTROLLER).join(', ')} and statusMapping`,
     );
   const texts = textsOf('controller', CONTROLLER, section, environment);
   const isSharded = parseSwitch(texts.sharding);
@@ -243,12 +243,12 @@ function complete<K extends string>(
 function parseMapping(value: unknown, path: string): StatusMapping {
   if (value === undefined || value === null) return DEFAULT_MAPPING;
   if (!isRecord(value))
-    throw new SettingsError(`controller.statusMapping in ${path} must be a table of statuses`);
+    throw new SettingsError(`controller.statusMapping in ${path} must be a map from states to statuses`);
   const mapping: Record<keyof StatusMapping, string> = { ...DEFAULT_MAPPING };
   for (const [state, status] of Object.entries(value)) {
     if (!isVmState(state))
       throw new SettingsError(
-        `controller.statusMapping.${state} in ${path} is not a state of a VM; known are ${Object.keys(mapping).join(', ')}`,
+        `controller.statusMapping.${state} in ${path} is not a state of a VM; the states are ${Object.keys(mapping).join(', ')}`,
       );
     if (typeof status !== 'string' || status === '')
       throw new SettingsError(

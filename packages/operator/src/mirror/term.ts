@@ -343,13 +343,16 @@ export class Term {
       if (this.#changedAt.get(key) === at && !this.#isUnwritten(key)) this.#changedAt.delete(key);
   }
 
-  /** Retries a key later, when its shard may have been compared, unless another replica owns the shard now. */
+  /**
+   * Retries a key later, when its shard may have been compared. Drops the key if this replica does not own the shard
+   * any more.
+   */
   #postpone(key: string): void {
     if (this.#shards.owns(this.#vmRows.vmKeyOf(key))) this.#queue.add(key, { afterMs: TICK_MS });
     else this.#disown(key);
   }
 
-  /** Whether the last write of a key has failed, or its row was locked. */
+  /** Whether the last write of a key failed, or was skipped because the row was locked. */
   #isUnwritten(key: string): boolean {
     return this.#queue.failures(key) > 0 || this.#lockedSince.has(key);
   }
@@ -400,7 +403,7 @@ export class Term {
     const { world, reporter } = this.#options;
     const { key } = write;
     this.#vmRows.committed(key, write);
-    // Plans the VM with the name of the row again, because its last plan may be based on the old status of the row.
+    // The VM that the row names is planned again, because its last plan may be based on the old status of the row.
     if (rowIdOf(key) !== undefined && write.row.namespace !== '') this.#queue.add(write.vmKey);
     if (isChanged) {
       const changedAt = this.#changedAt.get(key);

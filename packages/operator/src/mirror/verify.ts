@@ -29,7 +29,8 @@ export interface Verification {
 const REPEAT_MS = 500;
 
 /**
- * Compares cluster and table until they agree or the time is over. Only reads, so it needs no leadership.
+ * Compares the table with the cluster until they agree or `waitMs` has passed. Writes nothing, so it needs no
+ * leadership.
  * @param waitMs maximum time; 0 for a single comparison
  */
 export async function verify(
@@ -58,9 +59,9 @@ async function compareOnce(
   await using session = await new PostgresDatabase({ ...database, clock: world, identity: 'verify' }).open(
     signal,
   );
-  // The table is read before the VMs: in the other order, the row of a VM that is created in between would look like a row
-  // without a VM. A VM that changes in between is a difference, too, until a comparison reads the row after the mirror has
-  // written it.
+  // The table is read before the VMs: in the other order, the row of a VM that is created in between would look like a
+  // row without a VM. A VM that changes in between also appears as a difference, until the mirror has written its row
+  // and a later comparison reads the row.
   for await (const page of session.rows()) for (const row of page) rows.put(row);
   const vms = new Map<string, VirtualMachine>();
   await using client = new Client({ world, access, fieldManager: NAME, userAgent: NAME });
@@ -71,7 +72,7 @@ async function compareOnce(
         for (const vm of page.items)
           vms.set(`${vm.metadata.namespace}/${vm.metadata.name}`, leanVirtualMachine(vm));
     } catch (error) {
-      // As in the mirror, a namespace that cannot be listed is left out only if others are watched too.
+      // As in the mirror, a namespace that cannot be listed is left out only if other namespaces are watched too.
       if (!(error instanceof ForbiddenError) || namespace === undefined || namespaces?.length === 1)
         throw error;
       unlistable.push(namespace);
@@ -85,13 +86,13 @@ async function compareOnce(
   const isJudged = ({ namespace, createdAt }: Row) =>
     (namespaces?.includes(namespace) ?? true) &&
     !unlistable.includes(namespace) &&
-    now - createdAt >= NEW_ROW_MS; // the mirror does not change newer rows either, because their VM may be created after the row
+    now - createdAt >= NEW_ROW_MS; // as in the mirror: the VM of a newer row may not have been created yet
   return { differences: differences(vms, rows, mapping, isJudged), unlistable };
 }
 
 /**
- * Returns the rows with another status than their VM, and the rows without a VM that have a status for existing VMs
- * (`isMirrored`).
+ * Returns the rows with a status that differs from the status of their VM, and the rows that have no VM but still have
+ * a status for existing VMs (`isMirrored`).
  * @param isJudged whether a row must be DELETED if its VM is not in `vms`
  */
 export function differences(

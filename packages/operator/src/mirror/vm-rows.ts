@@ -19,14 +19,15 @@ export const NEW_ROW_MS = 60_000;
 /** Maximum number of searches for the row of a deleted VM. Together they take about half a minute. */
 const MAX_SEARCHES_FOR_DELETED = 5;
 /**
- * Maximum number of searches for the own row of a VM that took over another row. Together they take about five minutes.
+ * Maximum number of searches for a VM's own row after the VM took over the row of a predecessor. Together they take
+ * about five minutes.
  */
 const MAX_SEARCHES_AFTER_TAKE_OVER = 14;
 
 /** Index of the VM cache: VMs by `vapp/name`. */
 export const VAPP_INDEX = 'vapp';
 
-/** Returns the values of a VM in `VAPP_INDEX`. */
+/** Returns the index values of a VM for `VAPP_INDEX`. */
 export function indexByVapp(vm: VirtualMachine): readonly string[] {
   const vapp = vappOf(vm);
   return vapp === undefined ? [] : [`${vapp}/${vm.metadata.name}`];
@@ -62,9 +63,12 @@ export class VmRows {
   readonly #takenOver: Unmatched;
   readonly #options: VmRowsOptions;
   readonly #bindings = new Map<string, Binding>();
-  /** Time at which a VM began to report a state that may be transient, on the monotonic clock, by key of the VM. */
+  /** Time on the monotonic clock at which a VM began to report a state that may be transient, by key of the VM. */
   readonly #transientSince = new Map<string, number>();
-  /** Time at which a VM began to wait for its row, or a row for its VM, on the monotonic clock, by key of the VM or row. */
+  /**
+   * Time on the monotonic clock at which a VM began to wait for its row, or a row began to wait for its VM. The map key
+   * is the key of the VM or row that waits.
+   */
   readonly #waiting = new Map<string, { readonly uid: string | undefined; readonly since: number }>();
   readonly #duplicates = new Set<string>();
   readonly #unrecognized = new Set<string>();
@@ -122,7 +126,7 @@ export class VmRows {
   }
 
   /**
-   * Returns the time for which a VM has waited for its row, or a row for its VM.
+   * Returns the time for which a VM has waited for its row, or a row has waited for its VM, in milliseconds.
    * @param uid UID of the VM; undefined for the key of a row
    */
   #waitedMs(key: string, uid: string | undefined): number {
@@ -140,7 +144,7 @@ export class VmRows {
     return rowIdOf(key) === undefined && this.#waiting.has(key);
   }
 
-  /** Remembers whether a key waits. @returns the given plan */
+  /** Records whether the VM or row of a key waits, and since when. @returns the given plan */
   #waits(key: string, uid: string | undefined, planned: Plan): Plan {
     const waiting = this.#waiting.get(key);
     // If the plan has writes, the wait ends only when they are committed.
@@ -179,7 +183,10 @@ export class VmRows {
     }
   }
 
-  /** Records that the table may have a row of the VM that was not read. Must be called when a VM was created or re-created. */
+  /**
+   * Records that the table may have a row for the VM, and that the mirror has not read this row. Must be called when a
+   * VM was created or re-created.
+   */
   created(key: string): void {
     this.#unsearched.add(key);
     this.#reading?.unsearched.add(key);
@@ -242,7 +249,9 @@ export class VmRows {
     return binding !== undefined && (vm === undefined || binding.uid === vm.metadata.uid);
   }
 
-  /** Returns whether a row is known for a VM, which may have been deleted; true for a VM of which nothing is known. */
+  /**
+   * Returns whether a row is known for a VM that exists or was deleted. True if the mirror knows no VM with this key.
+   */
   isMatched(key: string): boolean {
     const vm = this.vm(key) ?? this.#deleted.get(key);
     return vm === undefined || this.rows.match(vm) !== undefined;
@@ -352,8 +361,8 @@ export class VmRows {
   }
 
   /**
-   * Returns whether a row has a status that the mirror writes for existing VMs although its VM does not exist. False if
-   * the namespace is not watched or cannot be listed.
+   * Returns whether a row has no VM but still has a status that the mirror writes for existing VMs. False if the
+   * namespace of the row is not watched or cannot be listed.
    */
   isOrphaned(row: Row): boolean {
     const { vms, mapping, namespaces } = this.#options;

@@ -14,9 +14,12 @@ export interface CloudSettings {
   readonly refreshMs: number;
   /** Time without a response from the cloud after which Ready of every VM is Unknown. */
   readonly unknownAfterMs: number;
-  /** Interval and grace period of garbage collection. */
+  /**
+   * Interval of garbage collection. Also the time for which a server must have been without a VM before it is
+   * collected.
+   */
   readonly sweepMs: number;
-  /** Number of VMs that are reconciled at the same time. */
+  /** Maximum number of concurrent reconciles of VMs. */
   readonly concurrency: number;
 }
 

@@ -7,6 +7,7 @@ export const CONTROLLERS = ['vm', 'vmgroup', 'kubevirt', 'gpuinfo'] as const;
 export type ControllerName = (typeof CONTROLLERS)[number];
 
 /**
+ * How `--controllers` selects a controller:
  * - `named`: the user asks for the controller, so it is an error if it cannot run
  * - `default`: the controller runs if it can
  * - `off`: the user excludes the controller

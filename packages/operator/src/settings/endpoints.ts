@@ -29,7 +29,10 @@ export interface WebhookSettings {
   readonly url: string | undefined;
   /** Folder with the certificate to serve; undefined: the operator issues its own. */
   readonly certificateFolder: string | undefined;
-  /** Client certificates that admission requests must present; undefined: none. */
+  /**
+   * CA and names of the client certificates that admission requests must present; undefined: no certificate is
+   * required.
+   */
   readonly clients: { readonly caFile: string; readonly names: readonly string[] | undefined } | undefined;
 }
 

@@ -11,7 +11,7 @@ export interface KubevirtSettings {
   readonly syncs: SyncSettings;
   /** Time after which an unreferenced image is deleted, unless the image specifies its own time. */
   readonly pruneAfterMs: number;
-  /** Number of VirtualMachines, and also of VMDiskImages, that are reconciled at the same time. */
+  /** Maximum number of concurrent reconciles of VirtualMachines and, separately, of VMDiskImages. */
   readonly concurrency: number;
 }
 
@@ -21,7 +21,7 @@ export interface SyncSettings {
   readonly concurrency: number;
   /** Maximum back-off between two attempts. */
   readonly maxBackoffMs: number;
-  /** Maximum time from the start of the first attempt, after which the image fails. */
+  /** Maximum total time of all attempts, from the start of the first. An image that is not synced by then fails. */
   readonly maxTotalMs: number;
   /** Maximum time of one attempt, from its start. */
   readonly maxAttemptMs: number;

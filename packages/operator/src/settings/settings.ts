@@ -102,7 +102,7 @@ export function settingsOf(flags: Flags, environment: Environment, config?: Conf
 
 type ControllerSettings = Pick<Settings, 'named' | 'disabled' | 'cloud' | 'vsphere' | 'kubevirt' | 'gpuinfo'>;
 
-/** Whether a controller is off by default unless settings name its backend. */
+/** Whether a controller needs a backend. By default, such a controller runs only if settings name its backend. */
 export function needsBackend(controller: ControllerName): boolean {
   return BACKENDS[controller] !== undefined;
 }

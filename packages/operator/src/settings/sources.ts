@@ -33,7 +33,7 @@ export interface ConfigFile {
 export async function configFileOf(flags: Flags, environment: Environment): Promise<ConfigFile | undefined> {
   const path = givenBy(flags, environment, 'config')?.text ?? '';
   if (path === '') return undefined;
-  const { readYamlFile } = await import('./yaml-file.ts'); // imported only here, because most pods have no config file
+  const { readYamlFile } = await import('./yaml-file.ts'); // imported only if needed: most pods have no config file
   return { path, values: readYamlFile(path, 'settings such as "vm-refresh: 15s"') };
 }
 
@@ -50,7 +50,7 @@ export function sourcesOf(flags: Flags, environment: Environment, config?: Confi
 }
 
 /**
- * Returns which of two flags with the same meaning is set; `flag` if neither is.
+ * Returns the one of two flags with the same meaning that is set: `alias` if both are set, `flag` if neither is.
  * @throws SettingsError if both are given with different values
  */
 export function aliasOf({ text, name, isGiven }: Sources, flag: Flag, alias: Flag): Flag {
@@ -89,7 +89,7 @@ function unknownKey(key: string, path: string): string {
   return `${key} in ${path} is not a setting${didYouMean(key, known)}; the names are those of the flags without the leading dashes`;
 }
 
-/** Returns a name in the spelling of environment variables: `vc-pass` as `VC_PASS`. */
+/** Returns a name in the spelling of environment variables, such as `VC_PASS` for `vc-pass`. */
 function keyOf(name: string): string {
   return name.toUpperCase().replaceAll('-', '_');
 }

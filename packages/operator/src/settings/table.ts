@@ -37,7 +37,7 @@ export interface VariableDescription {
   readonly isSecret?: boolean;
 }
 
-/** All flags of `vmwright run`. The config file has the same names. */
+/** All flags of `vmwright run`. The keys of the config file have the same names. */
 export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   config: {
     group: 'General',
@@ -67,7 +67,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     group: 'General',
     variable: 'POD_NAMESPACE',
     byDefault: 'vmwright-system',
-    description: 'Namespace of the operator: its Leases and certificates.',
+    description: 'Namespace of the operator, which contains its Leases and certificates.',
   },
   'log-level': {
     group: 'General',
@@ -171,7 +171,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     description:
       'Interval of garbage collection, and how long a machine must have been without a VM before it is collected.',
   },
-  'vm-concurrency': { group: 'VM', description: 'Number of VMs reconciled at the same time.' },
+  'vm-concurrency': { group: 'VM', description: 'Maximum number of concurrent reconciles of VMs.' },
   'vc-host': {
     group: 'VmGroup',
     variable: 'VC_HOST',
@@ -216,7 +216,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'vsphere-folder': {
     group: 'VmGroup',
-    description: 'VM folder that contains the folders of VmGroups that do not set one.',
+    description: 'VM folder in which the folders of VmGroups without `placement.folder` are created.',
   },
   'vsphere-cluster': {
     group: 'VmGroup',
@@ -245,7 +245,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'vsphere-allow-vm-as-template': {
     group: 'VmGroup',
-    description: 'Machines that are not templates can be cloned too.',
+    description: 'Allows VmGroups to clone machines that are not templates.',
   },
   'vmgroup-sweep': {
     group: 'VmGroup',
@@ -285,7 +285,8 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'image-sync-timeout': {
     group: 'VirtualMachine and VMDiskImage',
     variable: 'MAX_SYNC_DURATION',
-    description: 'Maximum time from the start of the first attempt, after which the image fails.',
+    description:
+      'Maximum total time of all attempts, from the start of the first. An image that is not synced by then fails.',
   },
   'image-sync-attempt-timeout': {
     group: 'VirtualMachine and VMDiskImage',
@@ -299,7 +300,8 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'kubevirt-concurrency': {
     group: 'VirtualMachine and VMDiskImage',
-    description: 'Maximum number of concurrent reconciles of VirtualMachines and, separately, of VMDiskImages.',
+    description:
+      'Maximum number of concurrent reconciles of VirtualMachines and, separately, of VMDiskImages.',
   },
   'gpu-source': {
     group: 'GPUInfo',
@@ -309,7 +311,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'gpu-seed': { group: 'GPUInfo', description: 'Seed of `--gpu-source=simulated`.' },
   'gpu-horizon': {
     group: 'GPUInfo',
-    description: 'Time for which a node without known maintenance is available.',
+    description: 'Time, from now, for which a node without known maintenance counts as available.',
   },
   'gpu-calendar': {
     group: 'GPUInfo',
@@ -327,7 +329,7 @@ export const VARIABLES: readonly VariableDescription[] = [
   {
     variable: 'KUBECONFIG',
     group: 'General',
-    description: 'Access to the cluster for an operator that runs outside it.',
+    description: 'Kubeconfig file for an operator that runs outside the cluster.',
   },
   {
     variable: 'VMWRIGHT_REVISION',

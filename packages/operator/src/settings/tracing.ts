@@ -31,7 +31,7 @@ function ratioOf(environment: Environment): number {
       throw invalidSetting(
         SAMPLER,
         sampler,
-        'always_on, always_off or traceidratio, also with the prefix parentbased_',
+        'always_on, always_off or traceidratio, optionally with the prefix parentbased_',
       );
   }
 }

@@ -21,8 +21,8 @@ export interface VcenterSettings {
   readonly name: string;
   readonly server: string;
   /**
-   * Credentials, or the folder of a mounted Secret with the files VC_USER and VC_PASS, or GOVMOMI_USERNAME and
-   * GOVMOMI_PASSWORD.
+   * Credentials, or the folder of a mounted Secret that contains them. The Secret has either the files VC_USER and
+   * VC_PASS, or the files GOVMOMI_USERNAME and GOVMOMI_PASSWORD.
    */
   readonly credentials:
     | { readonly username: string; readonly password: string }

@@ -4,7 +4,10 @@ import { type Logger, messageOf } from '@vmwright/runtime';
 /** Result of an export; code 0 is success. */
 type Result = Parameters<Parameters<SpanExporter['export']>[1]>[0];
 
-/** Logs when the collector stops accepting spans, and when it accepts them again. The SDK drops spans without a log line. */
+/**
+ * Logs when the collector stops accepting spans, and when it accepts them again. The SDK itself does not log when it
+ * drops spans.
+ */
 export class ReportingExporter implements SpanExporter {
   readonly #exporter: SpanExporter;
   readonly #log: Logger;

@@ -10,13 +10,14 @@ export interface Tracing extends AsyncDisposable {
 export interface TracedProgram {
   readonly world: World;
   readonly log: Logger;
-  /** Name of the program, unless `OTEL_SERVICE_NAME` sets another one. */
+  /** Service name in the spans, unless `OTEL_SERVICE_NAME` sets another one. */
   readonly name: string;
   readonly version: string;
 }
 
 /**
- * Starts tracing if the settings name a collector. The OpenTelemetry SDK, which takes 90 ms and 8 MB, is loaded only then.
+ * Starts tracing if the settings name a collector. Without a collector, the OpenTelemetry SDK is not loaded, because
+ * loading it takes 90 ms and 8 MB of memory.
  * @returns undefined if tracing is off
  */
 export async function startTracing(

@@ -12,16 +12,16 @@ export interface AttachedDeviceWatchOptions {
 }
 
 /**
- * Watches which PCI devices and vGPUs are attached to the machines on some hosts.
+ * Watches which PCI devices and vGPUs are attached to the machines on the hosts that `watch` sets.
  *
- * vCenter can only report all virtual devices of a machine at once (several kilobytes), and reports them after each snapshot. So
- * the watch covers only the hosts with GPUs, and keeps only the PCI devices in memory.
+ * vCenter reports the virtual devices of a machine only as a whole (several kilobytes), and reports them again after
+ * each snapshot. So the watch covers only the hosts with GPUs, and keeps only the PCI devices in memory.
  */
 export class AttachedDeviceWatch implements Disposable {
   readonly #options: AttachedDeviceWatchOptions;
   #hosts: ReadonlySet<string> = new Set();
   #current: Inventory | undefined;
-  /** Watch of a new set of hosts, which replaces the current watch when all its machines are loaded. */
+  /** Watch of a new set of hosts. It replaces `#current` when all machines on these hosts are loaded. */
   #next: Inventory | undefined;
 
   constructor(options: AttachedDeviceWatchOptions) {
@@ -45,8 +45,8 @@ export class AttachedDeviceWatch implements Disposable {
   }
 
   /**
-   * Returns the devices that are attached to a machine; undefined until vCenter has reported them, and on hosts that are not
-   * watched.
+   * Returns the devices that are attached to a machine. Undefined until vCenter has reported them, and for machines on
+   * hosts that are not watched.
    */
   of(machine: string): readonly AttachedDevice[] | undefined {
     return devicesIn(this.#current, machine);

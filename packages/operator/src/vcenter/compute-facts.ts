@@ -6,7 +6,10 @@ export interface HostGpu {
   readonly vendor: string;
   /** How machines use the GPU; `graphics` when it is configured neither for passthrough nor for vGPU. */
   readonly mode: 'passthrough' | 'vgpu' | 'graphics';
-  /** Whether a powered-on machine uses the GPU. Also true if the devices of a powered-on machine are not known yet. */
+  /**
+   * Whether a powered-on machine uses the GPU. Also true while the devices of a powered-on machine on the host are
+   * unknown.
+   */
   readonly isInUse: boolean;
 }
 
@@ -29,7 +32,10 @@ export interface HostFacts {
   readonly gpus: readonly HostGpu[];
   /** Known planned or running maintenance, earliest first. */
   readonly maintenance: readonly Maintenance[];
-  /** Reasons why planned maintenance of the host is not known, such as an invalid custom attribute. One sentence each. */
+  /**
+   * Reasons why some planned maintenance of the host may be unknown, such as an invalid custom attribute. One sentence
+   * each.
+   */
   readonly warnings: readonly string[];
 }
 
@@ -49,7 +55,7 @@ export interface MachineFacts {
   /** Instance UUID of the machine in vCenter, in lower case. */
   readonly instanceUuid: string;
   readonly isPoweredOn: boolean;
-  /** Id of the host that the machine runs on, or is registered on. */
+  /** Id of the host that the machine runs on or, while it is powered off, is registered on. */
   readonly hostId: string | undefined;
   readonly gpus: readonly MachineGpu[];
   readonly cpuDemandMhz: number;
@@ -57,15 +63,15 @@ export interface MachineFacts {
   readonly memoryUsageMb: number;
 }
 
-/** What changed in the facts since the last report. Each id is reported once. */
+/** What changed in the facts since the last report. A machine is either in `machines` or in `usage`, not in both. */
 export interface ComputeChange {
   /** Hosts that appeared, changed or disappeared, by id. */
   readonly hosts: ReadonlySet<string>;
-  /** Machines that appeared, disappeared, or changed in more than their usage, by id. */
+  /** Machines that appeared, disappeared, or changed in anything but their usage, by id. */
   readonly machines: ReadonlySet<string>;
   /** Machines that changed only in their usage (CPU demand, memory), by id. vCenter reports usage every 20 seconds. */
   readonly usage: ReadonlySet<string>;
-  /** Whether a vCenter became stale or current. */
+  /** Whether the facts of a vCenter became stale, or became current again. */
   readonly isStalenessChanged: boolean;
 }
 
@@ -75,9 +81,9 @@ export interface ComputeFacts {
   readonly staleVcenters: readonly string[];
   host(id: string): HostFacts | undefined;
   /**
-   * Returns the machine with this BIOS or instance UUID, in upper or lower case. Also finds a BIOS UUID with the bytes of its
-   * first three fields swapped, as Linux guests report it on some hardware versions. If several machines have the UUID, returns
-   * the only one that is powered on; undefined if none or several are.
+   * Returns the machine with this BIOS or instance UUID, in upper or lower case. Also finds a BIOS UUID with the bytes
+   * of its first three fields swapped, as Linux guests report it on some hardware versions. If several machines have
+   * the UUID, returns the only one that is powered on; undefined if none of them, or more than one, is powered on.
    */
   machineByUuid(uuid: string): MachineFacts | undefined;
   /** Returns the machine with this name; undefined if no machine, or more than one, has the name. Ignores templates. */

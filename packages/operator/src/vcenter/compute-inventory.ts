@@ -44,16 +44,16 @@ export interface ComputeInventoryOptions {
 /**
  * The hosts and machines of a vCenter, fed by change notifications.
  *
- * Flow: one watch covers the hosts and machines, one the scheduled tasks and custom attributes, and one the devices of the
- * machines on hosts with GPUs. All share the vCenter's property collector, so the number of requests does not grow with the
- * number of objects or changes. Each response of vCenter leads to at most one report to the subscribers.
+ * Flow: one watch covers the hosts and machines, one the scheduled tasks and custom attributes, and one the devices of
+ * the machines on hosts with GPUs. All share the vCenter's property collector, so the number of requests does not grow
+ * with the number of objects or changes. Each response of vCenter leads to at most one report to the subscribers.
  *
- * Guarantees: a host is reported only if its facts differ. While vCenter does not respond, the last facts remain and `isStale` is
- * true.
+ * Guarantees: a host is reported only if its facts have changed. While vCenter does not respond, the last facts remain
+ * and `isStale` is true.
  *
- * vCenter privileges: System.View and System.Read, as in the role Read-only, on the root folder with propagation to its children.
- * Scheduled tasks (`ScheduledTaskManager.scheduledTask`) and custom attributes (`CustomFieldsManager.field`, `customValue`) need
- * System.View only. Nothing is changed in vCenter.
+ * vCenter privileges: System.View and System.Read, as in the role Read-only, on the root folder with propagation to its
+ * children. Scheduled tasks (`ScheduledTaskManager.scheduledTask`) and custom attributes (`CustomFieldsManager.field`,
+ * `customValue`) need System.View only. Nothing is changed in vCenter.
  */
 export class ComputeInventory implements Disposable {
   readonly name: string;
@@ -67,11 +67,11 @@ export class ComputeInventory implements Disposable {
   readonly #hosts = new Map<string, HostFacts>();
   /** Facts of machines by reference. Computed when they are requested, and dropped when the machine changes. */
   readonly #machines = new Map<string, MachineFacts>();
-  /** GPUs by host. A host that changes becomes a new object, so its entry is computed again. */
+  /** GPUs by host. Each change of a host creates a new `Host` object, so the entry is computed again. */
   readonly #gpus = new WeakMap<Host, readonly GpuDevice[]>();
   /** References of the hosts with GPUs. */
   readonly #gpuHosts = new Set<string>();
-  /** Changes since the last report, by reference. A host can be included although its facts are the same. */
+  /** Changes since the last report, by reference. A host can be included although its facts are unchanged. */
   readonly #pending = { hosts: new Set<string>(), machines: new Set<string>(), usage: new Set<string>() };
   #isReportScheduled = false;
   #isStale = true;
@@ -110,7 +110,7 @@ export class ComputeInventory implements Disposable {
     this.#inventory.synced().catch(this.#synced.reject);
   }
 
-  /** Whether the facts have not been read yet, or have not been current for `STALE_MS`. */
+  /** Whether the facts have never been read completely, or have been outdated for at least `STALE_MS`. */
   get isStale(): boolean {
     return this.#isStale;
   }
@@ -132,7 +132,9 @@ export class ComputeInventory implements Disposable {
     return id.startsWith(prefix) ? this.#hosts.get(id.slice(prefix.length)) : undefined;
   }
 
-  /** Returns the machines with this name, BIOS UUID or instance UUID. UUIDs are in lower case. Ignores templates. */
+  /**
+   * Returns the machines with this name, BIOS UUID or instance UUID. A UUID must be in lower case. Ignores templates.
+   */
   machinesBy(index: 'name' | 'uuid' | 'instanceUuid', key: string): readonly MachineFacts[] {
     return this.#inventory.by('VirtualMachine', index, key).map((machine) => this.#machineFacts(machine));
   }
@@ -301,8 +303,8 @@ const STALENESS_CHANGE: ComputeChange = {
 };
 
 /**
- * Keeps only the PCI devices that are GPUs, and the passthrough states of devices with active passthrough or SR-IOV, because a
- * host has about a hundred of each.
+ * Keeps only the PCI devices that are GPUs, and the passthrough states of devices with active passthrough or SR-IOV,
+ * because a host has about a hundred PCI devices and as many passthrough states.
  */
 function reduce(path: string, value: unknown): unknown {
   if (!Array.isArray(value)) return value;
@@ -326,8 +328,8 @@ function isConnected(host: Partial<Properties['HostSystem']>): boolean {
 }
 
 /**
- * Returns whether a machine runs. False for an orphaned, inaccessible or invalid machine, whose power state in vCenter is
- * outdated.
+ * Returns whether a machine is powered on. False for an orphaned, inaccessible or invalid machine, because the power
+ * state that vCenter reports for it is outdated.
  */
 function isPoweredOn({ properties }: Machine): boolean {
   const connection = properties['runtime.connectionState'];
@@ -364,7 +366,7 @@ function hostOf(object: ManagedObject): string | undefined {
   return isMachine(object) ? object.properties['runtime.host']?.value : undefined;
 }
 
-/** Returns the properties of a machine that is not a template. */
+/** Returns the properties of a machine; undefined for templates and for other kinds of objects. */
 function indexed(object: ManagedObject): Machine['properties'] | undefined {
   return isMachine(object) && object.properties['config.template'] !== true ? object.properties : undefined;
 }

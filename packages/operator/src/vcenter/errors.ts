@@ -15,8 +15,9 @@ import { SettingsError } from '../settings/values.ts';
 import type { VmGroupReason } from '../vmgroup/conditions.ts';
 
 /**
- * Reason and message with which the conditions of an object report why it does not match its spec. The message is the same on
- * every retry. Without `isProgressing` and `retryable`, the object is stalled until a person changes something.
+ * Reason and message with which the conditions of an object report why it does not match its spec. The message is the
+ * same on every retry. If neither `isProgressing` nor `retryable` is set, the object is stalled until a person changes
+ * something.
  */
 export interface ConditionError {
   readonly reason: VmGroupReason;
@@ -81,7 +82,7 @@ function faultCondition(error: FaultError, subject: string): ConditionError {
   return { reason: 'VcenterRefused', message, retryable: true };
 }
 
-/** Converts an error to an outage of the vCenter, with reason and message of the condition according to the cause. */
+/** Converts an error to an outage of the vCenter. The error determines the reason and the message of the condition. */
 export function outageOf(vcenter: string, error: unknown): VcenterOutageError {
   return new VcenterOutageError(vcenter, { ...outageCondition(vcenter, error), isUnknown: true }, error);
 }

@@ -49,7 +49,7 @@ export class VcenterHealth {
     });
   }
 
-  /** Whether vCenter has been unavailable for `STALE_MS`. */
+  /** Whether vCenter has been unavailable for at least `STALE_MS`. */
   get isDown(): boolean {
     return this.#availability.outage !== undefined;
   }

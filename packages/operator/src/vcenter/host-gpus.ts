@@ -22,7 +22,7 @@ export interface GpuDevice extends Omit<HostGpu, 'isInUse'> {
 export interface MachineDevices {
   /** Reference of the machine. */
   readonly machine: string;
-  /** Undefined while vCenter has not reported them. */
+  /** Attached devices; undefined until vCenter has reported them. */
   readonly devices: readonly AttachedDevice[] | undefined;
 }
 

@@ -4,7 +4,7 @@ import type { Maintenance } from './compute-facts.ts';
 /** Default name of the custom attribute with the start of a host's maintenance. */
 export const MAINTENANCE_ATTRIBUTE = 'vmwright.dev/maintenance-start';
 
-/** Operations that end or interrupt the machines of a host, without the suffix `_Task`, in lower case. */
+/** Names of operations that stop or interrupt the machines of a host: in lower case, without the suffix `_Task`. */
 const OPERATIONS: ReadonlySet<string> = new Set([
   ...['entermaintenancemode', 'reboothost', 'shutdownhost', 'powerdownhosttostandby', 'disconnecthost'],
   // The same operations under the short names that some clients store.

@@ -27,7 +27,7 @@ export interface HostPlansOptions {
   readonly onLiveness: () => void;
 }
 
-/** Properties of a host that plans refer to. */
+/** The parts of a host from which `HostPlans` computes its planned maintenance. */
 type PlannedHost = Pick<TypedManagedObject<'HostSystem'>, 'ref'> & {
   readonly properties: Partial<Pick<Properties['HostSystem'], 'parent' | 'customValue'>>;
 };

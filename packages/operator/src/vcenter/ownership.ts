@@ -88,7 +88,7 @@ export function ownershipOf({ properties }: TypedManagedObject<'VirtualMachine'>
 
 /**
  * Reads the ownership of a machine from vCenter, because the inventory may lag behind vCenter.
- * @throws ReportedError as `knownOwnershipOf`
+ * @throws ReportedError in the same cases as `knownOwnershipOf`
  */
 export async function readOwnership(
   client: VcenterClient,

@@ -6,7 +6,7 @@ import type { VCenterPool } from './vcenter-pool.ts';
 /** The members of a compute inventory that `PooledComputeFacts` uses. */
 type Source = Pick<ComputeInventory, 'name' | 'isStale' | 'host' | 'machinesBy' | 'subscribe' | 'synced'>;
 
-/** Opens the inventories of hosts and machines of all vCenters. Each inventory is closed with its vCenter. */
+/** Opens the inventories of hosts and machines of all vCenters. Each inventory is closed when its vCenter is closed. */
 export function openComputeFacts(
   pool: VCenterPool,
   options: { readonly maintenanceAttribute: string },
@@ -71,8 +71,9 @@ export class PooledComputeFacts implements ComputeFacts {
 }
 
 /**
- * Returns the only machine, or the only machine that is powered on. Several machines can have one UUID: a copy keeps the BIOS
- * UUID, and a migration between vCenters may leave the old machine behind.
+ * Returns the machine if there is only one; otherwise the only one that is powered on, or undefined. Several machines
+ * can have the same UUID: a copy keeps the BIOS UUID, and a migration between vCenters may leave the old machine
+ * behind.
  */
 function theRunning(machines: readonly MachineFacts[]): MachineFacts | undefined {
   if (machines.length === 1) return machines[0];

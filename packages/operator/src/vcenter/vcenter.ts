@@ -27,7 +27,10 @@ export interface VCenterOptions {
   readonly templates?: TemplateRules | undefined;
   /** Maximum number of concurrent clones. The same maximum applies separately to all other tasks. */
   readonly concurrency: number;
-  /** Called with the key (`namespace/name`) of an object when its machines change, or when it may start a task. */
+  /**
+   * Called with the key (`namespace/name`) of an object when its machines change, or when a permit for a task is
+   * available to it.
+   */
   readonly enqueue: (key: string) => void;
 }
 
@@ -62,7 +65,10 @@ export class VCenter implements AsyncDisposable {
     this.#world = world;
   }
 
-  /** Starts to watch hosts and machines, unless they are watched already. The inventory is closed with the vCenter. */
+  /**
+   * Starts to watch hosts and machines, unless they are watched already. The inventory is closed when the vCenter is
+   * closed.
+   */
   openCompute(options: { readonly maintenanceAttribute: string }): ComputeInventory {
     const { client, name } = this;
     this.#compute ??= new ComputeInventory({ world: this.#world, client, name, ...options });

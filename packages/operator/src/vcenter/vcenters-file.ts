@@ -61,7 +61,7 @@ export async function readVcentersFile(file: string): Promise<readonly VcenterSe
   );
   if (contradictory !== undefined)
     throw wrong(
-      `is invalid: 'insecure' of '${contradictory.name}' disables the verification that its 'ca' or 'thumbprint' asks for; remove one of them`,
+      `is invalid: 'insecure' of '${contradictory.name}' disables the verification that its 'ca' or 'thumbprint' asks for; remove 'insecure', or remove 'ca' and 'thumbprint'`,
     );
   return checked.value.vcenters.map(({ credentials: folder, ...rest }) => ({
     ...rest,

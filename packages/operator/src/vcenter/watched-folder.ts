@@ -10,7 +10,7 @@ import {
 } from '@vmwright/vsphere';
 import { type Ownership, ownershipOf } from './ownership.ts';
 
-/** Properties of machines that the inventory contains. */
+/** Properties that the inventory contains for each machine. */
 const MACHINE = [
   ...(['name', 'parent', 'config.template'] as const),
   ...(['config.instanceUuid', 'config.extraConfig', 'runtime.powerState'] as const),

@@ -85,7 +85,7 @@ export class WatchedFolders {
     return isVoid ? undefined : opening;
   }
 
-  /** Closes the folders that none of these placements has used for a minute. */
+  /** Closes the folders that have been in none of the given placements for a minute. */
   closeUnused(placements: Iterable<FolderPlacement>): void {
     const now = this.#options.world.monotonic();
     const used = new Set<string>();
@@ -123,8 +123,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Starts to open a folder. The attempt does not end with the reconcile that starts it, because other reconciles wait
-   * for the folder, too.
+   * Starts to open a folder. The attempt continues even if the reconcile that started it ends, because other reconciles
+   * wait for the folder, too.
    */
   #startOpening(key: string, placement: FolderPlacement, assertLeader: () => void): Opening {
     const { world } = this.#options;
@@ -135,7 +135,7 @@ export class WatchedFolders {
       if (this.#opening.get(key) === opening) this.#opening.delete(key);
     };
     folder.then(end, (error: unknown) => {
-      // Stored for later reconciles, because the one that started the attempt may have stopped waiting.
+      // Stored for later reconciles, because the reconcile that started the attempt may have stopped waiting.
       opening.failure = { error, isOutage: this.#options.health.isFailing };
       world.after(FAILED_MS, end);
     });

@@ -72,7 +72,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['AddressConflict'],
     meaning:
-      'Another VirtualMachine has the same address on the same network, and runs with it, has a disk or is older. This machine is halted.',
+      'Another VirtualMachine keeps the same address on the same network, for example because it already runs with the address or is older. This machine is halted.',
     remedy: 'Choose another address.',
   },
   {
@@ -114,7 +114,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['WaitForFirstConsumer'],
-    meaning: 'The disk is cloned when the machine is scheduled.',
+    meaning: 'CDI clones the disk only when the machine is scheduled to a node.',
     remedy:
       'Wait. If `ignoreOnDeploy` was set after the disk was created, unset it or delete the DataVolume.',
   },
@@ -123,7 +123,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['CloneFailing', 'CloneFailed', 'VolumeDeleting', 'ClaimNotFound'],
     meaning: 'CDI reports an error of the clone, or the DataVolume or claim was deleted.',
-    remedy: 'Read the message: a new disk is cloned when the DataVolume is gone.',
+    remedy: 'Read the message. The operator clones a new disk once the DataVolume is gone.',
   },
   {
     type: 'Ready',
@@ -157,7 +157,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['Unschedulable'],
-    meaning: 'No node has room for the machine, or matches its requirements.',
+    meaning: 'No node can run the machine: no node has enough resources, or none matches its requirements.',
     remedy: "Read KubeVirt's text in the message.",
   },
   {
@@ -251,7 +251,7 @@ export const CONDITIONS = [
     status: 'True',
     reasons: ['Expanding', 'ExpansionPending', 'ExpansionFailing', 'ExpansionNotSupported'],
     meaning: 'The disk is usable, but not enlarged yet; the message says why.',
-    remedy: 'Restart the machine, or see the claim or its StorageClass.',
+    remedy: 'Read the message: restart the machine, or check the claim or its StorageClass.',
   },
   {
     type: 'VolumeReady',
@@ -281,7 +281,8 @@ export const CONDITIONS = [
     status: 'True',
     reasons: ['RestartRequired'],
     meaning: 'A change takes effect after a restart. Absent otherwise.',
-    remedy: 'Restart the machine, or set `updatePolicy: Restart` (not for a replaced disk).',
+    remedy:
+      'Restart the machine. With `updatePolicy: Restart` the operator does this, except after the root disk was replaced.',
   },
 ] as const satisfies readonly ConditionDoc[];
 

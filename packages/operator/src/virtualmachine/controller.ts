@@ -75,10 +75,11 @@ export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
 /**
  * Adds the controller of VirtualMachines to the manager.
  *
- * Guarantees: one KubeVirt VirtualMachine and one current root disk per VirtualMachine; the snapshot and the name of the disk are
- * stored with a resourceVersion precondition before the disk is created. A DataVolume that succeeded is never deleted before its
- * VirtualMachine is. Objects of other owners are never changed. The finalizer stays until the machine, its instance, its disks
- * and its Secret are gone, or have lost their owner reference (policy Orphan).
+ * Guarantees: one KubeVirt VirtualMachine and one current root disk per VirtualMachine; the snapshot and the name of
+ * the disk are stored with a resourceVersion precondition before the disk is created. A DataVolume that succeeded is
+ * deleted only if its VirtualMachine is being deleted. Objects of other owners are never changed. The finalizer stays
+ * until the machine, its instance, its disks and its Secret are gone, or have lost their owner reference (policy
+ * Orphan).
  */
 export function controlVirtualMachines(manager: Manager, options: VirtualMachineControllerOptions): void {
   const { caches } = manager;
@@ -103,8 +104,8 @@ export function controlVirtualMachines(manager: Manager, options: VirtualMachine
 }
 
 /**
- * Limits the caches of KubeVirt objects and Secrets to those with the label of the operator, and adds the indexes. Must precede
- * the first controller.
+ * Limits the caches of KubeVirt objects and Secrets to those with the label of the operator, and adds the indexes. Must
+ * be called before the first controller is added.
  */
 function configureCaches(caches: Caches): void {
   caches.get(KubevirtMachine, { labelSelector: MANAGED_SELECTOR });

@@ -32,9 +32,9 @@ interface Child {
 }
 
 /**
- * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine goes first:
- * its disk and its Secret are in use until it has stopped. Machine and Secret are read from the API server, because the
- * caches lack objects without the labels of the operator, which a user may have removed.
+ * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine is deleted
+ * first: its disk and its Secret are in use until it has stopped. Machine and Secret are read from the API server: a
+ * user may have removed the labels of the operator, and the caches contain only objects with these labels.
  */
 export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) => {
   const { now, setStatus } = context;
@@ -126,7 +126,8 @@ async function dataOf(vm: VirtualMachine, { client, cache }: Context): Promise<r
 
 /**
  * Requests the deletion of the instance if it is abandoned.
- * @returns the instance, which still exists; undefined if there is none, or if an orphaned KubeVirt VirtualMachine keeps it
+ * @returns kind and key of the instance while it exists; undefined if there is none, or if an orphaned KubeVirt
+ * VirtualMachine keeps it
  */
 async function deleteInstance(vm: VirtualMachine, context: Context): Promise<string | undefined> {
   const instance = await ignoreNotFound(context.client.get(KubevirtInstance, vm.metadata));
@@ -147,7 +148,9 @@ export function isAbandoned(instance: KubevirtInstance): boolean {
   return controllerOf(instance) === undefined;
 }
 
-/** Returns the claim of the root disk if its DataVolume is gone and the garbage collector still has to delete it. */
+/**
+ * Returns the claim of the root disk if its DataVolume is gone and the garbage collector has not deleted the claim yet.
+ */
 function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   const { dataVolume } = vm.status ?? {};
   if (dataVolume === undefined) return undefined;

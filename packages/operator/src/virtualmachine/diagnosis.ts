@@ -87,7 +87,7 @@ export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | unde
   );
 }
 
-/** Returns the problem of a root disk after its claim, and with it the data, was deleted. */
+/** Returns the problem to report after the claim of the root disk, and the data with it, was deleted. */
 export function claimLost({ status }: VirtualMachine): Problem {
   return {
     phase: 'Provisioning',

@@ -33,8 +33,8 @@ export interface DiskPlan {
 }
 
 /**
- * Interval at which a machine looks for a free snapshot again. If another reconcile reserves a clone and does not store it, no
- * object changes, so no event reports that the clone is free again.
+ * Requeue interval while no snapshot allows another clone. If another reconcile reserves a clone and then fails to
+ * store it, no object changes, so no watch event reports that the reservation has ended.
  */
 const FREE_SNAPSHOT_MS = 30_000;
 
@@ -71,8 +71,8 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
       image.usable !== undefined && snapshot !== undefined && !hasSnapshot(image.usable, snapshot);
     if (!isSourceGone || volume.metadata.deletionTimestamp !== undefined)
       return { ...cloning(vm, volume, where), dataVolume, snapshot };
-    // Another disk is cloned only when this one is deleted. If this clone succeeds before its deletion, the disk is used, so no
-    // disk is left over.
+    // Another disk is cloned only after this DataVolume is deleted. If its clone succeeds before the deletion, the
+    // operator uses this disk. So no unused disk remains.
     return {
       ...cloning(vm, volume, where),
       dataVolume,
@@ -178,7 +178,7 @@ function deleteStrays(
       const isReplaced = metadata.name !== current && isVolumeName(vm, metadata.name);
       return isReplaced && status?.phase !== 'Succeeded' && metadata.deletionTimestamp === undefined;
     })
-    .map((volume) => deletionOf(volume, 'another disk took its place before its clone succeeded'));
+    .map((volume) => deletionOf(volume, 'it was replaced by another disk before its clone succeeded'));
 }
 
 function deletionOf({ metadata: { name, uid, resourceVersion } }: DataVolume, reason: string): Action {

@@ -24,7 +24,7 @@ export class NameConflictError extends Error {
   }
 }
 
-/** A problem of an action, and the condition that reports it besides Ready. */
+/** A problem that an action caused. `part` is the condition that reports it in addition to Ready. */
 export type ActionProblem = Problem & { readonly part?: 'DiskImageReady' | 'VolumeReady' };
 
 /**
@@ -71,8 +71,8 @@ export function problemOf(
 }
 
 /**
- * Returns the condition VolumeReady if the API server rejects the growth of the root disk, which stays usable at its size;
- * undefined for errors that the controller only logs and retries.
+ * Returns the condition VolumeReady that reports that the API server rejected the growth of the root disk. The disk
+ * stays usable at its present size. Undefined for errors that the controller only logs and retries.
  */
 export function expansionRejection(error: unknown): PlannedCondition | undefined {
   const isGone = error instanceof NotFoundError; // the claim was deleted, so the growth was not rejected
@@ -103,8 +103,8 @@ function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
 function volumeProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
   const { namespace } = imageRefOf(vm);
   const part = 'VolumeReady';
-  // Without the permission to clone, CDI rejects a clone across namespaces with the text below and the HTTP status 422. A 403
-  // counts only if it mentions datavolumes/source, because other webhooks reject with 403, too.
+  // If the operator lacks the permission to clone, CDI rejects a clone across namespaces with the text below and the
+  // HTTP status 422. A 403 counts only if it mentions datavolumes/source, because other webhooks reject with 403, too.
   const isUnauthorized = error.message.includes('insufficient permissions in clone source namespace');
   const isForbidden = error instanceof ForbiddenError && error.message.includes('datavolumes/source');
   if (isForbidden || isUnauthorized)

@@ -25,9 +25,10 @@ export interface ImageAccess {
 }
 
 /**
- * Returns the permissions of a VirtualMachine for its image. In its own namespace it has all permissions, because its
- * author could create the image directly. In other namespaces the operator's settings decide; an image can also be
- * shared by its annotation, which only users with access to its namespace can set.
+ * Returns the permissions of a VirtualMachine for its image. It has all permissions for an image in its own namespace,
+ * because its author could create such an image directly. For an image in another namespace, the operator's settings
+ * decide. An annotation of the image can also allow its use; only users with access to the image's namespace can set
+ * the annotation.
  */
 export function imageAccessOf(
   vm: VirtualMachine,
@@ -43,7 +44,8 @@ export function imageAccessOf(
 }
 
 /**
- * Whether a VirtualMachine may use its image. Without this permission, it does not count as a reference to the image.
+ * Whether a VirtualMachine may use its image. Without this permission, the VirtualMachine does not count as a reference
+ * to the image.
  */
 export function mayUseImage(
   vm: VirtualMachine,

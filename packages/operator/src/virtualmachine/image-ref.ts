@@ -29,8 +29,8 @@ export function indexByImage(machines: Pick<ObjectCache<VirtualMachine>, 'addInd
 }
 
 /**
- * Returns the image to create from the VirtualMachine's template; undefined without a template. It has no owner reference,
- * because several VirtualMachines share it.
+ * Returns the image to create from the VirtualMachine's template; undefined without a template. The image has no owner
+ * reference, because several VirtualMachines can share it.
  */
 export function imageFromTemplate(vm: VirtualMachine): Draft<VMDiskImage> | undefined {
   const { vmDiskImageTemplate } = vm.spec;

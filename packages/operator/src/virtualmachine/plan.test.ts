@@ -467,7 +467,7 @@ describe('root disks', () => {
       expect.objectContaining({
         type: 'deleteVolume',
         name: DISK,
-        reason: 'another disk took its place before its clone succeeded',
+        reason: 'it was replaced by another disk before its clone succeeded',
       }),
     );
     expect(types(next(object, observed('Succeeded')))).not.toContain('deleteVolume');

@@ -169,8 +169,8 @@ function withUidOf<T extends KubeObject>(existing: T | undefined, wanted: T): T 
 }
 
 /**
- * Returns the state to report. A machine that runs, or that has its disk and stays stopped, is Ready whatever problem the plan
- * has found.
+ * Returns the state to report. A machine that runs is Ready, and so is a machine that is prepared and stays stopped,
+ * even if the plan has found a problem.
  */
 function reportOf(
   vm: VirtualMachine,
@@ -215,7 +215,10 @@ function restartMessage(observed: Observed): string | undefined {
     : `A change takes effect only after a restart of the machine: ${cause}`;
 }
 
-/** Adds the events about changed user names and about a new problem. They are recorded once, when the status changes. */
+/**
+ * Adds the events about changed user names and about a new problem. Each event is recorded only when the message of its
+ * condition changes.
+ */
 function withEvents(vm: VirtualMachine, result: Plan): Plan {
   const before = vm.status?.conditions;
   const { conditions } = result.status;

@@ -10,7 +10,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** A condition that a plan sets, with a reason of the table of conditions. */
+/** A condition that a plan sets, with a reason from the table `CONDITIONS`. */
 export type PlannedCondition = Pick<Condition, 'status' | 'message'> & {
   readonly reason: VirtualMachineReason;
 };

@@ -30,8 +30,9 @@ export async function readDoubtfulVolume(
 }
 
 /**
- * Reads the claim of the root disk from the API server if the cache has no claim, unless the DataVolume is still being cloned.
- * The operator replaces a disk, or asks the user to delete its DataVolume, only if the claim is gone.
+ * Reads the claim of the root disk from the API server. Returns undefined without a request if the cache contains the
+ * claim, or while the DataVolume is being cloned. The operator replaces a disk, or asks the user to delete its
+ * DataVolume, only if the claim is gone.
  * @param volume result of `readDoubtfulVolume`
  */
 export async function readDoubtfulClaim(

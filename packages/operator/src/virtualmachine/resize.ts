@@ -6,7 +6,7 @@ import type { Observed } from './observe.ts';
 import type { PlannedCondition } from './problem.ts';
 import { VirtualMachine } from './resource.ts';
 
-/** Plan for the growth of a root disk that is cloned. */
+/** Plan for the growth of a root disk after its clone has succeeded. */
 interface ResizePlan {
   readonly condition: PlannedCondition;
   readonly actions: readonly Action[];

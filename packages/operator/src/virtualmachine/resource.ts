@@ -177,7 +177,7 @@ const spec = object(
     vmDiskImageTemplate: optional(
       object(imageFields, {
         description:
-          'Spec of the VMDiskImage to create under the name and namespace of vmDiskImageRef if it does not exist. Ignored if it exists.',
+          'Spec of the VMDiskImage that vmDiskImageRef names. The operator creates the image if it does not exist. The template is ignored if the image exists.',
         rules: imageRules,
       }),
     ),
@@ -191,7 +191,7 @@ const status = object(
     phase: optional(
       literals(['Provisioning', 'Ready', 'Failed', 'Deleting'], {
         description:
-          'State of the machine. Provisioning: its image, disk or machine is being prepared. Ready: it is ready for use. Failed: a user must change something; the condition Ready says what. Deleting: it is being deleted.',
+          'State of the machine. Provisioning: the image, the root disk or the KubeVirt VirtualMachine is being prepared. Ready: the machine is ready for use. Failed: a user must change something; the condition Ready says what. Deleting: the machine is being deleted.',
       }),
     ),
     message,
@@ -220,7 +220,7 @@ const status = object(
     restartedInstance: optional(
       string({
         description:
-          'UID of the VirtualMachineInstance that the operator last restarted. Stored before the instance is deleted; the deletion is repeated while it exists.',
+          'UID of the VirtualMachineInstance that the operator last restarted. Stored before the instance is deleted; the deletion is repeated while the instance exists.',
       }),
     ),
     stuckSince: time(

@@ -1,17 +1,17 @@
 import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 
-/** Number of clones of a snapshot that the caches show, by the name of the snapshot. */
+/** Number of clones that the caches show for each snapshot, by the name of the snapshot. */
 export type CloneCounts = ReadonlyMap<string, number>;
 
-/** Whether the image lists a snapshot as one to clone from. */
+/** Whether the status of the image lists a snapshot. Disks are cloned only from listed snapshots. */
 export function hasSnapshot({ status }: VMDiskImage, name: string): boolean {
   return status?.snapshots?.some((snapshot) => snapshot.name === name) ?? false;
 }
 
 /**
- * Returns the newest snapshot of the image that may have another clone; undefined if there is none. The number of
- * clones is the larger of two numbers: the one in the status of the image, which may be outdated but includes clones
- * through a DataSource, and the one in `counts`.
+ * Returns the newest snapshot of the image for which `maxClones` allows another clone; undefined if there is none. The
+ * number of clones is the larger of two numbers: the one in the status of the image, which may be outdated but includes
+ * clones through a DataSource, and the one in `counts`.
  */
 export function chooseSnapshot({ spec, status }: VMDiskImage, counts: CloneCounts): string | undefined {
   const { maxClones = Number.POSITIVE_INFINITY } = spec;

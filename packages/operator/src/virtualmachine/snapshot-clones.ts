@@ -50,7 +50,10 @@ export class SnapshotClones {
     return stored + this.#volumes.countByIndex(FOREIGN_CLONE_INDEX, key) + (this.#reserved.get(key) ?? 0);
   }
 
-  /** Reserves a clone until the result is disposed of. @param key `namespace/name` of the snapshot; undefined: none */
+  /**
+   * Reserves a clone until the result is disposed of.
+   * @param key `namespace/name` of the snapshot; if undefined, reserves nothing
+   */
   reserve(key: string | undefined): Disposable {
     const change = (by: number) => {
       if (key === undefined) return;

@@ -61,7 +61,7 @@ export function statusOf(
   return withReport(vm, status, report, now);
 }
 
-/** Returns a planned status with a problem that occurred while the actions were executed. */
+/** Returns the planned status, changed to report a problem that occurred while the actions were executed. */
 export function problemStatus(
   vm: VirtualMachine,
   planned: VirtualMachineStatus,
@@ -75,7 +75,7 @@ export function problemStatus(
   return withReport(vm, { ...planned, conditions }, problem, now);
 }
 
-/** Returns the planned status with another condition VolumeReady, which reports that an action was rejected. */
+/** Returns the planned status, in which the given condition VolumeReady replaces the planned one. */
 export function withVolumeReady(
   vm: VirtualMachine,
   planned: VirtualMachineStatus,

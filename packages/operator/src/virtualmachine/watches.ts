@@ -52,7 +52,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
     ),
     // A claim has the name of its DataVolume.
     watch(PersistentVolumeClaim, ({ metadata }) => found(VOLUME_INDEX, keyOf(metadata))),
-    // An update of only the progress of an import enqueues no VirtualMachine.
+    // An update that changes only the progress of an import enqueues no VirtualMachine.
     watch(
       VMDiskImage,
       ({ metadata }) => found(IMAGE_INDEX, keyOf(metadata)),
@@ -66,8 +66,8 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.snapshots,
       ]),
     ),
-    // Two VirtualMachines may have the same address. If a field of one changes that helps to decide which of them keeps
-    // the address, the other one is enqueued.
+    // Two VirtualMachines may have the same address. Some fields decide which of them keeps it. If such a field of one
+    // VirtualMachine changes, the other one is enqueued.
     watch(
       VirtualMachine,
       (vm) =>

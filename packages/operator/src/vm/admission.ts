@@ -7,8 +7,8 @@ import type { VM } from './resource.ts';
 
 const TIMEOUT_SECONDS = 10;
 /**
- * Timeouts of the check of a name, and of the request for the server that uses a taken name. Their sum is less than the webhook
- * timeout of the API server.
+ * Timeouts of two requests to the cloud: the check of the name and, if the name is taken, the read of the server that
+ * uses it. Their sum is less than the webhook timeout of the API server.
  */
 const [CHECK_MS, GET_MS] = [7_000, 1_500];
 

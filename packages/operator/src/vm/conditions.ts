@@ -20,7 +20,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['MachineFailed'],
-    meaning: 'The cloud could not start the machine, or it failed later.',
+    meaning: 'The cloud could not start the machine, or the machine failed later.',
     remedy: 'Delete the VM, or set `vmwright.dev/recreate`.',
   },
   {
@@ -28,7 +28,8 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['MachineDeleting'],
     meaning: 'The cloud is deleting the machine.',
-    remedy: 'Wait. Without `vmwright.dev/recreate`, the operator did not request this: find out who did.',
+    remedy:
+      'Wait. If `vmwright.dev/recreate` is not set, the operator did not request the deletion: find out who did.',
   },
   {
     type: 'Ready',
@@ -69,7 +70,7 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['Deleting'],
-    meaning: 'The machine is being deleted, or the message says what prevents the deletion.',
+    meaning: 'The machine is being deleted, or its deletion is blocked; the message then says why.',
     remedy: 'Wait, or correct the annotation that the message names.',
   },
   {
@@ -156,7 +157,8 @@ export const CONDITIONS = [
     type: 'NameAccepted',
     status: 'False',
     reasons: ['Prohibited', 'Taken'],
-    meaning: 'The cloud rejects the name. Checked again every five minutes and when the object changes.',
+    meaning:
+      'The cloud rejects the name. The operator checks it again every five minutes and when the object changes.',
     remedy: 'As for `NameProhibited` and `NameTaken`.',
   },
   {

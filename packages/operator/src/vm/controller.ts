@@ -25,18 +25,18 @@ export interface VmControllerOptions extends PollingOptions {
   readonly cloud: CloudClient;
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
-  /** Number of VMs that are reconciled at the same time. */
+  /** Maximum number of VMs that are reconciled at the same time. */
   readonly concurrency: number;
 }
 
 /**
  * Adds the VM controllers to the manager. They create and delete the machines of the private cloud.
  *
- * Guarantees: at most one machine per VM at any time, even after crashes and lost requests: the idempotency key is derived
- * from the VM's UID, and the intent is stored with a resourceVersion precondition before each create. The finalizer of a VM
- * stays until the cloud confirms that its machine is gone. `collectVmGarbage` deletes machines that were created after their
- * VM was deleted. Without an answer from the cloud for `unknownAfterMs`, Ready of every VM is Unknown; a deletion is reported
- * in the status at once, even while the cloud does not answer.
+ * Guarantees: at most one machine per VM at any time, even after crashes and lost requests: the idempotency key is
+ * derived from the VM's UID, and the intent is stored with a resourceVersion precondition before each create. The
+ * finalizer of a VM stays until the cloud confirms that its machine is gone. `collectVmGarbage` deletes machines that
+ * were created after their VM was deleted. If the cloud does not answer for `unknownAfterMs`, Ready of every VM becomes
+ * Unknown. A deletion is reported in the status at once, even while the cloud does not answer.
  */
 export function controlVms(manager: Manager, options: VmControllerOptions): void {
   const { world, log, cloud, cluster, refreshMs, unknownAfterMs, concurrency } = options;

@@ -48,7 +48,8 @@ export function toCondition(error: unknown): ConditionError | undefined {
       message: "The cloud rejects the operator's API key. An administrator of the operator has to replace it",
       ...NEEDS_ADMINISTRATOR,
     };
-  // Each request reads the API key, whose file may be removed or replaced at any time, so any request may fail with this error.
+  // Each request reads the API key from a file. The file may be removed or replaced at any time, so any request may
+  // fail with this error.
   if (error instanceof SettingsError)
     return {
       reason: 'CloudUnauthorized',

@@ -20,7 +20,10 @@ export function clusterLabels(cluster: string): Labels {
   return { [CLUSTER_LABEL]: cluster };
 }
 
-/** Returns the labels that select the servers of one VM, also servers created under an earlier cluster id. */
+/**
+ * Returns the labels that select the servers of one VM, including servers that were created under an earlier cluster
+ * id.
+ */
 export function ownerLabels(uid: string): Labels {
   return { [UID_LABEL]: uid };
 }

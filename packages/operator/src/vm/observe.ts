@@ -15,8 +15,8 @@ export interface Observed {
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
   /**
-   * The server that `status.vmId` names, or that was found or created for the VM; `Gone` if the cloud does not have it any more.
-   * Undefined until this reconcile has requested, found or created it.
+   * The server that `status.vmId` names, or that was found or created for the VM; `Gone` if the cloud does not have it
+   * any more. Undefined until this reconcile has read, found or created it.
    */
   readonly server?: Server | Gone;
   /** Result of the search for another server with the VM's UID label, if `status.vmId` does not name a server of the VM. */
@@ -42,8 +42,9 @@ export interface NameRejection {
 }
 
 /**
- * Sends a request about a VM's name (a check, or a create) and returns its result. The server that uses a taken name may be the
- * VM's own server: the response to the create request was lost, or the id of the server was not stored.
+ * Sends a request about a VM's name (a check, or a create) and returns its result. If the name is taken, the server
+ * that uses it may be the VM's own: the response to an earlier create request was lost, or the id of the server was not
+ * stored.
  */
 export async function observeAnswer(
   cloud: CloudClient,
@@ -79,8 +80,8 @@ async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly
 
 /**
  * Returns the servers of a VM that is being deleted.
- * @param all whether to list all of them. If false, returns only the server that `status.vmId` names while it exists,
- * with one request instead of a list; a later reconcile finds the others
+ * @param all whether to return all of them. If false, and if the server that `status.vmId` names still exists, returns
+ * only that server, with one request and without a list; a later reconcile finds the others
  */
 export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean): Promise<readonly Server[]> {
   const { status = {} } = vm;

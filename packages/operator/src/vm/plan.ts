@@ -24,8 +24,8 @@ export interface Plan {
   /** Status to store before the actions are executed. It records the intent of a create or a delete. */
   readonly status: VMStatus;
   /**
-   * Actions to execute once the status is stored. Their results are observed and planned again. Empty: the reconcile
-   * ends.
+   * Actions to execute once the status is stored. The next plan is based on their results. If there are no actions, the
+   * reconcile ends.
    */
   readonly actions: readonly Action[];
   /** Event to record when the reconcile ends. */

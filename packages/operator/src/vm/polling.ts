@@ -18,8 +18,8 @@ export interface Polling {
 }
 
 /**
- * Returns a list interval and timeout that detect an outage within `unknownAfterMs`: even a list that starts after the
- * longest pause and hangs times out by then. Shortens `refreshMs` if it is too long for that.
+ * Returns a list interval and a list timeout that together do not exceed `unknownAfterMs`, so that an outage is
+ * detected within that time. The interval is `refreshMs`, or shorter if that is necessary.
  */
 export function pollingOf({ refreshMs, timeoutMs, unknownAfterMs }: PollingOptions): Polling {
   const listTimeoutMs = Math.min(timeoutMs, unknownAfterMs / 2);

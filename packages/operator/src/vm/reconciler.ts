@@ -198,8 +198,9 @@ function auditServer(
 /**
  * Returns a reconcile that reports a deletion in the status, without a request to the cloud.
  *
- * It runs in a controller of its own: all workers of the controller that deletes machines may be waiting for a cloud that
- * hangs. Both controllers write with a resourceVersion precondition, so neither overwrites the status of the other.
+ * The reconcile runs in a separate controller, because all workers of the controller that deletes machines may be
+ * waiting for a cloud that hangs. Both controllers write with a resourceVersion precondition, so neither overwrites the
+ * status of the other.
  * @param finalizer finalizer of the controller that deletes machines; a VM without this finalizer has no machine any
  * more
  */

@@ -77,8 +77,8 @@ export class Refresher {
   }
 
   /**
-   * Returns the keys of the VMs that match. Also updates `#isChanging`, to avoid a second list: each list of the cache
-   * copies every object.
+   * Returns the keys of the VMs that match the predicate. Also updates `#isChanging`, to avoid a second list: each list
+   * of the cache copies every object.
    */
   #keys(predicate: (vm: VM) => boolean): readonly string[] {
     const vms = [...this.#options.vms.list()];

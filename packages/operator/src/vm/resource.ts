@@ -35,7 +35,7 @@ const fields = {
   vmId: optional(
     string({
       description:
-        'Id of the machine in the cloud. It cannot be changed or removed, except by the operator together with `recreations` (a lost or failed machine is replaced) or `repairs` (a wrong id is corrected).',
+        'Id of the machine in the cloud. It can be changed only by a write that also increases `recreations` (a lost or failed machine is replaced) or `repairs` (a wrong id is corrected).',
       maxLength: 253,
     }),
   ),
@@ -58,7 +58,7 @@ const fields = {
   attempts: optional(
     integer({
       description:
-        'Number of attempts to create or replace the machine. Stored before each request to the cloud.',
+        'Number of attempts to create or replace the machine. Each attempt is counted before its request is sent to the cloud.',
     }),
   ),
   recreations: optional(integer({ description: 'Number of lost or failed machines that were replaced.' })),
@@ -132,7 +132,9 @@ export const VM = defineKind({
 export type VM = ObjectOf<typeof VM>;
 export type VMStatus = NonNullable<VM['status']>;
 
-/** Whether the status names a machine. An empty vmId names none; the controller that this operator replaces writes it. */
+/**
+ * Whether the status names a machine. An empty vmId names none. The predecessor of this operator writes an empty vmId.
+ */
 export function hasVmId(status: VMStatus): status is VMStatus & { readonly vmId: string } {
   return status.vmId !== undefined && status.vmId !== '';
 }

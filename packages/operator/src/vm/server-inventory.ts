@@ -17,7 +17,7 @@ export interface ServerInventoryOptions {
   readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
-/** Time after a failed list in which callers get its error instead of starting another list. */
+/** Time after a failed list. Until it has passed, callers get the error of that list, and no other list is started. */
 const LIST_BACKOFF_MS = 1_000;
 
 interface Observation {
@@ -29,8 +29,9 @@ interface Observation {
 /**
  * Cache of this cluster's servers, so that one list serves all VMs instead of one request per VM.
  *
- * Guarantees: at most one list is in flight. A server that a list lacks is reported as gone only after a request for that
- * server, because the list may be older than the server. A list does not replace newer observations.
+ * Guarantees: at most one list is in flight. A server that a list lacks is reported as gone only if a request for that
+ * server returns "not found", because the list may be older than the server. A list does not replace newer
+ * observations.
  */
 export class ServerInventory {
   readonly #options: ServerInventoryOptions;
@@ -86,7 +87,8 @@ export class ServerInventory {
     const observations = new Map<string, Observation>();
     const at = this.#now;
     try {
-      // Without retries: the poller retries, and a cloud that hangs is noticed after one timeout instead of four.
+      // The client does not retry: the poller does, and a cloud that hangs is noticed after one timeout instead of
+      // four.
       for await (const page of cloud.list({ labels: clusterLabels(cluster), timeoutMs, tries: 1 }))
         for (const server of page) observations.set(server.id, { server, at });
     } catch (error) {

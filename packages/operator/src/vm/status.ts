@@ -9,7 +9,7 @@ import { hasVmId, type VM, type VMStatus } from './resource.ts';
 
 /* The status of a VM in each situation. Messages are the same on every retry, so a retry does not write the status. */
 
-/** Returns the status of a VM with this server. */
+/** Returns the status of a VM that has this server as its machine. */
 export function machineStatus(vm: VM, server: Server, now: number): VMStatus {
   const { id, state, cpuUtilization, message } = server;
   const known = { ...withNameAccepted(vm, without(vm.status, 'VmLost'), now), vmId: id };
@@ -53,13 +53,13 @@ export function machineStatus(vm: VM, server: Server, now: number): VMStatus {
   }
 }
 
-/** Returns the status after a wrong vmId was corrected to this server. */
+/** Returns the status after a wrong vmId was replaced by the id of this server. */
 export function repairedStatus(vm: VM, server: Server, now: number): VMStatus {
   const { repairs = 0 } = vm.status ?? {};
   return { ...machineStatus(vm, server, now), repairs: repairs + 1 };
 }
 
-/** Returns the status before a machine is created, with another attempt counted. */
+/** Returns the status to store before a machine is created. It counts one more attempt. */
 export function creatingStatus(vm: VM, now: number): VMStatus {
   const { opStatus = 'New', ...before } = withAttempt(without(vm.status));
   const status = withNameAccepted(vm, { ...before, opStatus }, now);
@@ -92,7 +92,10 @@ export function nameRejectedStatus(vm: VM, { reason, message }: NameRejection, n
   return answered(vm, now, status, { state: 'stalled', reason: `Name${reason}`, message });
 }
 
-/** Returns the status of a VM whose machine the cloud does not have. @param vmId id of that machine, if it is known */
+/**
+ * Returns the status of a VM with a machine that no longer exists in the cloud.
+ * @param vmId id of that machine, if known
+ */
 export function lostStatus(vm: VM, vmId: string | undefined, message: string, now: number): VMStatus {
   const condition = { type: 'VmLost', status: 'True', reason: 'NotFound', message } as const;
   const before = withCondition(vm, without(vm.status), condition, now);
@@ -101,7 +104,10 @@ export function lostStatus(vm: VM, vmId: string | undefined, message: string, no
   return answered(vm, now, status, { state, reason: 'VmLost', message });
 }
 
-/** Returns the status before a machine is replaced: without vmId, and with `recreations` for a new idempotency key. */
+/**
+ * Returns the status to store before a machine is replaced. It has no vmId. It increases `recreations`, which is a part
+ * of the idempotency key, so that the new machine gets a new key.
+ */
 export function recreatingStatus(vm: VM, message: string, now: number): VMStatus {
   const { vmId: _, recreations = 0, ...before } = without(vm.status, 'VmLost');
   const counted = { recreations: recreations + 1, recreatedAt: new Date(now).toISOString() };
@@ -114,7 +120,7 @@ export function errorStatus(vm: VM, error: ConditionError, now: number): VMStatu
   const before = without(vm.status);
   const { reason, message, isOutage, isTransient } = error;
   const isDeleting = vm.metadata.deletionTimestamp !== undefined;
-  // Failed only without a machine: a rejected request says nothing about the state of an existing machine.
+  // Only a VM without a machine becomes Failed: a rejected request says nothing about the state of an existing machine.
   const isRejected = !isOutage && !hasVmId(before);
   const opStatus = isDeleting ? 'Deleting' : isRejected ? 'Failed' : 'Unknown';
   const outcome: VmOutcome = {
@@ -174,7 +180,7 @@ function recreationPauseMs({ status }: VM): number {
   return exponentialMs(status?.recreations ?? 0, RECREATION_BACKOFF);
 }
 
-/** Returns the remaining back-off before the next replacement; 0 if the clock was set back. */
+/** Returns the remaining back-off before the next replacement in milliseconds; 0 if the clock was set back. */
 export function recreationWaitMs(vm: VM, now: number): number {
   const passedMs = now - Date.parse(vm.status?.recreatedAt ?? '');
   return passedMs >= 0 ? Math.max(0, recreationPauseMs(vm) - passedMs) : 0;
@@ -201,7 +207,9 @@ export function isCloudUnavailable(status: VMStatus | undefined): boolean {
   return conditionOf(status?.conditions, CLOUD_AVAILABLE)?.status === 'False';
 }
 
-/** Whether the last cloud request for the VM failed or was rejected, so that the state of its machine is unknown. */
+/**
+ * Whether the state of the VM's machine is unknown, because the last cloud request for the VM failed or was rejected.
+ */
 export function isReadyUnknown(status: VMStatus | undefined): boolean {
   return conditionOf(status?.conditions, 'Ready')?.status === 'Unknown';
 }
@@ -231,7 +239,10 @@ function withCondition(
   return { ...status, conditions: setCondition(status.conditions, { ...condition, ...observed }, now) };
 }
 
-/** Returns the status without the utilization, which only a new observation provides, and without the given condition. */
+/**
+ * Returns the status without the given condition and without the CPU utilization, which only a new observation
+ * provides.
+ */
 function without(status: VMStatus | undefined, condition?: string): VMStatus {
   const { cpuUtilization: _, conditions, ...rest } = status ?? {};
   return { ...rest, ...(conditions && { conditions: conditions.filter(({ type }) => type !== condition) }) };

@@ -7,8 +7,8 @@ import type { VMDiskImage } from './resource.ts';
 import { NAMED_REFERRERS } from './status.ts';
 
 /**
- * Users as which kube-controller-manager deletes the contents of a terminating namespace. The second user applies without
- * `--use-service-account-credentials`.
+ * Users as which kube-controller-manager deletes the contents of a terminating namespace. It uses the second user
+ * when it runs without `--use-service-account-credentials`.
  */
 const NAMESPACE_CONTROLLERS: ReadonlySet<string> = new Set([
   'system:serviceaccount:kube-system:namespace-controller',
@@ -22,9 +22,9 @@ export interface ReferenceSources extends Pick<ImageAccessSettings, 'imageNamesp
 
 /**
  * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion
- * policies. The finalizer also keeps a referenced image, but the image would then keep its deletion timestamp and be
- * deleted when its last reference is gone.
- * @param sources undefined if the controller is off, and for manifests, which only declare the rules
+ * policies. Without these rules, the finalizer would still keep a referenced image. But the image would have a deletion
+ * timestamp, so it would be deleted when its last reference is gone.
+ * @param sources undefined if the controller is off, or if only the manifests of the rules are needed
  */
 export function admitVmDiskImages(sources: ReferenceSources | undefined): AdmissionRules<VMDiskImage> {
   if (sources !== undefined) indexUsers(sources.caches);
@@ -50,7 +50,10 @@ export function admitVmDiskImages(sources: ReferenceSources | undefined): Admiss
   };
 }
 
-/** Decides on a deletion while the controller is off. The finalizer keeps the data, but Foreground would delete it. */
+/**
+ * Decides whether to allow a deletion while the controller is off. The finalizer keeps the image and thus its data,
+ * unless the deletion is Foreground: then the garbage collector deletes the data first.
+ */
 function withoutController({ metadata }: VMDiskImage, propagation: string | undefined): Verdict {
   return propagation === 'Foreground'
     ? deny(

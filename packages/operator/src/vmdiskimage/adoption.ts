@@ -9,14 +9,14 @@ import type { Reported } from './status.ts';
 /* Takes over the data of images that an earlier controller imported, so that it is not imported again. */
 
 /**
- * Whether another controller reported the image as Ready: the status has no attempt, but this operator stores an
- * attempt before it reports Ready.
+ * Whether another controller reported the image as Ready. The status then has no attempt; this operator always stores
+ * an attempt before it reports Ready.
  */
 export function isFromOtherController({ status }: VMDiskImage): boolean {
   return status?.phase === 'Ready' && status.attempt === undefined;
 }
 
-/** Returns the image's DataVolume that another controller imported, if its claim has a usable snapshot. */
+/** Returns the DataVolume into which another controller imported the image, if its claim has a usable snapshot. */
 export function adoptable(image: VMDiskImage, { volumes, snapshots }: Children): DataVolume | undefined {
   if (!isFromOtherController(image)) return undefined;
   return volumes.find(

@@ -52,9 +52,9 @@ export function leftovers(image: Reported, observed: Observed): readonly Child[]
 }
 
 /**
- * Returns the children that have to be removed after a failure: the `leftovers` if the operator tries again. An image
- * may stay in the phase Failed for a long time, so it then keeps only two things: the last complete attempt, because
- * the failed source may be a typing error, and snapshots that disks are being cloned from.
+ * Returns the children that have to be removed after a failure. If the operator tries again, these are the `leftovers`.
+ * If not, the image may stay in the phase Failed for a long time, so it keeps only two things: the last complete
+ * attempt, because the failed source may be a typing error, and snapshots that disks are being cloned from.
  */
 export function remains(image: Reported, observed: Observed): readonly Child[] {
   if (image.status.phase !== 'Failed') return leftovers(image, observed);

@@ -127,14 +127,14 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['NoProgress'],
     meaning:
-      'No progress for `--image-stalled-after`; the message names the object that blocks the import: StorageClass, claim, importer or snapshot.',
+      'The sync has made no progress for longer than `--image-stalled-after`; the message names the object that blocks the import: StorageClass, claim, importer or snapshot.',
     remedy: 'Check that object.',
   },
   {
     type: 'DeletionBlocked',
     status: 'True',
     reasons: ['Referenced'],
-    meaning: 'The image is being deleted and still used; the message names the first references.',
+    meaning: 'The image is being deleted, but is still in use; the message names the first references.',
     remedy: 'Delete these VirtualMachines or DataVolumes.',
   },
 ] as const satisfies readonly ConditionDoc[];

@@ -70,9 +70,9 @@ export const IMAGE_OWN_PERMISSIONS: readonly Permission[] = [
  * Adds the controller of VMDiskImages to the manager.
  *
  * Guarantees: at most `syncs.concurrency` images are synced at any time, first come, first served, whichever replica leads. An
- * image is Ready only while its imported disk and a usable snapshot exist. The data of a deleted image is deleted only if no
- * VirtualMachine and no DataVolume refers to the image, according to lists from etcd, or if Kubernetes deletes it in any case
- * (`ImageFinalizer`). Objects that the image does not own are never changed.
+ * image is Ready only while its imported disk and a usable snapshot exist. The data of a deleted image is deleted in
+ * two cases only: lists from etcd show that no VirtualMachine and no DataVolume refers to the image, or Kubernetes
+ * deletes the data in any case (`ImageFinalizer`). Objects that the image does not own are never changed.
  */
 export function controlVmDiskImages(manager: Manager, options: ImageControllerOptions): void {
   const { namespace, syncs, pruneAfterMs, imageNamespaces, concurrency } = options;

@@ -24,7 +24,9 @@ import { VMDiskImage } from './resource.ts';
 import { deleting, NAMED_REFERRERS } from './status.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
-/** Requeue interval of a deletion that a user has to unblock, as a safety net: the change enqueues the image at once. */
+/**
+ * Requeue interval while a deletion waits for a user, as a safety net: the user's change enqueues the image at once.
+ */
 const HELD_MS = 10 * 60_000;
 /** Requeue interval while references remain, as a safety net: their deletion enqueues the image. */
 const REFERENCED_MS = 60_000;
@@ -41,7 +43,7 @@ export interface ImageFinalizerOptions {
   readonly caches: Caches;
   readonly slots: SyncSlots;
   readonly limits: ImageLimits;
-  /** Reconciles an image that is being deleted and still referenced, so that its VMs can use it. */
+  /** Reconciles an image that is being deleted but still referenced, so that VMs can still use it. */
   readonly reconcile: Reconcile<VMDiskImage>;
 }
 
@@ -100,7 +102,8 @@ export class ImageFinalizer {
    * Stores the phase Deleting, checks the references a second time, and stores `deletionStartedAt`. Both writes carry
    * the resourceVersion, so they fail if the image has changed. `deletionStartedAt` is needed because missing children
    * do not prove that the deletion has begun: a user may have deleted them.
-   * @returns undefined if an object refers to the image and Kubernetes does not delete its data
+   * @returns undefined if the deletion has to wait: an object refers to the image, and Kubernetes keeps the image's
+   * data
    */
   async #mark(
     image: VMDiskImage,
@@ -117,9 +120,9 @@ export class ImageFinalizer {
   }
 
   /**
-   * Begins the deletion of a referenced image if Kubernetes deletes its data in any case. Without its data, the image
-   * would only block the deletion of its namespace, or block VirtualMachines that wait until the operator can create
-   * the image again.
+   * Begins the deletion of a referenced image if Kubernetes deletes its data in any case. If the image stayed without
+   * its data, it would only block the deletion of its namespace, or block VirtualMachines that wait until the operator
+   * can create the image again.
    * @returns undefined if Kubernetes does not delete the data
    */
   async #override(

@@ -3,7 +3,7 @@ import type { VMDiskImageReason } from './conditions.ts';
 import { dataVolumeName } from './identity.ts';
 import { NO_URL, type VMDiskImage } from './resource.ts';
 
-/** Reasons of failed attempts, as conditions, Events and the metric of failures report them. */
+/** Reasons of failed attempts. Conditions, Events and the metric of failures report them. */
 export const FAILURE_REASONS = [
   'SourceMissing',
   'SourceForbidden',
@@ -61,11 +61,12 @@ const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/?#"'<>\\]*@/gi;
 const QUERY = /([a-z][a-z0-9+.-]*:\/\/[^\s?#"'<>\\]*)[?#][^\s"'<>\\]*/gi;
 
 /**
- * Removes user, password and query of all URLs from a text of another program, and line breaks, which messages of S3 contain. A
- * source may redirect the importer to a presigned URL, so the image's own URL is not the only one with credentials.
+ * Removes the user, password and query of every URL in a text of another program. Also removes line breaks, which
+ * messages of S3 contain. A source may redirect the importer to a presigned URL, so the image's own URL is not the only
+ * one with credentials.
  */
 export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string): string {
-  // The image's own URL is replaced first, because it may contain characters that otherwise end a URL.
+  // The image's own URL is replaced first, because it may contain characters at which the patterns below would stop.
   const known = url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
   const safe = known.replaceAll(USER_INFO, '$1').replaceAll(QUERY, '$1');
   return safe.replaceAll(/\s+/g, ' ').trim();
@@ -127,7 +128,10 @@ function withoutNames(image: VMDiskImage, text: string): string {
     .reduce((rest, name) => rest.replaceAll(name, '…'), text);
 }
 
-/** Returns the forms in which programs print a URL: whole, without scheme, without query, and only its path; also decoded. */
+/**
+ * Returns the forms in which programs print a URL: whole, without scheme, without query, and only its path. Each
+ * form is also returned percent-decoded.
+ */
 function urlForms(url: string | undefined): readonly string[] {
   const parsed = url === undefined || url === NO_URL ? null : URL.parse(url);
   if (url === undefined || parsed === null) return [];

@@ -72,8 +72,9 @@ export class Executor {
   }
 
   /**
-   * Deletes an image that no object refers to, according to etcd and not only to the cache. If a reference appears
-   * after the list, the finalizer finds it before any data is deleted. Does not delete an image that has changed.
+   * Deletes an image if lists from etcd, and not only the caches, show that no object refers to it. If a reference
+   * appears after the lists, the finalizer finds it before any data is deleted. Does not delete an image that has
+   * changed.
    */
   async #prune(
     image: VMDiskImage,

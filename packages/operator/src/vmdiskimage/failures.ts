@@ -17,9 +17,9 @@ export function backoffMs(failures: number, { maxBackoffMs }: Pick<SyncSettings,
 }
 
 /**
- * Returns the time when the current attempt times out, in milliseconds. Once the disk is imported, the time limit starts with the
- * newest snapshot, because the operator may have been stopped, or the image paused, between the import and the snapshot. Infinite
- * while there is no snapshot.
+ * Returns the time when the current attempt times out, in milliseconds. Once the disk is imported, the time limit
+ * starts when the newest snapshot is created, because the operator may have been stopped, or the image paused, between
+ * the import and the snapshot. Infinite while an imported disk has no snapshot.
  */
 export function attemptEndsAt({ status }: Reported, observed: Observed): number {
   const { snapshots, limits } = observed;
@@ -34,7 +34,10 @@ export function attemptEndsAt({ status }: Reported, observed: Observed): number 
   return Math.max(startedAt, ...created) + limits.syncs.maxAttemptMs;
 }
 
-/** Returns the time when the operator stops trying, in milliseconds; infinite before the first attempt. */
+/**
+ * Returns the time when the operator stops trying to sync the image, in milliseconds; infinite before the first
+ * attempt.
+ */
 export function syncEndsAt({ status: { syncStartedAt } }: Reported, { limits }: Observed): number {
   if (syncStartedAt === undefined) return Number.POSITIVE_INFINITY;
   return Date.parse(syncStartedAt) + limits.syncs.maxTotalMs;
@@ -50,7 +53,7 @@ export function failureOf(image: Reported, observed: Observed, now: number): Fai
   );
 }
 
-/** Returns the failure of an image that was not synced in the total time. */
+/** Returns the failure of an image that was not synced within the time limit for all attempts (`maxTotalMs`). */
 export function syncTimeout({ limits }: Observed, cause?: Failure): Failure {
   const limit = formatTime(limits.syncs.maxTotalMs);
   const because = cause === undefined ? '' : `: ${cause.message}`;
@@ -99,7 +102,7 @@ function importFailure(image: Reported, observed: Observed): Failure | undefined
  */
 const SNAPSHOT_ERROR_MS = 15_000;
 
-/** Returns the time when an error of a snapshot fails the attempt; infinite without an error. */
+/** Returns the time when an error of a snapshot makes the attempt fail; infinite if no snapshot has an error. */
 export function snapshotFailsAt({ snapshots }: Observed): number {
   const times = snapshots
     .filter(({ metadata, status }) => metadata.deletionTimestamp === undefined && status?.readyToUse !== true)

@@ -6,7 +6,7 @@ import { type ImageSpec, VMDiskImage } from './resource.ts';
 
 /* Names, labels and ownership of the DataVolumes and VolumeSnapshots of an image. */
 
-/** Label of an image's children with the UID of the image. A UID is a legal label value; an object's name may be too long. */
+/** Label of an image's children with the UID of the image. The name may be too long for a label value. */
 const UID_LABEL = 'vmwright.dev/vmdiskimage-uid';
 
 /** Maximum length of the part of a child's name that comes from the image's name. */
@@ -55,15 +55,17 @@ export function attemptOf(image: VMDiskImage, { metadata: { name } }: KubeObject
   return Number(number);
 }
 
-/** Returns the index key of an image for clones of its children: the namespace and the name prefix of the children. */
+/**
+ * Returns the key by which the clones and claims of an image are indexed: namespace and name prefix of its children.
+ */
 export function prefixKey(image: VMDiskImage): string {
   return keyOf({ namespace: image.metadata.namespace, name: childPrefix(image) });
 }
 
 /**
- * Returns the `prefixKey` of the image that owns the snapshot or claim that a DataVolume clones, or a DataSource names;
- * undefined if the source cannot belong to an image. The name is sufficient, so a clone also counts while its source is
- * missing from the cache.
+ * Returns the `prefixKey` of the image that owns the source (snapshot or claim) of a DataVolume or DataSource;
+ * undefined if the source cannot belong to an image. The key is derived from the name of the source, so a clone also
+ * counts while its source is missing from the cache.
  */
 export function clonedPrefix({ metadata, spec }: DataVolume | DataSource): string | undefined {
   const { snapshot, pvc } = spec?.source ?? {};
@@ -87,8 +89,8 @@ function withoutNumbers(name: string | undefined, count: number): string | undef
 }
 
 /**
- * Returns a digest of the fields that the imported data depends on. Another digest means that the image must be imported
- * again. Credentials and certificates are not part of it.
+ * Returns a digest of the fields that the imported data depends on. If the digest changes, the image must be imported
+ * again. The digest does not cover credentials and certificates.
  */
 export function sourceDigest({ sourceType, url, checksum, diskSize, storageClass }: ImageSpec): string {
   const fields = [sourceType, sourceType === 'blank' ? null : url, checksum, diskSize, storageClass];

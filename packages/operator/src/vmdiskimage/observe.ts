@@ -48,17 +48,21 @@ export interface Observed {
   readonly claim?: PersistentVolumeClaim | undefined;
   /** Snapshots of the current attempt that belong to the image, oldest first. */
   readonly snapshots: readonly VolumeSnapshot[];
-  /** Names of all VolumeSnapshots that begin with the name of the DataVolume, whether or not they belong to the image. */
+  /**
+   * Names of VolumeSnapshots that begin with the DataVolume's name, also of snapshots that do not belong to the image.
+   */
   readonly snapshotNames: ReadonlySet<string>;
   /**
-   * Children of earlier attempts, including those of another controller. Children of later attempts are left out: they mean that
-   * the cached image is older than its children.
+   * Children of earlier attempts, including those of another controller. Children of later attempts are left out: if
+   * they exist, the cached image is older than its children.
    */
   readonly obsolete: Children;
   /** Highest number of an attempt that has children. */
   readonly lastAttempt: number;
   readonly users: Users;
-  /** Whether the image holds a sync slot. `waiting`: it asked for a slot, and other images are before it. */
+  /**
+   * Whether the image holds a sync slot. `waiting`: it requested a slot, but other images are ahead of it in the queue.
+   */
   readonly slot: 'held' | 'none' | 'waiting';
   /** Problem of the storage class; undefined if there is none. */
   readonly storageClass?: string | undefined;
@@ -89,7 +93,7 @@ export function imagesWithPrefix(prefix: string | undefined, caches: Caches): re
   return [...caches.get(VMDiskImage).byIndex(BY_PREFIX, prefix)].map(({ metadata }) => keyOf(metadata));
 }
 
-/** Returns the keys of the images that own the snapshot or claim that a DataVolume clones, or a DataSource names. */
+/** Returns the keys of the images that own the source (snapshot or claim) of a DataVolume or DataSource. */
 export function clonedImages(clone: DataVolume | DataSource, caches: Caches): readonly string[] {
   const { snapshot, pvc } = clone.spec?.source ?? {};
   const source = snapshot && caches.get(VolumeSnapshot).get(snapshot);
@@ -133,9 +137,10 @@ export function childrenOf(image: VMDiskImage, caches: Caches): Children {
 }
 
 /**
- * Gathers the state of an image from the caches. Children whose state could make the plan delete data are read from the API
- * server instead: those that the status names and the caches lack, and those that the caches show as unfinished, unless they
- * belong to a running attempt. The watch of one kind may be far behind the watch of another, especially on a new leader.
+ * Gathers the state of an image from the caches. Some children are read from the API server instead, because their
+ * state could make the plan delete data: children that the status names but the caches lack, and children that the
+ * caches show as unfinished. Unfinished children of a running attempt are not read. The watch of one kind may be far
+ * behind the watch of another, especially on a new leader.
  */
 export async function observe(
   image: VMDiskImage,

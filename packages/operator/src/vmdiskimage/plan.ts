@@ -43,15 +43,16 @@ export interface Plan {
   /** Status to store before the actions are executed. */
   readonly status: VMDiskImageStatus;
   /**
-   * Actions to execute once the status is stored, or, if it does not change, once the image is known to be the newest version.
-   * Then the image is observed and planned again. Empty: the reconcile ends.
+   * Actions to execute after the status is stored. If the status does not change, the operator first checks that the
+   * image is the newest version. After the actions, the image is observed and planned again. Without actions, the
+   * reconcile ends.
    */
   readonly actions: readonly Action[];
   /** Events to record once the status is stored. @default none */
   readonly events?: readonly EventInput[];
-  /** Reason of a failure that the status newly reports, for the metric. */
+  /** Reason of the failure, for the metric. Set only if this status is the first one that reports the failure. */
   readonly failure?: FailureReason | undefined;
-  /** Time after which to reconcile again without a change, in milliseconds. */
+  /** Time in milliseconds after which the image is reconciled again even if nothing has changed. */
   readonly requeueAfterMs?: number;
 }
 
@@ -70,12 +71,12 @@ const SAFETY_MS = 60_000;
 const ENDED: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
 
 /**
- * Plans the next step for an image that is not being deleted, or is being deleted and still referenced.
+ * Plans the next step for an image that is not being deleted, or that is being deleted but still referenced.
  *
  * Every attempt is stored in the status, with a resourceVersion precondition, before its DataVolume is created, and the
- * name of the DataVolume contains the number of the attempt: after a crash or a change of the leader, the same object
- * is created again. A snapshot is taken only after the import has succeeded. The image is Ready only if the DataVolume,
- * its claim and at least one usable snapshot exist and belong to the image.
+ * name of the DataVolume contains the number of the attempt. So a repeated creation, after a crash or a change of the
+ * leader, requests the same object and not a second one. A snapshot is taken only after the import has succeeded. The
+ * image is Ready only if the DataVolume, its claim and at least one usable snapshot exist and belong to the image.
  */
 export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan {
   const image = withReferences(stored, observed, now);
@@ -204,7 +205,7 @@ function planSyncing(image: Reported, observed: Observed, now: number): Plan {
 function planFailure(image: Reported, failure: Failure, observed: Observed, now: number): Plan {
   const { failureCount = 0 } = image.status;
   const nextAt = now + backoffMs(failureCount + 1, observed.limits.syncs);
-  // If the next attempt would begin too late, the image fails now, while the cause is known.
+  // If the next attempt would begin after the end of the total time, the image fails now, while the cause is known.
   const isLast = !failure.isTerminal && nextAt >= syncEndsAt(image, observed);
   const final = isLast ? syncTimeout(observed, failure) : failure;
   const after = failed(image, final, now);
@@ -250,7 +251,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
     ...removing(image, [...obsoleteChildren(observed), ...stuck.map(snapshotChild)]).actions,
     ...(observed.slot === 'held' ? [{ type: 'releaseSlot' } as const] : []),
     ...(needsSnapshot(image, observed) ? [takeSnapshot(image, observed)] : []),
-    // Pruned only if this time was announced by an earlier plan, so that the Event always precedes the deletion.
+    // The image is pruned only if an earlier plan announced this time, so that the Event always precedes the deletion.
     ...(pruneInMs <= 0 && announced === pruneAt ? [{ type: 'prune' } as const] : []),
   ];
   const events: EventInput[] = [];
@@ -262,7 +263,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
   return { status, actions, events, ...requeue };
 }
 
-/** Whether every snapshot has `maxClones` clones, and no other snapshot is being taken. */
+/** Whether every snapshot is ready and has `maxClones` clones, so that another snapshot has to be taken. */
 function needsSnapshot({ spec: { maxClones } }: VMDiskImage, { snapshots, users }: Observed): boolean {
   if (maxClones === undefined) return false;
   return snapshots

@@ -10,8 +10,9 @@ import type { Reported } from './status.ts';
 const STEP = 5;
 
 /**
- * Sets the progress of the import, and the time of the last progress if the progress has grown. Progress of less than a step is
- * stored only shortly before the import would count as stalled, so that a slow import of a large disk does not count as stalled.
+ * Sets the progress of the import, and the time of the last progress if the progress has grown. Progress of less than a
+ * step is stored only after half of the time after which an import counts as stalled, so that a slow import of a large
+ * disk does not count as stalled.
  */
 export function withProgress(image: Reported, { volume, limits }: Observed, now: number): Reported {
   const { attempt, progress: before = 0 } = image.status;
@@ -21,7 +22,7 @@ export function withProgress(image: Reported, { volume, limits }: Observed, now:
   const isDue = now - progressedAt(image) >= limits.syncs.stalledAfterMs / 2;
   const hasGrown = progress > before || (isDue && percent > (attempt.percent ?? before));
   // The error is stored for the message of a failed attempt: CDI drops the error when the importer starts again, and
-  // only then counts the restart that may be one too many.
+  // only then counts the restart, which may exceed the limit.
   const error = withoutCredentials(image, importerMessage(volume));
   const current = {
     ...attempt,
@@ -71,7 +72,7 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
   return `the importer of the DataVolume ${name} is in phase ${phase}${said(image, conditionOf(volume.status?.conditions, 'Running'))}`;
 }
 
-/** Reasons with which CDI reports that an importer has not started yet or has ended, without an error. */
+/** Reasons with which CDI reports that an importer has not started yet, or that it has ended without an error. */
 const NO_ERRORS: ReadonlySet<string> = new Set([
   ...['Pending', 'Unschedulable', 'ContainerCreating', 'PodInitializing', 'Completed'],
 ]);

@@ -25,7 +25,7 @@ export interface ImageReconcilerOptions extends Pick<ExecutorOptions, 'metrics'>
   readonly executor: Executor;
 }
 
-/** Brings one image to its desired state: observe, plan, report, execute. */
+/** Brings one image to its desired state: observes, plans, reports, and executes. */
 export class ImageReconciler {
   readonly #options: ImageReconcilerOptions;
 
@@ -42,7 +42,8 @@ export class ImageReconciler {
       const observed = await this.#observe(image, known, context);
       const next = plan(image, observed, context.now());
       const stored = await context.setStatus(image, next.status);
-      // The write carried the resourceVersion, so it succeeded only because `image` was the newest version.
+      // A new resourceVersion shows that the status was written. The write required the old resourceVersion, so `image`
+      // was the newest version.
       isCurrent ||= stored.metadata.resourceVersion !== image.metadata.resourceVersion;
       image = stored;
       for (const event of next.events ?? []) context.event(image, event);

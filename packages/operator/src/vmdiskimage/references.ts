@@ -9,12 +9,12 @@ import { ADOPTED, attemptOf, clonedPrefix, prefixKey } from './identity.ts';
 import type { VMDiskImage } from './resource.ts';
 
 /**
- * Index of DataVolumes and DataSources by the `prefixKey` of the image that owns the snapshot or claim that they name.
+ * Index of DataVolumes and DataSources by the `prefixKey` of the image that owns their source (snapshot or claim).
  */
 const CLONES_BY_IMAGE = 'cloned-vmdiskimage';
 /**
- * Index of DataVolumes and DataSources by the snapshot or claim that they name, because the name of an adopted snapshot or claim
- * does not identify its image.
+ * Index of DataVolumes and DataSources by their source (snapshot or claim). It is needed because the name of an adopted
+ * snapshot or claim does not identify its image.
  */
 const CLONES_BY_SOURCE = 'cloned-source';
 

@@ -198,7 +198,7 @@ const status = object(
     references: optional(
       integer({
         description:
-          'Number of VirtualMachines that name the image and may use it, and of other DataVolumes that clone one of its snapshots or its claim. An image with references is not deleted.',
+          'Number of references to the image: VirtualMachines that name it and may use it, and other DataVolumes that clone one of its snapshots or its claim. An image with references is not deleted.',
       }),
     ),
     referencedBy: optional(

@@ -5,7 +5,7 @@ import type { Observed } from './observe.ts';
 import type { VMDiskImage } from './resource.ts';
 import type { Reported } from './status.ts';
 
-/** Notice period between the announcement and the deletion, unless the retention itself is shorter. */
+/** Notice period between the announcement and the deletion. If the retention is shorter, it is the notice period. */
 const MAX_NOTICE_MS = 24 * 60 * 60_000;
 
 /**
@@ -27,10 +27,11 @@ export function withRetention(image: Reported, { limits }: Observed, now: number
 }
 
 /**
- * Returns the time of the deletion. A retention that becomes longer takes effect at once; one that becomes shorter, or applies
- * again because `keep` was removed, only after a notice period. The notice period does not delay a deletion beyond the time that
- * was already announced, so that the time does not move with every reconcile.
- * @param earliestAt end of the notice period, if it begins now
+ * Returns the time of the deletion. A retention that becomes longer takes effect at once. A retention that becomes
+ * shorter, or that applies again because `keep` was removed, takes effect only after a notice period. The notice period
+ * does not delay a deletion beyond the time that was already announced; otherwise, the time would move with every
+ * reconcile.
+ * @param earliestAt end of a notice period that begins now
  */
 function withNotice(dueAt: number, announced: string | undefined, earliestAt: number): number {
   const announcedAt = announced === undefined ? Number.POSITIVE_INFINITY : Date.parse(announced);

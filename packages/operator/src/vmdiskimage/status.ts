@@ -17,8 +17,8 @@ import type { VMDiskImage, VMDiskImageStatus } from './resource.ts';
 import { countClones, isReadyToUse } from './snapshots.ts';
 
 /*
- * Each function returns the image with the status of a situation. Messages are the same on every retry, so that a retry writes
- * nothing.
+ * Each function returns the image with the status for one situation. Messages are the same on every retry, so that a
+ * retry writes nothing.
  */
 
 export const READY_MESSAGE = 'VMs can be cloned from the image';
@@ -163,7 +163,7 @@ export function failed(image: Reported, failure: Failure, now: number): Reported
   return report({ ...image, status: counted }, outcome, now);
 }
 
-/** Returns an image with a failure that is already reported. Updates its conditions to the newest spec. */
+/** Returns an image with a failure that is already reported. Sets the current generation in its conditions. */
 export function stillFailed(image: Reported, now: number): Reported {
   const { phase, conditions } = image.status;
   const before = conditionOf(conditions, 'Ready');

@@ -96,7 +96,10 @@ export class CloneTargetCache {
   }
 }
 
-/** Returns the path of the resource pool, below the cluster if the placement names a cluster. */
+/**
+ * Returns the path of the resource pool. A name without a path means a pool of the cluster, if the placement names one.
+ * Without a pool, returns the cluster.
+ */
 function resourcePoolIn({ cluster, resourcePool }: Placement): string | undefined {
   const isName = resourcePool !== undefined && !resourcePool.includes('/');
   return isName && cluster !== undefined ? `${cluster}/Resources/${resourcePool}` : (resourcePool ?? cluster);

@@ -56,7 +56,8 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['NameTaken'],
-    meaning: "The group's folder contains a machine of that name which does not belong to the group.",
+    meaning:
+      "The group's folder contains a foreign machine that has the name of one of the group's machines.",
     remedy: 'Rename that machine, or move it away.',
   },
   {
@@ -158,7 +159,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['VcenterRefused'],
     meaning:
-      'vCenter rejected the operation; the message contains its text. The operator retries; if a machine had to be powered off for the operation, after 30 s to 10 min.',
+      'vCenter rejected the operation; the message contains its text. The operator retries. If the operation required powering off a machine, it waits 30 s to 10 min before the retry.',
     remedy: 'Read the message.',
   },
   {
@@ -185,6 +186,6 @@ export const CONDITIONS = [
   },
 ] as const satisfies readonly ConditionDoc[];
 
-/** Reasons of the conditions, and of problems that only events report. */
+/** Reasons of the conditions, and reasons of problems that only events report. */
 export type VmGroupReason = ReasonOf<typeof CONDITIONS> | 'InvalidDeletionPolicy' | 'UnknownMachine';
 export type VmGroupOutcome = OutcomeWith<VmGroupReason>;

@@ -2,8 +2,8 @@ import type { ConversionRules } from '@vmwright/runtime';
 import type { VERSIONS } from './resource.ts';
 
 /**
- * Conversion between v1alpha1, whose spec has the fields of placement and update side by side, and v1beta1, which groups them.
- * Both versions have the same information, so a round trip loses nothing.
+ * Conversion between v1alpha1 and v1beta1. v1beta1 groups fields under `spec.placement` and `spec.update`; in v1alpha1,
+ * they are direct fields of the spec. Both versions have the same information, so a round trip loses nothing.
  */
 export const CONVERSION: ConversionRules<typeof VERSIONS> = {
   v1alpha1: {

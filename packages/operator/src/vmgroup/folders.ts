@@ -21,7 +21,7 @@ import { type OwnerScope, provisionalFolderName, provisionalOwnerFrom } from './
 
 /** The group that claims a folder. */
 export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
-  /** Returns whether a group of this cluster with this UID exists, or may exist, in a namespace. */
+  /** Returns false only if it is certain that a namespace of this cluster has no group with this UID. */
   readonly groupExists: (uid: string, namespace: string) => Promise<boolean>;
 }
 
@@ -55,8 +55,8 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${holder}; delete this group and create it under another name or with another spec.placement.folder`,
     });
   }
-  // People created a folder that has this name and no owner: the operator records the owner of its folders before it
-  // gives them their final names.
+  // A folder with this name and without an owner was created by people: the operator records the owner of its own
+  // folders before it gives them their final names.
   const isOurs = owner?.isOurs ?? false;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
@@ -146,8 +146,8 @@ export interface ReleaseOptions extends ChangeOptions {
 /**
  * Removes a group's folder if the operator created it and it is empty. A folder with machines of the group stays
  * unchanged. Any other folder stays, too: if the operator created it, it is recorded as kept, so that garbage
- * collection removes it once it is empty; if people created it, its owner is erased. A machine that is moved into the
- * folder between check and removal is not deleted, only unregistered.
+ * collection removes it once it is empty; if people created it, the record of its owner is erased. A machine that is
+ * moved into the folder between check and removal is not deleted, only unregistered.
  */
 export async function releaseFolder(
   client: VcenterClient,

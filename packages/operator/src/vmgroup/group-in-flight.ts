@@ -112,7 +112,7 @@ export class GroupInFlight {
     return this.#options.term === term && this.isOfObject(group);
   }
 
-  /** Returns whether this is the state of the same object (UID), instead of an earlier object with the same name. */
+  /** Returns whether this is the state of the same object (UID), and not of an earlier object with the same name. */
   isOfObject({ metadata }: VmGroup): boolean {
     return this.#metadata.uid === metadata.uid;
   }
@@ -122,7 +122,9 @@ export class GroupInFlight {
     return this.operating().size > 0;
   }
 
-  /** Resets the back-offs when the spec has changed, but those of resizes only when the size has changed. */
+  /**
+   * Resets the back-offs when the spec has changed. The back-offs of resizes are reset only when the size has changed.
+   */
   specObserved(group: VmGroup): void {
     const isSameSpec = this.#metadata.generation === group.metadata.generation;
     this.#metadata = group.metadata;
@@ -132,7 +134,10 @@ export class GroupInFlight {
     this.backoffs.resetAll(isSameSize ? 'size' : undefined);
   }
 
-  /** Adopts the vCenter tasks that the status lists, once: an earlier process, or another leader, started them. */
+  /**
+   * Adopts the vCenter tasks in the status, which an earlier process or leader started. Only the first call adopts
+   * tasks.
+   */
   adopt(
     replicas: readonly Replica[],
     adopted: (replica: Replica, task: string) => [Operation, Permit],
@@ -175,7 +180,7 @@ export class GroupInFlight {
 
   /**
    * Returns the slots for which an operation proved that vCenter has no machine.
-   * @param listed slots whose machines the inventory shows, which are no longer gone
+   * @param listed slots with a machine in the inventory; they no longer count as gone
    */
   gone(listed: Iterable<number>): ReadonlySet<number> {
     for (const slot of listed) this.#gone.delete(slot);
@@ -278,8 +283,8 @@ export class GroupInFlight {
       running.task = undefined;
       permit.release();
       started.resolve();
-      // Not after a cancellation: between the expiry of the lease and the timer that ends the term, a reconcile would fail and be
-      // enqueued again in a loop that starves the timer.
+      // A cancelled operation does not enqueue the group: between the expiry of the lease and the timer that ends the
+      // term, the reconcile would fail and be enqueued again in a loop that starves the timer.
       if (!isCancelled) enqueue(key);
     };
     const targets = targetsOf(type, slot);
@@ -287,7 +292,7 @@ export class GroupInFlight {
     // The result of a cancelled operation is ignored, because it says nothing about vCenter or the machine.
     const counts = () => fence.isOpen && this.#running.get(slot) === running;
     const scope = { signal: fence.signal, assertLeader: () => fence.assertOpen() };
-    // A span of its own: the operation outlives the reconcile that starts it.
+    // The operation gets its own span, because it outlives the reconcile that starts it.
     const run = () => operation.run(onAct, scope);
     (tracer?.span(`vmgroup ${type}`, { 'k8s.object.name': key, 'machine.name': machine }, run) ?? run()).then(
       () => {
@@ -335,7 +340,7 @@ interface Targets {
   readonly size: BackoffTarget;
   /** Target that backs off when the operation fails. */
   readonly operation: BackoffTarget;
-  /** Targets whose back-off is reset when the operation succeeds, unless it is a power-on. */
+  /** Targets that stop backing off when the operation succeeds. A successful power-on does not end their back-off. */
   readonly all: readonly BackoffTarget[];
 }
 

@@ -27,8 +27,8 @@ export class InFlight {
   }
 
   /**
-   * Returns the state of a group. Drops the state of an earlier object of the same name or an earlier term, and resets
-   * the back-offs when the spec has changed.
+   * Returns the state of a group. Drops the state of an earlier object of the same name or of an earlier term, and
+   * resets the back-offs when the spec has changed.
    * @param term fence of the reconcile
    */
   of(key: string, group: VmGroup, term: Fence): GroupInFlight {

@@ -1,2 +1,2 @@
-/** Number of vCenter's MB (which are MiB) per GiB of the spec. */
+/** Number of MB in vCenter per GiB in the spec. A MB in vCenter is a MiB. */
 export const MB_IN_GIB = 1_024;

@@ -58,8 +58,8 @@ export const NOTHING_OBSERVED: Observed = {
 
 /**
  * Looks up the template in the spec if the plan depends on it: a user asked to replace machines, or the ownership labels of a
- * machine name another template than the spec. Both names may refer to the same template. No machine is replaced before the
- * template is found.
+ * machine name another template than the spec. In the second case, the lookup shows whether both names refer to the
+ * same template. No machine is replaced before the template is found.
  */
 export async function observeTemplate(
   group: VmGroup,

@@ -7,7 +7,7 @@ import type { Location } from './placement.ts';
 import { type Replica, VmGroup } from './resource.ts';
 import type { Observed } from './slots.ts';
 
-/** Time for orphaning machines in one reconcile; shorter than the timeout of the reconcile. */
+/** Time after which a reconcile stops orphaning machines; shorter than the timeout of the reconcile. */
 const BUDGET_MS = 15_000;
 
 /**

@@ -30,7 +30,10 @@ export interface PlacementResolverOptions {
   readonly namespaces?: readonly string[] | undefined;
 }
 
-/** Returns the vCenter that holds the group's machines, or that its spec or namespace selects. */
+/**
+ * Returns the vCenter that holds the group's machines. Before the group is placed, returns the vCenter that its spec or
+ * namespace selects.
+ */
 export function vcenterOf(vcenters: VCenterPool, group: VmGroup): VCenter | undefined {
   return vcenters.find(requestOf(group));
 }
@@ -82,7 +85,8 @@ export class PlacementResolver {
     const placement = placementOf(vcenter, group);
     assertPlaceable(group, placement);
     const { vcenterId } = group.status ?? {};
-    // Checked before the folder is opened, because opening may create it, and nothing may be changed on another vCenter.
+    // The vCenter is checked before the folder is opened, because opening a folder may create it, and the operator must
+    // not change anything on another vCenter.
     if (vcenterId !== undefined && !vcenter.folders.isOpen(placement))
       await this.#assertVcenter(vcenter, vcenterId, signal);
     const watched = await unlessAborted(vcenter.folders.get(placement, assertLeader), signal);
@@ -179,7 +183,10 @@ export class PlacementResolver {
     if (about.instanceUuid !== vcenterId) throw new OtherVcenterError(vcenter.name, vcenterId);
   }
 
-  /** Returns whether a group exists, or may exist. Lists from the API server, because a cache may lack a group that exists. */
+  /**
+   * Returns false only if the group certainly does not exist. Lists from the API server, because a cache may lack the
+   * group.
+   */
   async #groupExists(
     uid: string,
     namespace: string,

@@ -27,7 +27,7 @@ export interface Plan extends PlannedStatus {
    * `isProgressing`.
    */
   readonly errors: readonly ConditionError[];
-  /** Time until the next reconcile without an event. @default none */
+  /** Time in milliseconds after which the group is reconciled again even without an event. @default none */
   readonly requeueAfterMs?: number | undefined;
 }
 
@@ -39,7 +39,7 @@ const MAX_CLOCK_SKEW_MS = 60_000;
  *
  * Each machine has a slot. The slot is stored before the machine is cloned, and stored as terminating before the machine
  * is removed. A terminating slot is not reused: a new machine gets a new slot. A slot is dropped when its machine is
- * confirmed gone. Apart from terminating slots, a group never has more slots than desired machines.
+ * confirmed gone. Not counting terminating slots, a group never has more slots than desired machines.
  */
 export function plan(group: VmGroup, observed: Observed, now: number): Plan {
   const { slots, replacing, ...decided } = decide(group, observed, now);
@@ -227,8 +227,8 @@ function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
 }
 
 /**
- * Time for which a machine that was powered off stays off with OnDelete, so that an administrator can delete it and get
- * a new machine. A machine that never ran is powered on at once.
+ * With the update strategy OnDelete, the operator powers on a machine only after it was off for this time, so that an
+ * administrator can delete it and get a new machine. A machine that never ran is powered on at once.
  */
 const OFF_GRACE_MS = 5 * 60_000;
 
@@ -341,8 +341,9 @@ function bySlot(a: Slot, b: Slot): number {
 }
 
 /**
- * Returns the status to store right before these actions start. It counts clones and removals, so that each is preceded by
- * a write, which the API server rejects if the operator does not have the latest version of the group.
+ * Returns the status to store right before these actions start. Each clone and each removal increases a counter in the
+ * status, so the status is always written before them. The API server rejects the write if the operator does not have
+ * the latest version of the group.
  */
 export function withAttempts(status: VmGroupStatus, actions: readonly Action[], now: number): VmGroupStatus {
   const types = new Map(actions.map((action) => [action.slot, action.type]));

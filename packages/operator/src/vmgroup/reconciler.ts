@@ -34,7 +34,7 @@ const RETRY_MS = 2_000;
  * at once.
  */
 const HELD_MS = 10 * 60_000;
-/** Requeue interval of work that continues in the next reconcile. */
+/** Requeue interval of work that continues at once, in another reconcile. */
 const AT_ONCE_MS = 1;
 
 export interface VmGroupReconcilerOptions {
@@ -213,8 +213,8 @@ export class VmGroupReconciler {
   /** Adopts in-flight tasks after a restart or a change of leader. */
   #adoptTasks(group: VmGroup, { vcenter }: Location, state: GroupInFlight): void {
     state.adopt(group.status?.replicas ?? [], ({ name, terminating, power }, task) => {
-      // The task of an existing machine may be a resize, during which the machine is unavailable, so it is treated as
-      // one.
+      // The task of an existing machine may be a resize, during which the machine is unavailable. So every such task is
+      // treated as a resize.
       const type = terminating ? 'remove' : power === undefined ? 'clone' : 'resize';
       return [followTask(type, name, task, vcenter), vcenter.limiterFor(limitOf(type)).adopt()];
     });

@@ -14,7 +14,7 @@ export interface Replacement {
   readonly errors: readonly ConditionError[];
 }
 
-/** Whether a requested replacement of machines is not finished. */
+/** Whether a user requested a replacement of machines that is not finished. */
 export function isReplacing(group: VmGroup): boolean {
   const request = replaceRequestOf(group);
   const { replacing } = group.status ?? {};
@@ -24,8 +24,9 @@ export function isReplacing(group: VmGroup): boolean {
 /**
  * Terminates the machines that a user asked to replace (annotation `vmwright.dev/replace`), within maxUnavailable.
  *
- * A request is resolved to slots once, when it is first observed, and stored: a machine that later gets the same slot or
- * name is not replaced again. The same request can be made again after the annotation was removed.
+ * A request is resolved to slots only once, when it is first observed, and these slots are stored. A machine that later
+ * gets the same slot or name is not replaced again. The same request can be made again after the annotation was
+ * removed.
  * @param budget how many more machines may become unavailable
  */
 export function replaceRequested(

@@ -70,7 +70,7 @@ const place = {
   resourcePool: optional(
     string({
       description:
-        'Name or inventory path of the resource pool. By default, the resource pool in the configuration of the vCenter unless the group names another cluster, else the root resource pool of the cluster.',
+        'Name or inventory path of the resource pool. By default, the resource pool in the configuration of the vCenter. If there is none, or if the group names another cluster, the root resource pool of the cluster.',
       minLength: 1,
     }),
   ),

@@ -35,7 +35,7 @@ export interface Observed {
   readonly machines: readonly Machine[];
   /** Operations in flight by slot, including those with a result that the inventory does not show yet. */
   readonly operating: ReadonlyMap<number, Operating>;
-  /** Slots that back off after a failed operation or a power-on, so that no operation is planned for them. */
+  /** Slots that back off, after a failed operation or after any power-on. No operation is planned for them. */
   readonly backingOff: ReadonlySet<number>;
   /** Whether clones back off, so that no machine is cloned. */
   readonly areClonesBackingOff: boolean;

@@ -162,8 +162,8 @@ function resourceFrom(vcenter: VCenter, machine: OwnedMachine, names: FolderName
 }
 
 /**
- * Whether people took a machine over: it is a template, or its folder has another name than the folder of its group.
- * Also true if vCenter does not show the machine's folder.
+ * Whether people took a machine over: it is a template, or it is in a folder that does not have the name of its group's
+ * folder. Also true if vCenter does not show the machine's folder.
  */
 export function isMachineTakenOver(
   { ownership, properties }: Omit<OwnedMachine, 'ref'>,
@@ -203,7 +203,7 @@ interface OwnedFolder extends OwnedResource {
 
 interface Folders {
   readonly owned: readonly OwnedFolder[];
-  /** Names of all folders of the vCenter, also those that no group owns; empty if no folder was ever claimed. */
+  /** Names of all folders of the vCenter, including folders that no group owns; empty if no folder was ever claimed. */
   readonly names: FolderNames;
 }
 

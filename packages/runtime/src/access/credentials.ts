@@ -9,8 +9,8 @@ export interface Credentials {
   authorization(): string | undefined | Promise<string | undefined>;
   /**
    * Fetches new credentials after a 401 response. Concurrent calls share one fetch.
-   * @param rejected the Authorization header that the server rejected; nothing is fetched if the credentials have
-   *   changed since
+   * @param rejected the Authorization header that the server rejected; if the credentials have changed since that
+   *   request, nothing is fetched
    * @returns whether the credentials differ from the rejected ones, so that a retry makes sense
    */
   renew(rejected?: string): Promise<boolean>;

@@ -142,10 +142,10 @@ describe('exec plugin', () => {
     const missing = (spec: object) =>
       new ExecPlugin({ clock: nodeWorld, spec: { ...exec, ...spec }, path: '/nowhere/config' });
     await expect(missing({}).authorization()).rejects.toThrow(
-      'credential plugin /nowhere/plugin not found; install it or give its full path',
+      'credential plugin /nowhere/plugin was not found; install it or give its full path',
     );
     const hinted = missing({ command: 'no-such-program', installHint: 'apt install it' });
-    await expect(hinted.authorization()).rejects.toThrow('no-such-program not found; apt install it');
+    await expect(hinted.authorization()).rejects.toThrow('no-such-program was not found; apt install it');
     await expect(missing({ command: '/etc/passwd' }).authorization()).rejects.toThrow(
       '/etc/passwd is not executable',
     );

@@ -29,7 +29,7 @@ interface Program {
 /** Credentials without an expiry are used until the server rejects them. */
 const NO_EXPIRY = Number.POSITIVE_INFINITY;
 
-/** Time after which a running plugin is killed, because it would block every request. */
+/** Time after which a plugin that is still running is killed, because it blocks every request. */
 const TIMEOUT_MS = 60_000;
 
 /**
@@ -101,7 +101,7 @@ function run(clock: Clock, { command, args, env, installHint }: Program): Promis
 }
 
 function describeFailure({ code, signal, killed }: ExecFileException, installHint: string): string {
-  if (code === 'ENOENT') return `not found; ${installHint || 'install it or give its full path'}`;
+  if (code === 'ENOENT') return `was not found; ${installHint || 'install it or give its full path'}`;
   if (code === 'EACCES') return 'is not executable; check its file permissions';
   if (killed || signal) return `was killed by ${signal ?? 'a signal'}; run it by hand to see why`;
   return `failed with exit code ${code}; run it by hand to see why`;

@@ -4,14 +4,15 @@ import { AccessError } from './access.ts';
 import { type Credentials, refreshedToken } from './credentials.ts';
 
 /**
- * How long a token file's content is cached. The kubelet rotates the token at 80 % of its lifetime, so the cached token
- * is still valid.
+ * Milliseconds for which the content of a token file is cached. The kubelet replaces the token after 80 % of its
+ * lifetime, so a cached token is still valid.
  */
 const TOKEN_TTL_MS = 60_000;
 
 /**
  * Reads a file that another program rotates. The file is read on every call, which is once per connection: a cached CA
- * would reject a server that has just changed its certificate. Returns the last content while the file cannot be read.
+ * would reject a server that has just changed its certificate. If the file cannot be read, returns the content of the
+ * last successful read; throws if there was none.
  */
 export function rotatedFile(path: string): () => Promise<string> {
   let last: string | undefined;
@@ -25,7 +26,7 @@ export function rotatedFile(path: string): () => Promise<string> {
   };
 }
 
-/** Bearer token from a file that another program rotates; read again after a minute and after a 401 response. */
+/** Bearer token from a file that another program rotates. The file is read again after a minute and after a 401. */
 export function tokenFile(clock: Clock, path: string): Credentials {
   return refreshedToken(clock, async () => {
     const value = (await read(path)).trim();

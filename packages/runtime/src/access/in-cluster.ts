@@ -14,7 +14,7 @@ export interface InClusterOptions {
 }
 
 /**
- * Access with the service account of the pod that this program runs in. Follows the rotation of token and CA.
+ * Access with the service account of the pod that this program runs in. Uses the new token and CA after a rotation.
  * @throws AccessError outside of a pod, or without a mounted service account
  */
 export async function inClusterAccess(options: InClusterOptions): Promise<Access> {

@@ -26,7 +26,11 @@ export class KubeconfigFiles {
     this.#files = files;
   }
 
-  /** @param path one file; if undefined, the existing files of `$KUBECONFIG` or, if that is not set, `~/.kube/config` */
+  /**
+   * Loads one file or several.
+   * @param path the only file to load. @default the existing files that `$KUBECONFIG` lists; `~/.kube/config` if
+   *   `$KUBECONFIG` is not set
+   */
   static async load(path: string | undefined, env: NodeJS.ProcessEnv): Promise<KubeconfigFiles> {
     const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((each) => each !== '');
     const candidates =

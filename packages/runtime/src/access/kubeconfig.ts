@@ -9,7 +9,7 @@ import { oidcToken } from './oidc.ts';
 
 export interface KubeconfigOptions {
   readonly world: World;
-  /** Path of the kubeconfig. @default the files in `$KUBECONFIG`, merged, else `~/.kube/config` */
+  /** Path of the kubeconfig. @default the merged files of `$KUBECONFIG`; `~/.kube/config` if that is not set */
   readonly path?: string | undefined;
   /** Name of the context. @default the kubeconfig's current context */
   readonly context?: string | undefined;
@@ -133,7 +133,7 @@ function pemSource({ fields, path }: Entry, name: string): (() => Promise<string
   return file === undefined ? undefined : rotatedFile(resolvePath(path, file));
 }
 
-/** Resolves a path relative to the kubeconfig that contains it. */
+/** Resolves a path that a kubeconfig contains, relative to the directory of the kubeconfig. */
 function resolvePath(path: string, file: string): string {
   return isAbsolute(file) ? file : join(dirname(path), file);
 }

@@ -2,7 +2,7 @@ import { messageOf, type TransportRequest, type World } from '@vmwright/core';
 import { AccessError } from './access.ts';
 import { type Credentials, type Expiring, refreshedToken } from './credentials.ts';
 
-/** Time before its expiry at which a token is renewed. */
+/** A token is renewed when it expires in less than this time. */
 const EXPIRY_MARGIN_MS = 30_000;
 /** Timeout of one request to the identity provider. */
 const TIMEOUT_MS = 30_000;
@@ -61,9 +61,10 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 }
 
 /**
- * Returns the fields of a JSON response. Returns none if the body is not a JSON object, or if the provider rejects the
- * form with a 4xx status other than 429. Error messages never quote the response: it may contain a token.
- * @throws AccessError if the provider cannot be reached or responds with another status
+ * Sends a GET or, if `form` is given, a POST, and returns the fields of the JSON response. Returns an empty object if
+ * the body is not a JSON object, or if the provider rejects `form` with a 4xx status other than 429. Error messages
+ * never quote the response: it may contain a token.
+ * @throws AccessError if the provider cannot be reached, or responds with any other status than 200
  */
 async function fetchJson(
   { world, ca, issuer }: Provider,

@@ -44,8 +44,8 @@ export interface Outage {
 /**
  * Decides whether a backend is available, and logs one line per transition.
  *
- * Flow: the code that probes the backend reports each result (`answered`, `failed`). After a failure and `afterMs`
- * without a response, the backend is unavailable until the next response.
+ * Flow: the code that probes the backend reports each result (`answered`, `failed`). The backend becomes unavailable
+ * when a probe has failed and the last response is `afterMs` old. It becomes available with the next response.
  *
  * Guarantees: `onChange` is called once per transition. `outageSignal` aborts when an outage begins, so that requests
  * that still wait for a response do not delay the reconciles that report the outage.

@@ -6,13 +6,16 @@ export class CacheEvent<T extends KubeObject> {
   readonly type: Change['type'];
   readonly key: string;
   /**
-   * True for objects that exist when a subscriber subscribes or a namespace is added, and for each event before the
-   * cache has synced.
+   * True for each object that is already known when a subscriber subscribes or when a namespace becomes visible, and
+   * for every event before the cache has synced.
    */
   readonly initial: boolean;
   /** Resource version of `object`, as a number (see `versionOf`). */
   readonly version: number;
-  /** Whether `before` is another object of the same name that was deleted without a `removed` event. */
+  /**
+   * Whether `before` is a different object that had the same name. It was deleted, and subscribers got no `removed`
+   * event for it.
+   */
   readonly replaces: boolean;
   readonly #before: string | undefined;
   readonly #after: string | undefined;

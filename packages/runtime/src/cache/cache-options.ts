@@ -10,13 +10,13 @@ export interface CacheOptions<T extends KubeObject> {
   readonly client: Pick<Client, 'watch' | 'pages'>;
   readonly kind: Kind<T>;
   /**
-   * Namespaces to watch. If there are several, the cache leaves out those that cannot be listed, until they can.
+   * Namespaces to watch. If there are several, the cache leaves out a namespace while it cannot be listed.
    * @default all
    */
   readonly namespaces?: readonly string[];
   /**
-   * Coordinates this cache with the caches of other kinds: a namespace becomes visible in all of them when all have
-   * listed it. @default each cache is independent
+   * Coordinates this cache with the caches of other kinds: once all caches have listed a namespace, its objects become
+   * visible in all of them at the same time. @default each cache is independent
    */
   readonly shared?: SharedNamespaces;
   readonly labelSelector?: string;

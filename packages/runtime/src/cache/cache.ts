@@ -94,7 +94,7 @@ export class ObjectCache<T extends KubeObject> {
     return [...this.#partitions].flatMap(([name, { isFailing }]) => (isFailing ? [name] : []));
   }
 
-  /** Resolves when every namespace is listed or known not to be listable, and at least one is listed. */
+  /** Resolves when at least one namespace is listed, and each of the others is listed or known to be unlistable. */
   waitForSync(): Promise<void> {
     return this.#synced.promise;
   }
@@ -225,8 +225,8 @@ export class ObjectCache<T extends KubeObject> {
       sink: {
         put: (object) => {
           const key = keyOf(object.metadata);
-          // The object is skipped if `refresh` has read a newer list without it: the watch is late and will report its
-          // deletion.
+          // The object is skipped if `refresh` has read a newer list that lacks it: the object was deleted, and the
+          // watch, which is late, will report the deletion.
           const isDeleted =
             !store().has(key) && versionOf(object) <= (this.#refreshedVersions.get(namespace ?? '') ?? 0);
           if (!isDeleted) notify(store().put(key, this.#toStored(object)));
@@ -300,7 +300,10 @@ export class ObjectCache<T extends KubeObject> {
     this.#shared.changed(namespace);
   }
 
-  /** Returns whether a namespace that cannot be listed was deleted. If so, and if it is still failing, removes its objects. */
+  /**
+   * Returns whether a namespace that cannot be listed was deleted. Removes the objects of a deleted namespace from the
+   * cache if its partition is still failing.
+   */
   async #isDeleted(partition: NamespacePartition<T>): Promise<boolean> {
     const { namespaceExists } = this.#options;
     const { namespace } = partition;
@@ -389,7 +392,7 @@ export class ObjectCache<T extends KubeObject> {
   }
 }
 
-/** Returns the prefix that the keys of a partition have. */
+/** Returns the common prefix of a partition's keys; empty if the partition covers all namespaces. */
 function prefixOf({ namespace }: { readonly namespace: string | undefined }): string {
   return namespace === undefined ? '' : `${namespace}/`;
 }

@@ -16,7 +16,7 @@ export type KindCacheOptions<T extends KubeObject> = Omit<
 export interface CachesOptions {
   readonly world: World;
   readonly client: Pick<Client, 'watch' | 'pages'>;
-  /** Namespaces that kinds are cached in, unless the kind's own options differ. @default all */
+  /** Namespaces to cache for each kind, unless the kind's own options name others. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /** Whether a namespace exists; see `CacheOptions`. */
   readonly namespaceExists?: (namespace: string) => Promise<boolean>;
@@ -27,7 +27,7 @@ export interface CachesOptions {
    * when it can be again (`isListable` is true).
    */
   readonly onListable?: (kind: Kind, namespace: string, isListable: boolean, error?: unknown) => void;
-  /** Called when an optional kind turns out not to be installed in the cluster, and when it is installed later. */
+  /** Called when an optional kind is found not to be installed in the cluster, and when it is installed later. */
   readonly onServed?: (kind: Kind, isServed: boolean) => void;
 }
 
@@ -51,7 +51,7 @@ export class Caches {
 
   /**
    * Returns the cache of a kind, creating it on the first call.
-   * @throws Error if options are given after the first call: existing readers would keep the old ones
+   * @throws Error if options are given after the first call: existing readers would keep the old options
    */
   get<T extends KubeObject>(kind: Kind<T>, options?: KindCacheOptions<T>): ObjectCache<T> {
     const known = this.#caches.get(resourceOf(kind));
@@ -107,8 +107,8 @@ export class Caches {
   }
 
   /**
-   * Resources with a namespace in which they cannot be listed or watched at the moment, such as `vms in b`. A cache
-   * syncs without such namespaces, unless all its namespaces are affected.
+   * Resources that cannot be listed or watched in a namespace at the moment, one entry per resource and namespace, such
+   * as `vms in b`. A cache syncs without such namespaces if it can list at least one other namespace.
    */
   get unlistable(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { unlistable }]) =>

@@ -7,7 +7,7 @@ import type { KubeObject } from '../kind/object.ts';
 
 /** Receives what a reflector lists and watches. */
 interface Sink<T> {
-  /** Stores a version of an object; the same or an older version may follow. */
+  /** Stores a version of an object. A later call may pass the same or an older version of it. */
   put(object: T): void;
   /** Removes an object that the watch reported as deleted; `object` is its last state. */
   remove(object: T): void;
@@ -26,7 +26,10 @@ export interface ReflectorOptions<T extends KubeObject> {
   readonly initialList?: 'watch' | 'pages';
   readonly keyOf: (object: T) => string;
   readonly sink: Sink<T>;
-  /** Called with each failure except the first of consecutive 410 responses; the reflector retries. */
+  /**
+   * Called with each failure, before the retry. A single 410 response, or the first of several in a row, is not
+   * reported.
+   */
   readonly onError: (error: unknown) => void;
 }
 
@@ -34,22 +37,22 @@ export interface ReflectorOptions<T extends KubeObject> {
 const IDLE_TIMEOUT_MS = 70_000;
 const FIRST_DELAY_MS = 800;
 const MAX_DELAY_MS = 30_000;
-/** Length of a watch after which its failure resets the back-off to the shortest delay. */
+/** A watch that fails after more than this time resets the back-off to the shortest delay. */
 const RESET_BACKOFF_AFTER_MS = 120_000;
 const MIN_WATCH_SECONDS = 300;
-/** Length below which a watch without an event counts as failed. */
+/** A watch that ends without an event in less than this time counts as failed. */
 const MIN_WATCH_MS = 1_000;
 
 /**
  * Lists and watches the objects of a kind until it is stopped.
  *
- * Flow: lists the existing objects, as a stream that ends with a bookmark (WatchList) or, on servers without it, in
- * pages; then watches from that resource version on. A watch that ends is resumed at its last resource version. If the
- * server no longer has that version (410 Gone), the reflector lists again.
+ * Flow: lists the existing objects, as a stream that ends with a bookmark (WatchList), or in pages if the server does
+ * not support WatchList. Then watches, starting at the resource version of the list. A watch that ends is resumed at
+ * its last resource version. If the server no longer has that version (410 Gone), the reflector lists again.
  *
  * Guarantees: every object and every deletion eventually reaches the sink, whatever fails in between. A deletion that
- * the watch missed shows as an absence from the next complete list. Objects may arrive late or twice: the sink has to
- * ignore versions that are not newer than its own.
+ * the watch missed is detected because the next complete list lacks the object. Objects may arrive late or twice: the
+ * sink has to ignore versions that are not newer than its own.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
@@ -177,7 +180,7 @@ function isUnsupported(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 400 || error.status === 422);
 }
 
-/** A signal that aborts after a time without activity, or with the outer signal. */
+/** A signal that aborts after a time without activity, or when the outer signal aborts. */
 class IdleTimeout implements Disposable {
   readonly #controller = new AbortController();
   readonly #world: World;

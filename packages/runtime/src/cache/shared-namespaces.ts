@@ -31,7 +31,7 @@ export class SharedNamespaces {
     return this.#partitions.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
   }
 
-  /** Must be called when a partition of this namespace was listed, starts to fail or recovers. */
+  /** Must be called when a partition of this namespace has been listed, has begun to fail, or has recovered. */
   changed(namespace: string): void {
     const partitions = this.#partitions.get(namespace) ?? [];
     if (partitions.every(({ isCurrent }) => isCurrent))

@@ -16,10 +16,13 @@ interface Entry {
   indexed: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-/** Marks an object that this process removed, so that `put` ignores older versions of it that are still in transit. */
+/**
+ * Marks an object that was removed from the store after a write of this process, so that `put` ignores older versions
+ * of it that the watch still delivers.
+ */
 interface Tombstone {
   readonly key: string;
-  /** Newest version that was stored. */
+  /** Newest version that was stored before the removal. */
   readonly lastSeenVersion: number;
   /** Newest version that `put` ignores. */
   readonly hiddenUntil: number;
@@ -35,7 +38,10 @@ export interface Change {
   readonly after: string | undefined;
   /** Resource version of the newest known state. */
   readonly version: number;
-  /** Whether `before` is another object of the same name that was deleted without a `removed` change. @default false */
+  /**
+   * Whether `before` is a different object that had the same name. It was deleted, and there was no `removed` change
+   * for it. @default false
+   */
   readonly replaces?: boolean;
 }
 
@@ -140,8 +146,8 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Removes the objects that a complete list of the keys with this prefix lacks, unless their stored version is newer
-   * than the list.
+   * Removes each object with this key prefix that is not in `keys`, unless its stored version is newer than `version`.
+   * @param keys the complete list of the keys with this prefix that existed at `version`
    */
   removeUnlisted(prefix: string, keys: ReadonlySet<string>, version: number): readonly Change[] {
     const unlisted = [...this.#entries.keys()].filter((key) => key.startsWith(prefix) && !keys.has(key));
@@ -157,9 +163,10 @@ export class Store<T extends KubeObject> {
   }
 
   /**
-   * Clears the tombstones that a complete list of the keys with this prefix makes obsolete. A list that lacks an object
-   * and is not older than the last stored version of the object was made after the deletion, so no older version can
-   * arrive. The tombstones of objects that the list still contains stay until the watch reports the deletion.
+   * Clears the tombstones that `keys`, a complete list of the keys with this prefix, makes obsolete. A list that lacks
+   * an object and is not older than the last stored version of the object was made after the deletion, so no older
+   * version can arrive. The tombstones of objects that the list still contains stay until the watch reports the
+   * deletion.
    */
   clearTombstones(prefix: string, keys: ReadonlySet<string>, version: number): void {
     for (const [uid, { key, lastSeenVersion }] of this.#tombstones)

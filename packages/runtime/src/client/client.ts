@@ -133,7 +133,7 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Yields changes until the server ends the stream, the connection breaks (throws) or the signal aborts (throws).
+   * Yields changes until the server ends the stream. Throws if the connection breaks or the signal aborts.
    * @throws GoneError when the resource version is too old, at the start or during the watch
    */
   async *watch<T extends KubeObject>(
@@ -238,7 +238,7 @@ export class Client implements AsyncDisposable {
       object,
       ref,
       uid: object?.metadata.uid ?? uidOf(response),
-      conditional: false, // so that an object that its own reconcile deletes is enqueued again, to be finalized
+      conditional: false, // so that a reconcile that deletes its own object enqueues it again, to finalize it
     });
   }
 

@@ -75,7 +75,7 @@ export type Draft<T extends KubeObject> = DeepPartial<Omit<T, 'metadata'>> & {
   readonly metadata: Partial<ObjectMeta> & ObjectRef;
 };
 
-/** A type with all fields optional at every depth; arrays stay complete. */
+/** A type with all fields optional at every depth, except inside arrays. */
 export type DeepPartial<T> = T extends readonly unknown[]
   ? T
   : T extends object

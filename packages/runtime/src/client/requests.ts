@@ -94,7 +94,7 @@ export class Requests {
     });
   }
 
-  /** Returns the lines of a response as they arrive. The timeout ends when the response begins. */
+  /** Returns the lines of a response as they arrive. The timeout applies only until the response begins. */
   lines(outgoing: ApiRequest): Promise<AsyncIterable<string>> {
     return this.#send(outgoing, async (deadline, authorization) => {
       const response = await this.#open(outgoing, deadline, authorization, true);
@@ -202,7 +202,7 @@ function redact(authorization: string | undefined, text: string): string {
   return secret === '' ? text : text.replaceAll(secret, '[redacted]');
 }
 
-/** Ends the deadline after the last line, to remove its listener from the caller's long-lived signal. */
+/** Yields the lines, then ends the deadline, which removes its listener from the caller's long-lived signal. */
 async function* endDeadlineAfter(
   lines: AsyncIterable<string>,
   deadline: Deadline,

@@ -6,8 +6,7 @@ import { type Condition, removeCondition, setCondition } from './conditions.ts';
  * - `ready`: the object matches its spec.
  * - `progressing`: the object does not match its spec yet, and the controller continues by itself. This includes
  *   waiting for a backend and deleting the object.
- * - `stalled`: the object stays as it is until a user changes something. Automatic retries do not make it
- *   `progressing`.
+ * - `stalled`: the object stays as it is until a user changes something. It stays `stalled` during automatic retries.
  */
 export interface Outcome {
   readonly state: 'ready' | 'progressing' | 'stalled';
@@ -15,7 +14,7 @@ export interface Outcome {
   readonly reason: string;
   /** Message of every condition: the cause and the remedy. Use the same text on every retry to avoid status writes. */
   readonly message: string;
-  /** Sets Ready to Unknown instead of False, because the controller cannot observe the backend. @default false */
+  /** Whether Ready is Unknown instead of False, because the controller cannot observe the backend. @default false */
   readonly isUnknown?: boolean;
 }
 

@@ -19,7 +19,7 @@ export interface WorkContext {
   /**
    * Fence of the work: open while this replica leads without interruption (with sharding: owns the object), and closed
    * forever afterwards, even when the same replica leads again. It outlives the reconcile: an operation that continues
-   * after its reconcile takes its own fence (`fence.nested()`) and ends with that fence's signal.
+   * after its reconcile creates a fence of its own (`fence.nested()`) and ends when the signal of that fence aborts.
    */
   readonly fence: Fence;
   /**

@@ -47,7 +47,8 @@ export interface ControllerOptions<T extends KubeObject> {
   /** Selects the changes of these objects that cause a reconcile. @default all */
   readonly predicate?: Predicate<T>;
   /**
-   * Kinds that these objects own through a controller owner reference: a change of an owned object enqueues the owner.
+   * Kinds of objects that a reconciled object owns through a controller owner reference. A change of an owned object
+   * enqueues its owner.
    */
   readonly owns?: readonly Kind[];
   /** Watches of other kinds, created by `watch(…)`: their changes enqueue objects of this controller. */
@@ -75,7 +76,7 @@ export interface ControllerOptions<T extends KubeObject> {
    * removed.
    */
   readonly finalizer?: { readonly name: string; readonly finalize: Reconcile<T> };
-  /** Also reconciles objects that are being deleted, if the controller has no finalizer. @default false */
+  /** Whether a controller without a finalizer also reconciles objects that are being deleted. @default false */
   readonly reconcilesDeleting?: boolean;
   /** Permissions that `reconcile` and `finalize` need beyond those derived from the other options (see `rbacOf`). */
   readonly permissions?: readonly Permission[];
@@ -143,7 +144,8 @@ export class Controller<T extends KubeObject> {
   readonly #runs = new Map<string, Run>();
   /**
    * Keys of objects that may have a newer version than the cached one, because a write failed with a conflict or
-   * without a response. A later reconcile may succeed on the old version, so their next change skips the predicate.
+   * without a response. A later reconcile may succeed on the old version, so the predicate is not applied
+   * to the next change of the object.
    */
   readonly #possiblyStale = new Set<string>();
 
@@ -170,8 +172,8 @@ export class Controller<T extends KubeObject> {
     this.#declared = declareCaches(caches, [options.for, ...others]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
-      // A change older than this term may be the previous leader's last write, delivered after the term began. It is
-      // enqueued without the predicate, which might drop it.
+      // A change older than this term may be the previous leader's last write, delivered after the term began. Its
+      // object is enqueued without the predicate, which might drop the change.
       const isLate = event.version < (environment.sinceVersion?.() ?? 0);
       if (this.#possiblyStale.delete(event.key) || isLate || this.#matchesPredicate(event))
         this.#enqueueEvent(event.key, options.for, event);
@@ -184,7 +186,7 @@ export class Controller<T extends KubeObject> {
     for (const watched of watches) {
       watched.subscribe(caches, (key, event) => this.#enqueueEvent(key, watched.kind, event));
     }
-    // An optional kind that is installed or removed can change the result for every object, even if the kind has no
+    // Installing or removing an optional kind can change the result of every reconcile, even if the kind has no
     // objects.
     for (const kind of others) caches.get(kind).onServedChange(() => this.#addAll());
     share?.onGained((isGained) => {
@@ -214,7 +216,7 @@ export class Controller<T extends KubeObject> {
     resync.cancel();
   }
 
-  /** Runs a source and restarts it when it fails, because only the next resync finds the changes that it misses. */
+  /** Runs a source, and restarts it when it fails: only the next resync finds the changes that the source misses. */
   async #runSource(source: Source, signal: AbortSignal): Promise<void> {
     const { world } = this.#environment;
     for (let delay = 1_000; !signal.aborted; delay = Math.min(delay * 2, 60_000)) {
@@ -422,7 +424,7 @@ export class Controller<T extends KubeObject> {
       return isWanted || reconcilesDeleting ? reconcile(object, context) : undefined;
     }
     if (object.metadata.deletionTimestamp !== undefined) {
-      if (!hasFinalizer(object, finalizer.name)) return undefined; // other controllers own the remaining ones
+      if (!hasFinalizer(object, finalizer.name)) return undefined; // the remaining finalizers are of other controllers
       const result = await finalizer.finalize(object, context);
       if (result !== undefined) return result; // `finalize` asks to be called again
       // The object may have changed during `finalize`; with the newest known version the removal does not conflict.

@@ -16,7 +16,7 @@ export function mergePatch(before: unknown, after: unknown): unknown {
   return patch.length === 0 ? undefined : Object.fromEntries(patch);
 }
 
-/** Returns an own property: labels and annotations may be named `constructor`. */
+/** Returns a field, not an inherited property: labels and annotations may be named `constructor`. */
 function own(record: Readonly<Record<string, unknown>>, field: string): unknown {
   return Object.hasOwn(record, field) ? record[field] : undefined;
 }

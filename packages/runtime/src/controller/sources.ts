@@ -109,7 +109,7 @@ export class Poller {
 export class Channel {
   readonly #subscribers = new Set<(key: string) => void>();
 
-  /** Enqueues a key in every running controller that uses this channel. Drops the key if there is none. */
+  /** Enqueues a key in every running controller that uses this channel. Drops the key if no such controller runs. */
   enqueue(key: string): void {
     for (const subscriber of this.#subscribers) subscriber(key);
   }

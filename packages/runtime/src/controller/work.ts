@@ -16,13 +16,13 @@ export interface WorkEnvironment {
   /** Records reconciles and jobs as spans. @default no tracing */
   readonly tracer?: Tracer | undefined;
   /**
-   * Returns the fence of the current term (with sharding: of the ownership of the key); a closed fence if there is no
-   * term or ownership.
+   * Returns the fence of the current leadership term; a closed fence if this replica does not lead. With sharding:
+   * the fence of this replica's ownership of the key; a closed fence if it does not own the key.
    */
   readonly fence: (key: string) => Fence;
   /** Resource version at which the current term began; older changes may arrive late. @default 0 */
   readonly sinceVersion?: () => number;
-  /** Whether no other replica has led since the caches were first listed. @default false */
+  /** Whether it is known that no other replica has led since the first list of the caches. @default false */
   readonly hasFreshCaches?: () => boolean;
   /** Keys that this replica owns, if the work is sharded. @default all */
   readonly share?: ShardOwnership | undefined;
@@ -39,7 +39,10 @@ interface WorkItem {
   readonly onWrite?: <O extends KubeObject>(write: Write<O>) => void;
 }
 
-/** Creates the context of a reconcile or a job's run. @param declared resources that it may read from the caches */
+/**
+ * Creates the context of a reconcile or a job's run.
+ * @param declared resources that the work may read from the caches
+ */
 export function workContext(
   { world, client, caches, fence: fenceOf }: WorkEnvironment,
   declared: ReadonlySet<string>,

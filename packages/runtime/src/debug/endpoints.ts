@@ -33,7 +33,7 @@ const MAX_SECONDS = 60;
  *
  * `/debug/queues` and `/debug/operations` return JSON. `/debug/profile?seconds=10` samples the CPU and returns a file
  * for Chrome's developer tools. `/debug/heap` returns a heap snapshot, which contains every Secret in memory. A leader
- * refuses the snapshot, because it blocks the process for seconds, and the leader would lose its Lease.
+ * refuses the snapshot: taking it blocks the process for seconds, in which the leader would lose its Lease.
  */
 export class DebugEndpoints {
   readonly #options: DebugOptions;

@@ -13,10 +13,10 @@ import {
 import { claimRecord, holderOf, releaseRecord } from './record.ts';
 import { type Moment, momentOf, Term } from './term.ts';
 
-/** The work of a leader. `leading` aborts when the work must stop, `lost` when leadership is lost. */
+/** The work of a leader. `leading` aborts when the work must stop for any reason, `lost` only if leadership is lost. */
 export type OnLeading = (leading: AbortSignal, lost: AbortSignal) => Promise<void>;
 
-/** Maximum number of attempts, without a delay, if a write of the lease conflicts. */
+/** Maximum number of attempts to write the lease. After a conflict, the next attempt follows without a delay. */
 const CONFLICT_ATTEMPTS = 2;
 
 /**
@@ -27,9 +27,9 @@ const CONFLICT_ATTEMPTS = 2;
  * competes again; the process and its caches keep running.
  *
  * Guarantees:
- * - Before a candidate acquires a lease of another holder, it has seen the record unchanged for the record's whole
- *   duration on its own monotonic clock. Clocks of different machines are never compared: they may differ by hours and
- *   jump.
+ * - Before a candidate acquires a lease that another process holds, it has seen the record unchanged for the record's
+ *   whole lease duration on its own monotonic clock. Clocks of different machines are never compared: they may differ
+ *   by hours and jump.
  * - A process never overwrites a record that it has not read (resource versions), so at most one of several candidates
  *   acquires the lease. After a write without a response the lease is read again before any decision.
  * - `isLeading` becomes false and the leader's signal aborts `renewMs` after the start of the last successful renewal,
@@ -66,7 +66,7 @@ export class LeaderElection {
   readonly #closed: Fence;
   #term: Term | undefined;
   #sinceVersion = 0;
-  /** Resource version of the lease when `observe` found it released. */
+  /** Resource version that the lease had when `observe` found it released; undefined if it was not released. */
   #releasedVersion: string | undefined;
   #wasReleased = false;
   #holder: string | undefined;
@@ -100,14 +100,14 @@ export class LeaderElection {
   }
 
   /**
-   * Whether the lease was released when `observe` read it, and this process was the first to acquire it since: no other
-   * process has led since then. False if that is not known, for example because the lease did not exist.
+   * Whether `observe` found the lease released, and this process was the first to acquire it afterwards, so that no
+   * other process has led in between. False if that is not known, for example because the lease did not exist.
    */
   get wasReleased(): boolean {
     return this.#wasReleased;
   }
 
-  /** Reads the lease once, before `run`; see `wasReleased`. A failure is reported to the observer only. */
+  /** Reads the lease once, before `run`; see `wasReleased`. A failure is reported to the observer and not thrown. */
   async observe(signal: AbortSignal): Promise<void> {
     await this.#attempt(signal, async () => {
       const lease = await this.#lock.read(signal);
@@ -132,7 +132,7 @@ export class LeaderElection {
 
   /**
    * Competes for the lease, and leads whenever it holds the lease, until `signal` aborts or `onLeading` ends by itself.
-   * Resolves when this process no longer leads, and has released the lease or failed to release it.
+   * Resolves when this process no longer leads and its attempt to release the lease has ended, successfully or not.
    * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or the reason of `signal`. The
    *   second signal aborts if leadership is lost, which may also happen during a graceful shutdown.
    */

@@ -21,7 +21,7 @@ export interface LeaseLockOptions {
   readonly lease: { readonly namespace: string; readonly name: string };
   /** Timeout of one call in milliseconds. */
   readonly callMs: number;
-  /** Labels of the Lease when it is created. */
+  /** Labels that the Lease gets when this process creates it. */
   readonly labels?: Readonly<Record<string, string>> | undefined;
 }
 

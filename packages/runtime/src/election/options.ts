@@ -36,9 +36,9 @@ export interface LeaderElectionOptions {
   readonly leaseMs?: number;
   /** Milliseconds for which a leader acts after the start of its last successful renewal. @default 10_000 */
   readonly renewMs?: number;
-  /** Milliseconds between two reads of the lease, or two renewals, with 25 % jitter. @default 2_000 */
+  /** Milliseconds between two reads by a candidate, and between two renewals, with 25 % jitter. @default 2_000 */
   readonly retryMs?: number;
-  /** Labels of the Lease when it is created. */
+  /** Labels that the Lease gets when this process creates it. */
   readonly labels?: Readonly<Record<string, string>>;
   /**
    * Reaction of a leader to the deletion of its Lease.

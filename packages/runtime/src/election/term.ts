@@ -29,8 +29,8 @@ export interface TermOptions {
  * on each call; the timer only aborts the signal, for code that does not read `holds`.
  *
  * The monotonic clock continues while the process is stopped. On most systems it stands still while the machine sleeps,
- * and the wall clock continues. So the longer of the two durations counts. A wall clock that is set forward may end a
- * term early, which is safe; one that is set back has no effect.
+ * and the wall clock continues. So the term measures its duration on both clocks, and the longer result counts. A wall
+ * clock that is set forward may end a term early, which is safe; one that is set back has no effect.
  */
 export class Term {
   /** Fence of the term: open during the term, and closed forever afterwards. */
@@ -74,7 +74,7 @@ export class Term {
     this.#arm();
   }
 
-  /** Ends the term if it has expired and the timer is late. */
+  /** Ends the term if it has expired. The timer does the same, but may be late. */
   check(): void {
     if (this.#leftMs <= 0) this.lose(`not renewed for ${this.#options.renewMs / 1_000} s`);
   }

@@ -46,7 +46,7 @@ const REFRESH_MS = 60_000;
 /** Maximum lengths that the API server accepts, in bytes. */
 const MAX_NOTE_BYTES = 1_024;
 const MAX_FIELD_BYTES = 128;
-/** Maximum number of concurrent writes, above which events are dropped. Also the maximum number of series. */
+/** Maximum number of concurrent writes, above which events are dropped. Also the maximum number of series in memory. */
 const MAX_PENDING = 1_000;
 
 interface Series {
@@ -61,8 +61,8 @@ interface Series {
  * Records Kubernetes events about objects, which `kubectl describe` and `kubectl events` show.
  *
  * Guarantees: `record` returns at once and never throws. Equal events become one event with a count; the count is
- * written at the second occurrence and then at most once a minute. After a burst of 25 different events an object is
- * limited to one every five minutes.
+ * written at the second occurrence and then at most once a minute. After a burst of 25 different events about an
+ * object, further different events about it are limited to one every five minutes.
  *
  * Caveats: events are best effort. They may be lost, so nothing may depend on them.
  */
@@ -79,7 +79,7 @@ export class EventRecorder {
 
   /**
    * Records an event.
-   * @param client client that sends the event; a later event of the same series may use another one
+   * @param client client that sends the event; a later event of the same series may use another client
    */
   record(
     kind: Kind,
@@ -195,8 +195,8 @@ export class EventRecorder {
   }
 
   /**
-   * Evicts the oldest series repeatedly, while it is stale or there are too many series. Stale series behind a current
-   * one are evicted by later calls.
+   * Evicts series in the order in which they began. Stops at the first series that is not stale, unless there are too
+   * many series. A stale series that began after that one is evicted by a later call.
    */
   #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {

@@ -27,7 +27,10 @@ export interface CollectorOptions<T> {
    * not, they are reported and never deleted.
    */
   readonly deletesExternal: (object: KubeObject) => boolean;
-  /** Logs a change of a collected resource, as soon as the backend has accepted it. @default a warning about each deletion */
+  /**
+   * Called to log a change of a collected resource, as soon as the backend has accepted the change.
+   * @default logs a warning about each deletion
+   */
   readonly onChange?: (item: T, change: ExternalChange, log: Logger) => void;
   /** Text that tells the user how to list all orphans; appended to the log line about new ones. @default nothing */
   readonly hint?: string;

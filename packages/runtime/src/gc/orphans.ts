@@ -11,7 +11,9 @@ export interface FindOrphansOptions<T> {
   readonly external: Pick<ExternalResources<T>, 'list' | 'ownerOf'>;
   /** Namespaces that the program watches. Resources with an owner in another namespace are skipped. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** UIDs of objects known to exist. If they include all owners, the objects are not listed. @default none */
+  /**
+   * UIDs of objects known to exist. If the owner of every resource is among them, no objects are listed. @default none
+   */
   readonly known?: ReadonlySet<string>;
   readonly signal: AbortSignal;
 }
@@ -58,8 +60,8 @@ export async function findOrphans<T>(options: FindOrphansOptions<T>): Promise<Fo
 }
 
 /**
- * Returns the items with an owner that is in one of the namespaces and not among the UIDs. Skips items without owner
- * labels.
+ * Returns the items with ownership labels of an owner that is in one of `namespaces` and not among `uids`. Skips items
+ * without ownership labels.
  */
 export function withoutOwner<T>(
   { ownerOf }: Pick<ExternalResources<T>, 'ownerOf'>,
@@ -79,8 +81,8 @@ export function* uidsOf(objects: Iterable<KubeObject>): Generator<string, void, 
 }
 
 /**
- * Returns the UIDs of all objects in a namespace, or in all. If the list is forbidden, returns 'forbidden' for a list
- * of one namespace, and throws for a list of all.
+ * Returns the UIDs of all objects in one namespace or, if `namespace` is undefined, in all namespaces. If the API
+ * server forbids the list, returns 'forbidden' for one namespace, and throws for all namespaces.
  */
 async function uidsIn(
   client: Pick<Client, 'pages'>,

@@ -12,7 +12,7 @@ export interface WitnessedDeletionsOptions {
   readonly deletesExternal: (object: KubeObject) => boolean;
 }
 
-/** Time for which a deletion is remembered. A resource that is created even later is reported, not deleted. */
+/** Time for which a deletion is remembered. A resource that is created after that time is reported, not deleted. */
 const KEPT_MS = 60 * 60_000;
 /** Maximum number of remembered deletions (about 1 MB). Above it, the oldest are dropped. */
 const MOST = 10_000;
@@ -30,7 +30,7 @@ const MOST = 10_000;
 export class WitnessedDeletions {
   readonly #world: Pick<World, 'monotonic'>;
   readonly #deletesExternal: (object: KubeObject) => boolean;
-  /** Time at which each deletion was witnessed or last touched, by UID of the deleted object, oldest first. */
+  /** UID of each deleted object → time at which the deletion was witnessed or last passed to `touch`; oldest first. */
   readonly #seenAt = new Map<string, number>();
 
   constructor({ cache, world, deletesExternal }: WitnessedDeletionsOptions) {

@@ -61,7 +61,7 @@ export const CustomResourceDefinition = foreignKind<CustomResourceDefinition>({
   scope: 'Cluster',
 });
 
-/** The part of a declared kind that `crdOf` reads; `defineKind` returns it. */
+/** The part of a declared kind (see `defineKind`) that `crdOf` reads. */
 export interface CrdSource {
   readonly declaration: Declaration;
   at(version: string): { readonly schema: Schema };

@@ -77,7 +77,7 @@ export interface ScalePaths {
   readonly specPath: string;
   /** Path of the observed replicas: `.status.replicas`. */
   readonly statusPath: string;
-  /** Path of the label selector, as a string, that an autoscaler uses: `.status.selector`. */
+  /** Path of the field with the label selector for autoscalers, in the form of a string: `.status.selector`. */
   readonly labelSelectorPath?: string;
 }
 
@@ -152,7 +152,7 @@ export type SingleVersion<N extends string, S, U> = readonly [
     : { readonly status: Schema<U> }),
 ];
 
-/** Rejects unknown fields: the compiler does not check for them in a type parameter that it infers. */
+/** Makes unknown fields a compile error: the compiler does not detect them in a type parameter that it infers. */
 export type ExactFields<V> = {
   readonly [I in keyof V]: V[I] & { readonly [K in Exclude<keyof V[I], keyof NamedVersion>]: never };
 };
@@ -169,7 +169,7 @@ export type ExactFields<V> = {
  *
  * With several versions: `versions: [{ name: 'v1', storage: true, spec, … }, { name: 'v1beta1', spec, … }]`.
  *
- * @throws DeclarationError for a declaration that the API server would reject and the compiler cannot check
+ * @throws DeclarationError if the API server would reject the declaration for a reason that the compiler cannot check
  */
 export function defineKind<const N extends string, S, U = never>(
   declaration: Names &

@@ -43,7 +43,7 @@ export function keyOf({ namespace, name }: ObjectRef): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** Parses a key of `keyOf`. */
+/** Parses a key that `keyOf` has returned. */
 export function refOf(key: string): ObjectRef {
   const cut = key.indexOf('/');
   return cut === -1 ? { name: key } : { namespace: key.slice(0, cut), name: key.slice(cut + 1) };

@@ -67,7 +67,7 @@ function fieldAt(object: KubeObject, path: readonly string[]): string {
   return String(value ?? '');
 }
 
-/** Returns an own property: keys come from users and may be `toString`. */
+/** Returns a field, not an inherited property: keys come from users and may be `toString`. */
 function own<T>(record: Readonly<Record<string, T>>, key: string): T | undefined {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }

@@ -38,7 +38,9 @@ export class FairLimiter {
     this.#options = options;
   }
 
-  /** Returns a permit. If none is free, returns undefined, and calls `onAvailable` when one is reserved for the key. */
+  /**
+   * Returns a permit. If none is free, returns undefined and, once one is reserved for the key, calls `onAvailable`.
+   */
   acquire(key: string): Permit | undefined {
     const reservation = this.#reserved.get(key);
     if (reservation !== undefined) {
@@ -52,7 +54,7 @@ export class FairLimiter {
     return undefined;
   }
 
-  /** Returns a permit for an operation that already runs, even beyond the limit. */
+  /** Returns a permit for an operation that already runs, even if this exceeds the limit. */
   adopt(): Permit {
     return this.#issue();
   }

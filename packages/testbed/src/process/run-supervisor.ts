@@ -101,7 +101,7 @@ export class RunSupervisor {
     };
   }
 
-  /** Awaits a promise that only a message of the supervisor can settle, and keeps the event loop alive until then. */
+  /** Awaits a promise that only a message from the supervisor can settle, and keeps the event loop alive until then. */
   async #waitFor<T>(promise: Promise<T>): Promise<T> {
     this.#waiting += 1;
     this.#process.channel?.ref();
@@ -146,7 +146,7 @@ export class RunSupervisor {
       exited.resolve({ code: null, signal: 'SIGKILL' });
     }
     this.#pending.clear();
-    // The next use creates a new instance, which first kills the processes and removes the folders of this one.
+    // The next use creates a new instance, which first kills this instance's processes and removes its folders.
     if (RunSupervisor.#shared === this) RunSupervisor.#shared = undefined;
   }
 }

@@ -31,8 +31,8 @@ const PROBE_BYTES = 8192;
 /**
  * Creates `folder` if it is missing, and writes a probe file to check that it is writable.
  *
- * Parents are created one at a time: Node's recursive `mkdir` never returns on procfs, which fails with ENOENT for every new
- * name.
+ * Parents are created one at a time: on procfs, creating any folder fails with ENOENT, and Node's recursive `mkdir`
+ * then never returns.
  *
  * @returns the topmost folder that was created, or undefined if all existed
  * @throws {TestbedError} `FOLDER_UNUSABLE`, with the remedy
@@ -53,7 +53,7 @@ export async function requireWritableFolder(
   } catch (error) {
     fail(folder, use, folder, error);
   } finally {
-    await files.remove(probe).catch(() => undefined); // must not replace the error of the failed write
+    await files.remove(probe).catch(() => undefined); // a failed removal must not hide the error of the write
   }
   return created;
 }

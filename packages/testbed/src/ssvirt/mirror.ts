@@ -14,9 +14,9 @@ export interface MirrorOptions {
   readonly database: Pick<Postgres, 'url'>;
   /** Additional flags. */
   readonly args?: readonly string[];
-  /** Additional environment variables. KUBECONFIG replaces the kubeconfig of the mirror's service account. */
+  /** Additional environment variables. A KUBECONFIG here replaces the kubeconfig of the mirror's service account. */
   readonly env?: Readonly<Record<string, string>>;
-  /** URL of the API server in the kubeconfig, for example that of a proxy. @default the URL of the cluster */
+  /** URL of the API server in the kubeconfig, for example a proxy's URL. @default the URL of the cluster */
   readonly server?: string;
   /** @default a free port */
   readonly statusPort?: number;

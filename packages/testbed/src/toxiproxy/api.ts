@@ -22,7 +22,10 @@ export class Api {
     await this.#sendOrThrow('PATCH', path, body);
   }
 
-  /** Removes an object. Succeeds if it does not exist or the server is not running, because objects are in memory only. */
+  /**
+   * Removes an object. Also succeeds if the object does not exist or the server is not running: objects are in memory
+   * only, so a stopped server has none.
+   */
   async remove(path: string): Promise<void> {
     try {
       const response = await this.#send('DELETE', path);

@@ -22,8 +22,8 @@ export class Toxic implements AsyncDisposable {
 }
 
 /**
- * A TCP proxy that injects faults (toxics). A toxic acts on one direction of all connections, including open ones
- * unless noted otherwise; several toxics act in sequence.
+ * A TCP proxy that injects faults (toxics). A toxic acts on one direction of all connections. Unless noted otherwise,
+ * these include connections that are already open. Several toxics act in sequence.
  *
  * Caveats: while the server is down, the proxy still accepts connections, and then closes them. `halfOpen` and `hold`
  * do not affect the end of a stream, so the client still notices when the server process exits.
@@ -82,16 +82,16 @@ export class ToxicProxy {
   }
 
   /**
-   * Simulates a peer that vanished: connections stay open, but data is lost. When the toxic is removed, affected connections are
-   * closed, because their streams would have a gap.
+   * Simulates a peer that vanished: connections stay open, but data is lost. When the toxic is removed, the
+   * connections on which it acted are closed, because their streams would have a gap.
    */
   halfOpen(stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('timeout', stream, { timeout: 0 });
   }
 
   /**
-   * Simulates a network outage: connections stay open and data is held back. When the toxic is removed, all data arrives late but
-   * in order on the same connections.
+   * Simulates a network outage: connections stay open and data is held back. When the toxic is removed, the delayed
+   * data arrives in order on the same connections.
    */
   hold(stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('latency', stream, { latency: FOREVER_MS, jitter: 0 });

@@ -40,8 +40,8 @@ const OWN_KINDS: readonly OwnKind[] = [
 type Print = (line: string) => void;
 
 /**
- * Prints changes in the cluster until the signal aborts: all Warning events, other events of machines, and each status
- * change of our own kinds.
+ * Prints changes in the cluster until the signal aborts: Warning events of all objects, all events of KubeVirt's
+ * machines and of our own kinds, and each status change of our own kinds.
  */
 export async function watchCluster(cluster: Cluster, signal: AbortSignal, print: Print): Promise<void> {
   const printed = new Set<string>();
@@ -77,7 +77,7 @@ async function watchForever(
     try {
       for await (const event of cluster.api.watch(path, signal)) onEvent(event);
     } catch {
-      // The API server is down, which the supervisor reports.
+      // The API server is down. The supervisor reports that, so this watch only reconnects.
     }
     await sleep(1_000, undefined, { signal }).catch(() => undefined);
   }

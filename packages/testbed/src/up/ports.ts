@@ -17,7 +17,10 @@ export interface Ports {
 const FIRST = 16_440;
 const COUNT = 9;
 
-/** Returns nine consecutive ports, starting at the variable `PORTS` or at 16440. Throws `PORT_BUSY` if one is in use. */
+/**
+ * Returns nine consecutive ports. The environment variable `PORTS` sets the first one; its default is 16440. Throws
+ * `PORT_BUSY` if one of the ports is in use.
+ */
 export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
   const first = Number(env.PORTS || FIRST);
   if (!Number.isInteger(first) || first < 1024 || first + COUNT > 65_536) {

@@ -9,8 +9,8 @@ export type Verb = (typeof VERBS)[number];
 
 /**
  * Requests from other shells to a running `make up`. A request is a file `<verb>.<part>` that `make up` removes when it
- * has handled the request; on failure, it writes the error to `<verb>.<part>.failed`. Files are used because the path
- * of a Unix socket is limited to 107 bytes.
+ * has handled the request. If the request failed, `make up` first writes the error to `<verb>.<part>.failed`. Requests
+ * do not use a Unix socket, because the path of a socket is limited to 107 bytes.
  */
 export class Requests {
   readonly #folder: string;
@@ -58,7 +58,7 @@ export class Requests {
     try {
       await handle();
     } catch (error) {
-      await writeFile(`${file}.failed`, messageOf(error)).catch(() => undefined); // `make up` may be shutting down
+      await writeFile(`${file}.failed`, messageOf(error)).catch(() => undefined); // the folder may already be removed
     }
     await rm(file, { force: true });
   }

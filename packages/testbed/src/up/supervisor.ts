@@ -35,7 +35,7 @@ export class Supervisor {
     for (const state of this.#states.values()) void this.#supervise(state);
   }
 
-  /** Stops the part gracefully if it is running, and starts it. Resolves when it serves. */
+  /** Stops the part gracefully if it is running, and starts it again. Resolves when the part is ready. */
   async restart(name: string): Promise<void> {
     const state = this.#state(name);
     const started = state.request('running');
@@ -93,7 +93,7 @@ export class Supervisor {
   }
 }
 
-/** A part, its requested state, and the promise of its next start. */
+/** A part, its requested state, and a promise that settles with the result of its next start. */
 class State {
   readonly part: SupervisedPart;
   requested: 'running' | 'stopped' | undefined;
@@ -105,7 +105,7 @@ class State {
     this.#started.promise.catch(() => undefined);
   }
 
-  /** @returns a promise that settles with the next start of the part */
+  /** @returns a promise that settles when the next start of the part has succeeded or failed */
   request(target: 'running' | 'stopped'): Promise<void> {
     this.requested = target;
     this.#change.resolve();

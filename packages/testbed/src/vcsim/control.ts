@@ -57,7 +57,7 @@ export interface HostState {
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
-/** A PCI device of a VM: a device of the host by its id (`0000:af:00.0` is the first GPU), or a vGPU by its profile. */
+/** A PCI device of a VM: either the id of a host device (`0000:af:00.0` is the first GPU), or the profile of a vGPU. */
 type VmPciDevice =
   | {
       readonly id: string;
@@ -85,13 +85,13 @@ export interface VmState {
   readonly pciDevices?: readonly VmPciDevice[];
 }
 
-/** A scheduled task. The simulator never runs it. */
+/** A scheduled task. The simulator only reports these values: it never runs the task. */
 export interface ScheduledTaskState {
   /** Host or cluster, by name or reference. */
   readonly entity: string;
   /** vim25 method, such as `EnterMaintenanceMode_Task`. */
   readonly method: string;
-  /** Next time at which the task runs. @default the task does not run again */
+  /** Time of the next run. @default no further run is scheduled */
   readonly at?: Date;
   /** @default true */
   readonly enabled?: boolean;
@@ -152,7 +152,7 @@ export class VcsimControl {
     await this.#request('DELETE', '/delays');
   }
 
-  /** Sets the idle timeout of new sessions. An idle session ends after one to two timeouts. */
+  /** Sets the idle timeout of new sessions. An idle session ends after one to two times this timeout. */
   async sessionTimeout(ms: number): Promise<void> {
     await this.#request('PUT', '/session-timeout', { ms });
   }
@@ -166,12 +166,12 @@ export class VcsimControl {
     return numberIn(await this.#request('DELETE', '/sessions'), 'expired');
   }
 
-  /** Changes a host, by name (`DC0_C0_H0`) or reference (`host-21`). Property collectors are notified. */
+  /** Changes the host with this name (`DC0_C0_H0`) or reference (`host-21`). Property collectors are notified. */
   async host(name: string, state: HostState): Promise<void> {
     await this.#request('PATCH', `/hosts/${encodeURIComponent(name)}`, state);
   }
 
-  /** Changes a VM, by name (`DC0_C0_RP0_VM0`) or reference (`vm-54`). Property collectors are notified. */
+  /** Changes the VM with this name (`DC0_C0_RP0_VM0`) or reference (`vm-54`). Property collectors are notified. */
   async vm(name: string, state: VmState): Promise<void> {
     await this.#request('PATCH', `/vms/${encodeURIComponent(name)}`, state);
   }
@@ -185,7 +185,7 @@ export class VcsimControl {
     await this.#request('DELETE', `/scheduled-tasks/${encodeURIComponent(name)}`);
   }
 
-  /** Returns the number of calls by method, including failed ones. */
+  /** Returns the number of calls of each method, including failed calls. */
   async calls(): Promise<Readonly<Record<string, number>>> {
     return this.#read('/calls', isCounts);
   }

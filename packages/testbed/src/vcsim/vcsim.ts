@@ -23,7 +23,7 @@ interface VcsimInventory {
   readonly standaloneHosts?: number;
   /** Resource pools per cluster, in addition to its root pool. @default 0 */
   readonly pools?: number;
-  /** VMs per resource pool and per standalone host. @default 2 */
+  /** Number of VMs in each resource pool and on each standalone host. @default 2 */
   readonly vms?: number;
   /** @default 1 */
   readonly datastores?: number;

@@ -13,8 +13,8 @@ export interface TestbedFixtures {
 }
 
 /**
- * vitest's `test` with the shared parts as fixtures, each started when a test first uses it. For a private control plane, for
- * example to kill it, use `startControlPlane()`.
+ * vitest's `test` with the shared parts as fixtures. A part is started when a test first uses it. A test that needs its
+ * own control plane, for example to kill it, calls `startControlPlane()`.
  */
 export const test = base
   .extend('cluster', { scope: 'worker' }, async ({}, { onCleanup }) => {

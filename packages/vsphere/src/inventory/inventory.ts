@@ -24,11 +24,11 @@ export type PropertyPaths = { readonly [T in ManagedType]?: readonly (keyof Prop
 
 export interface InventoryOptions {
   readonly properties: PropertyPaths;
-  /** Object below which to watch. @default the whole vCenter */
+  /** Watches only objects below this object. @default the whole vCenter */
   readonly container?: Ref;
   /**
-   * Returns lists of objects to watch, for objects that no container holds, such as scheduled tasks. Replaces
-   * `container`. Called whenever the watch starts over. @default the objects below `container`
+   * Returns the lists of objects to watch instead of the objects below `container`. Needed for objects that are not in
+   * a container, such as scheduled tasks. Called whenever the watch starts over. @default the objects below `container`
    */
   readonly lists?: (content: Vim25['ServiceContent']) => readonly ObjectList[];
   /** Called with each property value before it is stored. Returns the part of it to keep in memory. @default all of it */
@@ -109,7 +109,7 @@ export class Inventory implements PropertySubscriber, Disposable {
     return this.#store.ofType(type).filter((object) => isOfType(object, type));
   }
 
-  /** Returns the objects of a type with this key in an index. */
+  /** Returns the objects of this type that have this key in the index. */
   by<T extends ManagedType>(type: T, index: string, key: string): readonly TypedManagedObject<T>[] {
     return this.#store.by(index, key).filter((object) => isOfType(object, type));
   }

@@ -52,7 +52,7 @@ export class Attributes {
       );
       return definition.key;
     } catch (error) {
-      // Another client has defined the attribute in between.
+      // After a duplicate name, reads the key: another client has defined the attribute since `findKey`.
       const key =
         error instanceof FaultError && error.code === 'DUPLICATE_NAME'
           ? await this.#readKey(name, options)

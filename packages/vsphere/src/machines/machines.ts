@@ -94,7 +94,7 @@ export class Machines {
 
   /**
    * Shuts the guest down. Powers the machine off when the guest cannot shut down or exceeds the grace period.
-   * @returns the power-off task; undefined when the machine is off
+   * @returns the power-off task; undefined when the guest has shut down, or the machine was already off
    */
   async shutDown(
     vm: Ref<'VirtualMachine'>,

@@ -24,7 +24,10 @@ export interface CloneOptions extends MachineConfig {
   readonly storagePolicy?: string;
   /** Creates a linked clone, based on a snapshot of the template. @default a full clone */
   readonly linked?: { readonly snapshot: Ref<'VirtualMachineSnapshot'> };
-  /** UUID of the clone, chosen by the caller to find the clone after a lost response instead of creating it twice. */
+  /**
+   * Instance UUID of the clone. If the response is lost, the caller can look the clone up by this UUID and does not
+   * create a second clone.
+   */
   readonly instanceUuid?: string;
   /** Whether the clone is powered on. @default false */
   readonly powerOn?: boolean;

@@ -77,10 +77,10 @@ export function viewSpec(
   return listSpec(view, 'view', pathsByType);
 }
 
-/** An object, or the objects that one of its properties lists. */
+/** Either a single object, or the objects that are listed in one of its properties. */
 export interface ObjectList {
   readonly owner: Ref;
-  /** Property of the owner that lists the objects. @default the owner is the only object */
+  /** Property of the owner that lists the objects. @default the list contains only the owner */
   readonly path?: string;
 }
 

@@ -7,7 +7,7 @@ export interface PollSchedule {
   waitForNextPoll(hadUpdates: boolean, signal: AbortSignal): Promise<void>;
 }
 
-/** Pauses after each response with updates, so that vCenter reports the changes during the pause in one response. */
+/** Pauses after each response with updates, so that vCenter reports all changes of the pause in a single response. */
 export class BatchingSchedule implements PollSchedule {
   readonly #world: Pick<VsphereWorld, 'after'>;
   readonly #ms: () => number;

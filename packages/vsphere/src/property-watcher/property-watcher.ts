@@ -42,7 +42,7 @@ export interface PropertyWatcherOptions {
  * the waiting request is aborted, and the next one reports all objects of the new filter, so the other subscribers are
  * not interrupted. After a lost response, the request is repeated with the last known version and returns the missed
  * changes. When the session has ended, or vCenter does not know the collector any more, a new collector is created and
- * everything is reported from the start. A filter that vCenter rejects is retried every minute, and the other
+ * all objects are reported again. A filter that vCenter rejects is retried every minute, and the other
  * subscribers continue. If there is no other subscriber, the whole watch is retried with back-off.
  *
  * Guarantees: `onSynced` is called only after every object was reported. Between `onSynced` and `onInterrupted` all
@@ -179,7 +179,7 @@ export class PropertyWatcher implements AsyncDisposable {
       return true;
     } catch (error) {
       if (signal.aborted || !this.#subscribers.has(subscriber)) return true; // the result is no longer needed
-      // A missing permission of one subscriber must not stop the others.
+      // If one filter is rejected, for example for a missing permission, the other subscribers must still get updates.
       const isFilterRejected = error instanceof FaultError && error.code !== 'NOT_AUTHENTICATED';
       if (isFilterRejected && this.#subscribers.size > 1) {
         subscriber.onInterrupted(error);
@@ -212,8 +212,8 @@ export class PropertyWatcher implements AsyncDisposable {
 
   /**
    * Sends WaitForUpdatesEx, and repeats it with the same version until a response arrives.
-   * @returns the response, with `isRetried` when an earlier request was abandoned: vCenter may then repeat the response to
-   * that request, which lacks later changes
+   * @returns the response, with `isRetried` when an earlier request was abandoned. In that case vCenter may send the
+   * response to the abandoned request again, and that response lacks all later changes
    */
   async #waitForUpdates(
     watched: WatchedCollector,
@@ -225,7 +225,7 @@ export class PropertyWatcher implements AsyncDisposable {
     let isAborted = false;
     for (let failures = 0; ; ) {
       signal.throwIfAborted();
-      // After a failure, ask for an immediate response: the subscribers count as interrupted until one arrives.
+      // After a failure, ask for an immediate response: the subscribers count as interrupted until it arrives.
       const seconds = isImmediate || isAborted || failures > 0 ? 0 : maxWaitSeconds;
       const options = {
         maxWaitSeconds: seconds,

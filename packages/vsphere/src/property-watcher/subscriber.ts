@@ -4,12 +4,12 @@ import type { Vim25 } from '../vim25/vim25.generated.ts';
 /** Receives the property changes that one filter of a `PropertyWatcher` selects. */
 export interface PropertySubscriber {
   /**
-   * Creates the view that the filter refers to, if any, in this session and returns the filter. Called again for each new
-   * collector, which reports every object from the start.
+   * Returns the filter. If the filter refers to a view, first creates that view in this session. Called again for each
+   * new collector, which reports every object again.
    */
   openFilter(bound: BoundSession): Promise<Vim25['PropertyFilterSpec']>;
   /**
-   * Applies updates. An update of kind `enter` may be about a known object, which has left and entered the filter
+   * Applies updates. An update of kind `enter` may be about a known object that has left the filter and entered it
    * again.
    */
   applyUpdates(updates: readonly Vim25['ObjectUpdate'][]): void;

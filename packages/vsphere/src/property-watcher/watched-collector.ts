@@ -23,7 +23,7 @@ export class WatchedCollector {
 
   /**
    * @param ended controller that ends the use of the collector
-   * @param signal aborts with `ended`, or when the watcher is stopped; the calls of `bound` end with it
+   * @param signal aborts when `ended` aborts or the watcher is stopped, and ends the calls of `bound`
    */
   constructor(bound: BoundSession, collector: Ref, ended: AbortController, signal: AbortSignal) {
     this.bound = bound;

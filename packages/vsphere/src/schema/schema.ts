@@ -36,7 +36,10 @@ export function typeNamed(name: string): TypeInfo | undefined {
   return info;
 }
 
-/** Returns the type or its nearest base type in the schema; undefined for a type that is newer than the schema. */
+/**
+ * Returns the type with this name or, if the schema lists only the name of the type, its nearest base type with fields.
+ * Undefined for a type that is newer than the schema.
+ */
 export function nearestKnownType(name: string): TypeInfo | undefined {
   bases ??= new Map(
     Object.entries(SUBTYPES).flatMap(([base, names]) => names.split(' ').map((each) => [each, base])),

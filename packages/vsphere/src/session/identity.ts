@@ -7,7 +7,8 @@ const CURRENT_SESSION = 'currentSession';
 
 /**
  * Returns a filter for the server's identity and the session of the request. After a DNS change, or behind a load balancer,
- * two requests can reach two servers. Only a single response that has both proves which vCenter issued the session.
+ * two requests can reach two servers. Only a response that contains both the identity and the session proves which
+ * vCenter issued the session.
  */
 export function identitySpec(
   service: ManagedObjectReference,
@@ -38,7 +39,7 @@ export function identityIn(read: Vim25['RetrieveResult'] | undefined, key: strin
   return typeof identity === 'string' ? identity : undefined;
 }
 
-/** @throws VcenterChangedError when the server is not the expected vCenter; undefined expects any vCenter */
+/** @throws VcenterChangedError when the server is not the expected vCenter; never throws if `expected` is undefined */
 export function assertSameVcenter(expected: string | undefined, actual: string | undefined): void {
   if (expected !== undefined && expected !== actual) throw new VcenterChangedError(expected, actual);
 }

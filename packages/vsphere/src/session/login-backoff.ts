@@ -6,8 +6,8 @@ const INITIAL_MS = 30_000;
 const MAX_MS = 600_000;
 
 /**
- * Delays logins with credentials that vCenter rejected: repeated attempts would lock the account, which people may use as well.
- * The delay doubles with each rejection, up to ten minutes. Other credentials are tried at once.
+ * Delays logins with credentials that vCenter rejected: repeated attempts would lock the account, and people may use
+ * the same account. The delay doubles with each rejection, up to ten minutes. Changed credentials are tried at once.
  */
 export class LoginBackoff {
   readonly #clock: Pick<Clock, 'monotonic'>;

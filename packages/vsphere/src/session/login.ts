@@ -66,8 +66,8 @@ export async function logIn(
 }
 
 /**
- * Verifies that the vCenter with the checked identity also issued the session: the address may have changed between the
- * two requests, or lead to two servers in turn.
+ * Verifies that the vCenter that passed the identity check also issued the session: the two requests may have reached
+ * different servers, after a DNS change or behind a load balancer.
  */
 async function verifyIssuer(login: Login, soap: SoapClient, timeoutMs: number): Promise<void> {
   const { sessionManager, propertyCollector: self, about } = login.content;

@@ -89,7 +89,7 @@ export class SessionClient {
     }
   }
 
-  /** Sends one call that reads, with retries. */
+  /** Sends a call that only reads, and retries it like `retryRead`. */
   read<M extends Method>(
     method: M,
     self: ManagedObjectReference,
@@ -199,8 +199,8 @@ function isNotAuthenticated(error: unknown): boolean {
 }
 
 /**
- * Whether a view is missing. Views end with their session, and vCenter may report the missing view before the ended
- * session.
+ * Whether the error says that a view does not exist. A view ends with its session, so this can be the first error after
+ * the end of a session, before NotAuthenticated.
  */
 function isMissingView(error: unknown): boolean {
   return faultOf(error, 'ManagedObjectNotFound')?.obj?.type.endsWith('View') ?? false;

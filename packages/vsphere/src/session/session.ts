@@ -34,7 +34,7 @@ export interface SessionOptions {
  * All sessions belong to the vCenter of the first login: while the address leads to another vCenter, every login fails with
  * VcenterChangedError, so no call reaches the wrong vCenter.
  *
- * Errors: all callers that share a login get its error. Rejected credentials are not tried again before a delay.
+ * Errors: all callers that share a login get its error. Rejected credentials are tried again only after a delay.
  */
 export class Session {
   readonly #options: SessionOptions;

@@ -73,7 +73,7 @@ function returnField(method: Method): Field | undefined {
   return typeNamed(`$${method}Response`)?.fields[0];
 }
 
-/** Limit of a fault's message, which becomes part of status conditions and log lines. */
+/** Maximum number of characters of a fault's message. The message becomes part of status conditions and log lines. */
 const MAX_MESSAGE_LENGTH = 2_000;
 
 function decodeFault(reader: Reader): SoapFault {

@@ -36,7 +36,7 @@ export interface SoapRequest<M extends Method> {
   readonly args: ArgsOf<M>;
   /** Name of the operation in errors. @default the method and the object */
   readonly description?: string | undefined;
-  /** Whether the call changes something, so that its effect is unknown without a response. */
+  /** Whether the call changes something in vCenter. If so, its effect is unknown when no response arrives. */
   readonly changes: boolean;
   readonly version: string;
   readonly cookie?: string | undefined;
@@ -57,7 +57,7 @@ export interface SoapResponse<M extends Method> {
   readonly cookie: string | undefined;
 }
 
-/** Maximum size of a response with properties of many objects: 10,000 machines of 12 KB. */
+/** Maximum size of a response with properties of many objects: enough for 10,000 machines with 12 KB each. */
 const MAX_PROPERTIES_BYTES = 128 << 20;
 /** Maximum size of any other response. */
 const MAX_RESPONSE_BYTES = 16 << 20;
@@ -121,7 +121,7 @@ export class SoapClient {
     }
   }
 
-  /** Fetches a file from the server. @returns undefined unless the status is 200 @throws ConnectionError */
+  /** Fetches a file from the server. @returns its text; undefined if the status is not 200 @throws ConnectionError */
   async getFile(path: string, timeoutMs: number): Promise<string | undefined> {
     const { world, transport, userAgent } = this.#options;
     const deadline = new Deadline(world, timeoutMs, undefined);

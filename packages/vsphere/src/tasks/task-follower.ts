@@ -25,7 +25,7 @@ interface Follower {
 interface FollowedTask {
   readonly ref: Ref<'Task'>;
   readonly followers: Set<Follower>;
-  /** Timer after which the task itself is read, unless the watcher reports it before. */
+  /** Timer after which the task is read directly, unless the watcher has reported the task by then. */
   readTimer: Timer | undefined;
 }
 
@@ -60,10 +60,11 @@ export class TaskFollower implements PropertySubscriber {
   readonly #options: TaskFollowerOptions;
   readonly #tasks = new Map<string, FollowedTask>();
   /**
-   * States of the recent tasks. Kept, because vCenter reports each state only once, and a task may be followed later.
+   * States of the recent tasks. Kept, because vCenter reports each state only once, and `follow` may be
+   * called after that.
    */
   readonly #states = new Map<string, TaskState>();
-  /** Whether all recent tasks were reported, so that a task without a state is not in the list. */
+  /** Whether all recent tasks were reported. If so, a task without a state is not in the list. */
   #isLive = false;
   readonly #stopping = new AbortController();
 
@@ -180,7 +181,7 @@ export class TaskFollower implements PropertySubscriber {
     return true;
   }
 
-  /** Schedules a read of the task itself, unless the watcher reports it before. */
+  /** Schedules a direct read of the task. The read is skipped if the watcher has reported the task by then. */
   #scheduleRead(task: FollowedTask, ms: number): void {
     task.readTimer?.cancel();
     task.readTimer = undefined;

@@ -3,12 +3,16 @@ import type { PollSchedule } from '../property-watcher/poll-schedule.ts';
 import type { VsphereWorld } from '../world.ts';
 
 /**
- * Pause after a response, so that tasks that start or end together are reported together. The pause grows with each response
- * that contains no followed task: a busy vCenter reports many foreign tasks per second.
+ * Pause after a response, so that tasks that start or end together are reported together. The pause grows with each
+ * response that contains only foreign tasks, which are tasks that are not followed: a busy vCenter reports many of them
+ * per second.
  */
 const DELAYS = { baseMs: 50, maxMs: 250 };
 
-/** Schedules polls of the recent tasks: none while no task is followed, fewer after responses with only foreign tasks. */
+/**
+ * Schedules polls of the recent tasks. There are no polls while no task is followed. They become less frequent after
+ * responses that contain only foreign tasks.
+ */
 export class TaskPollSchedule implements PollSchedule {
   readonly #world: Pick<VsphereWorld, 'after'>;
   readonly #isFollowing: () => boolean;

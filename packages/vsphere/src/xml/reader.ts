@@ -16,15 +16,16 @@ const MAX_DEPTH = 200;
 /** Maximum length of an element name. Longer than any name of vim25, short enough to quote in an error. */
 const MAX_NAME_LENGTH = 256;
 /**
- * Maximum length of a cached `TagTemplate`. Longer ones are not worth the copy, which temporarily takes many times their memory.
+ * Maximum length of a cached `TagTemplate`. A longer template is not cached, because its copy would temporarily take
+ * many times its memory.
  */
 const MAX_TEMPLATE_LENGTH = 1_024;
-/** Maximum number of prefixes for the XSI namespace in one scope. Each declaration copies the set of prefixes. */
+/** Maximum number of prefixes for the XSI namespace in one scope. Limited, because each declaration copies the set. */
 const MAX_XSI_PREFIXES = 16;
 
 /**
- * Text of a start tag between its name and the value of `xsi:type`, with the XSI prefixes before (`from`) and after (`to`)
- * the tag.
+ * Text of a start tag between its name and the value of `xsi:type`. `from` has the XSI prefixes in scope before the
+ * tag, and `to` those in scope after it.
  */
 interface TagTemplate {
   readonly text: string;
@@ -37,7 +38,7 @@ const MAX_TEMPLATES = 4;
 
 /**
  * Pull parser for XML responses. Its fields describe the element that was opened last. The caller must read every opened
- * element to its end: with `text`, `skip`, `children`, or with `enter` and `next` until that returns false.
+ * element to its end: with `text`, `skip`, `children`, or with `enter` and then `next` until it returns false.
  *
  * A response has thousands of tags, so the reader builds no tree, extracts only requested text, and caches the attributes of
  * recurring tags.
@@ -371,7 +372,7 @@ function withoutPrefix(name: string): string {
   return unescaped(name.slice(name.indexOf(':') + 1)).trim();
 }
 
-/** Returns Infinity for -1, so that a character that was not found lies behind every position. */
+/** Returns Infinity for -1, so that a character that was not found counts as after every position. */
 function indexOrInfinity(at: number): number {
   return at === -1 ? Number.POSITIVE_INFINITY : at;
 }

@@ -66,7 +66,7 @@ async function checkVcenters(
 /** Variables that configure the database of the mirror. */
 const DATABASE_VARIABLES = ['DATABASE_URL', 'SSVIRT_DATABASE_HOST', 'SSVIRT_DATABASE_USERNAME'];
 
-/** Checks the database of the mirror if it is configured: by a config file or the environment. */
+/** Checks the database of the mirror if a config file or the environment configures it. */
 export async function checkDatabase(
   config: string | undefined,
   environment: Environment,

@@ -5,10 +5,12 @@ import { CONTROLLERS, type ControllerName } from '../../settings/controllers.ts'
 import { needsBackend, type Settings } from '../../settings/settings.ts';
 
 /**
- * Returns the enabled controllers whose installation is checked. Controllers that settings enable explicitly are always checked:
- * those that `--controllers` names, and those that run only if the address of their backend is set. The others are
- * enabled by default, and are checked if one of their own CRDs is installed. If no enabled controller has an installed
- * CRD, all enabled controllers are checked.
+ * Returns the enabled controllers for which the installation is checked:
+ * - controllers that `--controllers` names
+ * - controllers that are enabled because the address of their backend is set
+ * - controllers that are enabled by default, if at least one of their own CRDs is installed
+ *
+ * If no enabled controller has an installed CRD, all enabled controllers are checked.
  */
 export async function checkedControllers(
   client: Pick<Client, 'raw'>,

@@ -75,7 +75,7 @@ function compare(
     { client, kind: CustomResourceDefinition, name: resource, signal },
     ({ spec }) => [
       contains(spec.versions, versions)
-        ? passed(name, 'of this version')
+        ? passed(name, 'matches this version of vmwright')
         : failed(name, 'differs from this version of vmwright', INSTALL),
     ],
     {

@@ -20,7 +20,8 @@ import { APPLY, checkInstalled } from './installed-object.ts';
 import { type CheckResult, failed, passed, skipped } from './result.ts';
 
 const INSTALL = `apply the manifests of this version: ${APPLY}`;
-const START = 'start the operator, which writes its CA, or check cert-manager if it injects the CA';
+const START =
+  'start the operator, which sets the caBundle; if cert-manager injects the CA, check cert-manager';
 
 /**
  * Checks that the webhooks of the controllers are installed, that every installed webhook has a valid CA, and that the API server
@@ -80,20 +81,20 @@ export function checkBundle(webhook: string, pem: string, now: number): CheckRes
     ? passed(name, `CA is valid until ${date}`)
     : failed(
         name,
-        `CA has expired on ${date}`,
-        'restart the operator, which renews it, or check cert-manager',
+        `CA expired on ${date}`,
+        'restart the operator, which renews the CA; if cert-manager injects the CA, check cert-manager',
       );
 }
 
 const UNREACHABLE =
-  'check that the operator runs and that the API server reaches its Service or --webhook-url';
+  'check that the operator runs, and that the API server can reach its Service or the URL in --webhook-url';
 
-/** Name of the objects in dry runs, which the API server does not store. */
+/** Name of the objects that are created as dry runs. The API server does not store them. */
 const PROBE = 'vmwright-check';
 
 /**
- * Sends requests through the installed webhooks of the controllers: creations as dry runs, and a list of VmGroups in
- * another version, which the API server has to convert.
+ * Checks that requests reach the installed webhooks of the controllers. Creates objects as dry runs, and lists VmGroups
+ * in a version other than the storage version, so that the API server has to convert them.
  */
 async function reach(
   client: Client,
@@ -133,7 +134,7 @@ async function convert(
   });
   const result = await call(what, listing, signal);
   return isEmpty
-    ? skipped(`webhook ${what}`, 'no VmGroup exists that the API server has to convert')
+    ? skipped(`webhook ${what}`, 'no VmGroup exists, so the API server has nothing to convert')
     : result;
 }
 
@@ -148,7 +149,7 @@ async function call(what: string, request: Promise<unknown>, signal: AbortSignal
     if (/failed calling webhook|conversion webhook .* failed/.test(message))
       return failed(name, message, UNREACHABLE);
     if (!message.includes('denied the request'))
-      return skipped(name, `the request was rejected before the webhook: ${message}`);
+      return skipped(name, `the request was rejected before it reached the webhook: ${message}`);
   }
   return passed(name, 'the API server reaches the operator');
 }

@@ -66,7 +66,7 @@ test('status groups objects with the same problem and lists stalled objects firs
   );
   expect(text).toBe(`Operator
   vmwright 1.0.0 (abc)
-  leader pod-1, renewed 2s ago
+  leader pod-1 (last renewed the Lease 2s ago)
 
 Controllers
   vm        on
@@ -96,7 +96,7 @@ test('status reports that no object needs attention, and names what cannot be re
   const text = renderStatus(report, NOW, plain);
   expect(text).toContain('controllers are not known: no pod runs; set --operator-url');
   expect(text).toContain(
-    'no replica leads: pod-1 has stopped, renewed 60s ago; check that the operator runs',
+    'no replica leads: pod-1 has stopped (last renewed the Lease 60s ago); check that the operator runs',
   );
   expect(text).toMatch(/Needs attention\n {2}nothing$/);
 });

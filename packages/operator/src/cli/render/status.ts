@@ -67,7 +67,7 @@ function operatorText(operator: StatusReport['operator']): string {
 function leaderText({ holder, renewedAt, isExpired, problem }: Leader, now: number): string {
   if (problem !== undefined) return `leader is not known: ${problem}`;
   if (holder === undefined) return 'no replica leads; check that the operator runs';
-  const renewed = renewedAt === undefined ? '' : `, renewed ${ageText(now - renewedAt)} ago`;
+  const renewed = renewedAt === undefined ? '' : ` (last renewed the Lease ${ageText(now - renewedAt)} ago)`;
   return isExpired
     ? `no replica leads: ${holder} has stopped${renewed}; check that the operator runs`
     : `leader ${holder}${renewed}`;

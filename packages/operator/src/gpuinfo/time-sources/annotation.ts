@@ -6,7 +6,7 @@ const START = 'vmwright.dev/maintenance-start';
 const END = 'vmwright.dev/maintenance-end';
 const SOURCE = `annotation ${START}`;
 
-/** Whether this source reads an annotation of a Node. */
+/** Whether this source reads the Node annotation with this key. */
 export function isMaintenanceAnnotation(key: string): boolean {
   return key === START || key === END;
 }

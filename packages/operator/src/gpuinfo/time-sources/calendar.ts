@@ -17,7 +17,7 @@ export interface CalendarWindow extends WindowNodes {
   readonly time: { readonly startsAt: number; readonly endsAt: number } | Recurrence;
 }
 
-/** Properties of a node that the selection of a window is compared with. */
+/** Properties of a node that decide whether a window selects it. */
 export interface CalendarNode {
   readonly name: string;
   readonly host: string;
@@ -36,7 +36,7 @@ export class Calendar {
     return this.#windows.length;
   }
 
-  /** Returns the current and the next windows of a node, in no particular order. */
+  /** Returns the current windows of a node and the next ones, in no particular order. */
   maintenanceOf(node: CalendarNode, now: number): readonly Maintenance[] {
     return this.#windows.flatMap((each) => {
       if (!concerns(each.window, node)) return [];

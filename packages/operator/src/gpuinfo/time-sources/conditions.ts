@@ -11,7 +11,7 @@ const BEGUN_CONDITIONS: ReadonlySet<string> = new Set([
 ]);
 const PLANNED = 'MaintenancePlanned';
 
-/** Whether this source reads a condition of a Node. */
+/** Whether this source reads Node conditions of this type. */
 export function isMaintenanceCondition(type: string): boolean {
   return type === PLANNED || BEGUN_CONDITIONS.has(type);
 }

@@ -91,8 +91,11 @@ function recurrenceOf(fields: Fields, path: string): Recurrence {
       weeksOfMonth === undefined
         ? undefined
         : new Set(
-            listOf(weeksOfMonth, `${path}.weeksOfMonth`, 'a list of 1 to 5, or -1 for the last', (week) =>
-              [1, 2, 3, 4, 5, -1].find((each) => each === week),
+            listOf(
+              weeksOfMonth,
+              `${path}.weeksOfMonth`,
+              'a list of numbers from 1 to 5, or -1 for the last',
+              (week) => [1, 2, 3, 4, 5, -1].find((each) => each === week),
             ),
           ),
     minutes: textOf(fields, 'at', path, 'a time such as "02:30"', minutesOf),

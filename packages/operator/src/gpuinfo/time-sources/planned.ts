@@ -3,21 +3,23 @@ import type { Maintenance } from '../candidate.ts';
 /** Maintenance that a source reports, and values of the source that cannot be parsed. */
 export interface Planned {
   readonly maintenance: readonly Maintenance[];
-  /** Why maintenance may be unknown, such as a start that cannot be parsed. One sentence each. */
+  /**
+   * Reasons why the operator may not know all maintenance, one sentence each. Example: a start that cannot be parsed.
+   */
   readonly unknown: readonly string[];
   /**
-   * Other values that cannot be parsed, one sentence each. Maintenance with an end that cannot be parsed counts as
-   * unlimited.
+   * Other values that cannot be parsed, one sentence each. Example: an end. Maintenance with such an end counts as
+   * maintenance without an end.
    */
   readonly warnings: readonly string[];
 }
 
 export const NOTHING_PLANNED: Planned = { maintenance: [], unknown: [], warnings: [] };
 
-/** Start of maintenance that has begun at an unknown time. */
+/** Value of `startsAt` for maintenance that has begun at an unknown time. */
 export const BEGUN = 0;
 
-/** Merges the planned maintenance of several sources, earliest first, without maintenance that has ended. */
+/** Merges the planned maintenance of several sources. Sorts it by start and leaves out maintenance that has ended. */
 export function merged(all: readonly Planned[], now: number): Planned {
   const maintenance = all
     .flatMap((each) => each.maintenance)

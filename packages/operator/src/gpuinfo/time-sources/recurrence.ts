@@ -6,8 +6,8 @@ export interface Recurrence {
   /** Days of the week, 0 for Sunday. */
   readonly weekdays: ReadonlySet<number>;
   /**
-   * Which of these weekdays in a month: 1 to 5, or -1 for the last one. `{2}` with Tuesday means the second Tuesday. Undefined: every
-   * week.
+   * Occurrences of these weekdays in a month: 1 to 5, or -1 for the last one. With Tuesday, `{2}` means the second
+   * Tuesday of each month. Undefined: every week.
    */
   readonly weeksOfMonth: ReadonlySet<number> | undefined;
   /** Local time of the start, in minutes since midnight. */
@@ -25,14 +25,14 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const MOST_WINDOWS = 16;
 const LOOK_AHEAD_DAYS = 63;
 /**
- * Maximum number of days to search ahead. The search finds at least two windows, even on the fifth weekday of a month:
- * at most 13 weeks lie between two such days.
+ * Maximum number of days to search ahead. The search finds at least two windows even if they occur only on the fifth
+ * weekday of a month: at most 13 weeks lie between two such days.
  */
 const LONGEST_SEARCH_DAYS = 400;
 
 /**
- * Returns the current and the next windows, at least two. The last listed window has no known end, so that the node
- * does not appear to be free after it: further windows follow that are not listed.
+ * Returns at least two windows: the current ones, if any, and the next ones. The last one is returned without an end,
+ * because the windows after it are not listed. With an end, the node would appear to be free forever after it.
  */
 export function occurrences(recurrence: Recurrence, source: string, now: number): readonly Maintenance[] {
   const { timeZone, minutes, durationMs } = recurrence;

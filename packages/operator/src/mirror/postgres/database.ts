@@ -54,8 +54,8 @@ export class PostgresDatabase implements Database {
       clock,
     );
     try {
-      // Not for the fence `table`, which is meant for poolers in transaction mode: such a pooler would apply the setting to
-      // another client's statements.
+      // The timeout is not set for the fence `table`, which is meant for poolers in transaction mode: such a pooler
+      // would apply the setting to another client's statements.
       if (fence === 'session') await client.query(`SET statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
       const { rows } = await client.query<{ readonly standby: boolean }>(
         'SELECT pg_is_in_recovery() AS standby',
@@ -73,7 +73,10 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  /** Connects with the first variant of the TLS mode that the server accepts. */
+  /**
+   * Connects with or without TLS. If the TLS mode permits both, tries the second variant after the server rejects the
+   * first.
+   */
   async #connect(signal: AbortSignal): Promise<pg.Client> {
     const { sslMode } = this.#options;
     const variants =

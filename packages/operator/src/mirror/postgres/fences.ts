@@ -31,17 +31,17 @@ const RETRY_MS = 200;
 const MAX_WAIT_MS = 30_000;
 
 /**
- * Fence of session-level advisory locks. The batch statement checks that its own server process holds the locks. A
- * pooler that distributes statements over several server sessions (PgBouncer in transaction mode) therefore makes
- * batches fail instead of bypassing the fence.
+ * Fence that consists of session-level advisory locks. The batch statement checks that its own server process holds the
+ * locks. A pooler that distributes statements over several server sessions (PgBouncer in transaction mode) therefore
+ * makes batches fail instead of bypassing the fence.
  *
  * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the
  * session that holds it. So each fence stores its own token in the server session when it acquires locks, and the batch
  * statement checks this token.
  *
- * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement has been
- * committed or rolled back. Both sessions must belong to the same database role, because
- * PostgreSQL lets an ordinary role terminate only its own sessions.
+ * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement
+ * has been committed or rolled back. Both sessions must belong to the same database role, because PostgreSQL lets an
+ * ordinary role terminate only its own sessions.
  */
 export class SessionLockFence implements SqlFence {
   readonly isSessionBound = true;

@@ -169,10 +169,10 @@ const LOCK_TIMEOUT_MS = 1;
 
 /**
  * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and
- * writes nothing. The lock timeout applies to this transaction only, and not to the locks of the table and of the
- * fence, which are taken before the timeout is set. It is shorter than the deadlock timeout, so a deadlock also ends
- * with `LOCK_NOT_AVAILABLE`. If the statement succeeds, each row that was not written has the status
- * already, is missing, or was changed by another transaction at the same moment.
+ * writes nothing. The lock timeout applies to this transaction only. It does not apply to the locks of the table and of
+ * the fence, which are taken before the timeout is set. The lock timeout is shorter than the deadlock timeout, so a
+ * deadlock also ends with `LOCK_NOT_AVAILABLE`. If the statement succeeds, each row that was not written already has
+ * the status, is missing, or was changed by another transaction at the same moment.
  */
 function writeUnlockedStatement(fence: SqlFence): string {
   return `
@@ -190,8 +190,8 @@ function writeUnlockedStatement(fence: SqlFence): string {
 }
 
 /**
- * Returns the statement that writes a batch without the rows that another transaction has locked. Waiting for locked
- * rows would delay all other rows, and could deadlock with a transaction that locks rows in another order.
+ * Returns the statement that writes all rows of a batch except those that another transaction has locked. Waiting for
+ * locked rows would delay all other rows, and could deadlock with a transaction that locks rows in another order.
  */
 function writeStatement(fence: SqlFence): string {
   return `
@@ -211,7 +211,7 @@ function writeStatement(fence: SqlFence): string {
       ARRAY (SELECT position::int - 1 FROM new WHERE position NOT IN (SELECT position FROM found)) AS skipped`;
 }
 
-/** Returns the query that reads the ids and statuses of a batch from the parameters after those of the fence. */
+/** Returns the query that reads the ids and statuses of a batch from the parameters that follow those of the fence. */
 function given(fence: SqlFence): string {
   const first = fence.guardValues([]).length + 1;
   return `
@@ -221,8 +221,8 @@ function given(fence: SqlFence): string {
 
 function fenceLost({ isSessionBound }: SqlFence): DatabaseError {
   const cause = isSessionBound
-    ? 'the session no longer holds its advisory lock: another replica has taken over, or a pooler in transaction mode distributes statements (use the fence "table")'
-    : 'another replica has taken over the epoch of the fence table';
+    ? 'the session no longer holds its advisory lock: another replica has taken over, or a pooler in transaction mode distributes its statements over several server sessions (use the fence "table")'
+    : 'another replica has acquired the shard: its epoch in the fence table has changed';
   return new DatabaseError(cause, 'FENCE_LOST', 'fence');
 }
 

@@ -15,7 +15,7 @@ export interface LeaseSpec {
   readonly acquireTime?: string;
   /** Time of the last renewal, as a MicroTime (see `microTime`). */
   readonly renewTime?: string;
-  /** Number of changes of the holder. */
+  /** Number of times that the lease has passed to another holder. */
   readonly leaseTransitions?: number;
 }
 

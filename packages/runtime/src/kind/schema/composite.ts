@@ -25,7 +25,7 @@ export type DefaultValue<T> = T extends readonly (infer I)[]
     : T;
 
 export interface ObjectOptions<T> extends Common<DefaultValue<T>> {
-  /** Server-side apply treats the object as one value with one owner, not per field. @default false */
+  /** Server-side apply tracks one owner for the whole object instead of one per field. @default false */
   readonly atomic?: boolean;
   /** Keeps unknown fields instead of dropping them. @default false */
   readonly preserveUnknown?: boolean;
@@ -63,7 +63,7 @@ function isOptional(field: Schema | Optional): field is Optional {
 export interface MapOptions<T> extends Common<Readonly<Record<string, DefaultValue<T>>>> {
   readonly minProperties?: number;
   readonly maxProperties?: number;
-  /** Server-side apply treats the map as one value with one owner, not per key. @default false */
+  /** Server-side apply tracks one owner for the whole map instead of one per key. @default false */
   readonly atomic?: boolean;
 }
 

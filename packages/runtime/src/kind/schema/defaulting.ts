@@ -5,7 +5,7 @@ const TYPE_AND_METADATA = ['apiVersion', 'kind', 'metadata'];
 
 /**
  * Returns a copy of a value as the API server would store it: drops fields that the schema does not know and nulls that
- * are not allowed, then sets defaults. Values of a wrong type are kept for the validation.
+ * are not allowed, then sets defaults. Keeps values of a wrong type, so that the validation reports them.
  */
 export function pruneAndDefault(schema: Schema | undefined, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => pruneAndDefaultField(schema?.items, item));

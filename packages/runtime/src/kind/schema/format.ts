@@ -82,7 +82,9 @@ function isDuration(value: string): boolean {
   );
 }
 
-/** Returns whether a text is in `DURATION_UNITS`, or begins with the last name of a unit there (`seconds`: `sec`). */
+/**
+ * Returns whether a text is a name in `DURATION_UNITS`, or begins with the last name of a row (`seconds` with `sec`).
+ */
 function isUnit(unit: string): boolean {
   return DURATION_UNITS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));
 }

@@ -74,7 +74,7 @@ function* embeddedProblems(value: JsonObject, field: string): Generator<Problem>
     yield rejected(
       joinPath(field, 'kind'),
       kind,
-      'must be letters, digits and hyphens, at most 63, beginning with a letter',
+      'must have at most 63 letters, digits and hyphens, begin with a letter and not end with a hyphen',
     );
   if (metadata !== undefined && !isJsonObject(metadata))
     yield rejected(joinPath(field, 'metadata'), metadata, 'must be an object');

@@ -67,7 +67,7 @@ export function duplicate(field: string, value: unknown): Problem {
 }
 
 function quote(value: unknown): string {
-  // The API server parses such a number as floating-point and prints it with an exponent.
+  // The API server parses an integer beyond 64 bits as a floating-point number and prints it with an exponent.
   if (typeof value === 'number' && Math.abs(value) >= 2 ** 63) return value.toExponential();
   return JSON.stringify(value) ?? 'null';
 }

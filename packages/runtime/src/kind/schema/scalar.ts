@@ -15,8 +15,9 @@ export interface StringOptions extends Common<string> {
   /** Maximum length in characters. */
   readonly maxLength?: number;
   /**
-   * Regular expression that matches anywhere unless anchored with `^` and `$`. Go (RE2) evaluates it in the API server
-   * and JavaScript here, so use their common subset: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
+   * Regular expression that any part of the string may match; anchor it with `^` and `$` to match the whole string. Go
+   * (RE2) evaluates it in the API server and JavaScript here, so use their common subset: no look-around, no back
+   * references, no `(?i)`, no `[[:alpha:]]`.
    */
   readonly pattern?: string;
   readonly format?: Format;
