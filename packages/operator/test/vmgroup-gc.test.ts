@@ -24,17 +24,15 @@ test('garbage collection deletes a machine that was created after its group was 
   await lateClone(group, 'vm-operator/default-web');
   const collected = async () =>
     (await auditLines(env.operator, 'default/web')).filter((line) => field(line, 'audit') === 'collect');
-  await expect
-    .poll(collected, { timeout: 60_000 })
-    .toMatchObject([
-      {
-        kind: 'VmGroup',
-        uid: group.metadata.uid,
-        resource: 'VirtualMachine',
-        machine: field(group, 'status', 'replicas', '0', 'instanceUuid'),
-        task: expect.stringMatching(/^task-/),
-      },
-    ]);
+  await expect.poll(collected, { timeout: 60_000 }).toMatchObject([
+    {
+      kind: 'VmGroup',
+      uid: group.metadata.uid,
+      resource: 'VirtualMachine',
+      machine: field(group, 'status', 'replicas', '0', 'instanceUuid'),
+      task: expect.stringMatching(/^task-/),
+    },
+  ]);
   expect(await env.machines()).toHaveLength(1);
   await control.clearDelays();
   await expect.poll(() => env.machines(), { timeout: 60_000 }).toEqual([]);
