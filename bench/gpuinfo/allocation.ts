@@ -9,13 +9,13 @@ import { hasGpus, NODES, nodeName, PENDING, pendingSpecOf, REQUESTS, specOf } fr
 
 const NOW = Date.parse('2026-01-05T08:00:00Z');
 const HORIZON_MS = 8_760 * 3_600_000;
-/** Number of changes before the measurement, so that V8 has compiled the code. */
+/** Number of changes that run before the measurement starts, to let V8 compile the code first. */
 const WARM_UP = 100;
 const CHANGES = 500;
 
 /**
- * Measures the CPU time per change of one node: the allocation of all requests, and the statuses of the requests that
- * stay pending.
+ * Measures the CPU time that the operator needs after a change of one node: it allocates all requests again, and plans
+ * the statuses of the requests that stay pending.
  */
 export async function* allocation(): AsyncGenerator<Row> {
   yield {

@@ -73,7 +73,7 @@ export async function* changes(): AsyncGenerator<Row> {
   };
   yield { name: `${size}, reserved node cordoned: writes per change`, ours: moved.writes };
 
-  await sleep(IDLE_MS); // until the last events are written, up to some seconds after their cause
+  await sleep(IDLE_MS); // the operator writes an event up to some seconds after its cause; waits for the last one
   const [cpu, before] = [cpuOf(operator.pid), await writes()];
   await sleep(IDLE_MS);
   yield { name: `${size}, idle: writes`, ours: (await writes()) - before, bar: { atMost: 0 } };

@@ -3,8 +3,8 @@ import { allocation } from './allocation.ts';
 import { changes } from './changes.ts';
 
 /**
- * Measures the cost of a node change in a large cluster, for the allocation alone, and for the operator as a process
- * with a real API server.
+ * Measures the cost of a node change in a large cluster: first for the allocation alone, then for the operator as a
+ * process with a real API server.
  */
 export async function* gpuinfo(part?: string): AsyncGenerator<Row> {
   for (const measure of [allocation, changes])

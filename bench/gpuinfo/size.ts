@@ -26,7 +26,7 @@ export function specOf(index: number): {
   return { desAccTime: 100 + index, gpuRequired: index % 5 !== 0 };
 }
 
-/** Returns the spec of a request that no node can meet: one of 20 different specs. */
+/** Returns one of 20 different specs. No node can meet any of them. */
 export function pendingSpecOf(index: number): ReturnType<typeof specOf> {
   return { desAccTime: 100 + (index % 20), gpuRequired: true, gpuCount: 8 };
 }

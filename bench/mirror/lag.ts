@@ -48,8 +48,8 @@ export async function* lag(programs: Programs): AsyncGenerator<Row> {
 }
 
 /**
- * Time to the commit of a row in ms: from the moment at which the change was sent, and from the moment at which the API
- * server accepted it.
+ * Time in ms until the commit of a row. `sent` begins when the change was sent, `accepted` when the API server accepted
+ * the change.
  */
 interface Lag {
   readonly sent: number;

@@ -8,8 +8,8 @@ const SETTLE_MS = 10_000;
 const RESYNC = '30s';
 
 /**
- * Measures memory, start and resync with very many VMs. Small VMs suffice, because the cache keeps the same few fields
- * of VMs of any size.
+ * Measures the memory, the start and the resync of our controller with very many VMs. Small VMs suffice: the cache
+ * keeps the same few fields of every VM, so the size of a VM does not matter.
  */
 export async function* scale({ controllers }: Programs): AsyncGenerator<Row> {
   await using environment = await startEnvironment(VMS, 'small');

@@ -10,7 +10,7 @@ import type { Programs } from './programs.ts';
 
 const ROWS = Number(process.env.ROWS ?? 50_000);
 const BATCH = 2_500;
-/** Number of rows for the method that writes one row at a time, which would take too long for the whole table. */
+/** Number of rows to write one row at a time. Writing the whole table in this way would take too long. */
 const SAMPLE = Math.min(500, ROWS);
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const SHARD = 0;
@@ -25,8 +25,9 @@ interface Way {
 
 /**
  * Measures the throughput of the mirror's batch statement. It is compared with batches of the same size that consist of
- * single-row updates, and with one lookup and one update per row. Each batch takes one round trip and one transaction,
- * and is sent by pgx (as in ACM's search-indexer), or by pg as one text.
+ * single-row updates, and with one lookup and one update per row. The batches of single-row updates are sent in two
+ * ways: by pgx, as in ACM's search-indexer, and by pg as one text. In both ways, a batch takes one round trip and one
+ * transaction.
  */
 export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   await using table = await Table.start();

@@ -74,7 +74,7 @@ async function* observe(
   };
 }
 
-/** Returns the number of the operator's writes to the status of VMs, and of its other writes except those to Leases. */
+/** Counts the operator's writes: `vms` to the status of VMs, `other` to everything else. Ignores writes to Leases. */
 async function writes({ audited }: Installed['controlPlane']) {
   const all = (await audited()).filter(({ verb, resource }) => !READS.has(verb) && resource !== 'leases');
   const vms = all.filter(({ resource }) => resource === 'vms/status').length;

@@ -18,7 +18,7 @@ export async function* failOver({ cluster, programs }: Bench): AsyncGenerator<Ro
     await leader.waitForLine('leads');
     await using standby = programs(side, cluster, { job: 'lead' });
     await standby.waitForLine('synced');
-    await sleep(2_000 + round * 700); // each round ends the leader at another time within the standby's retry period
+    await sleep(2_000 + round * 700); // each round ends the leader at a different moment of the standby's retry period
     const started = performance.now();
     await leader.end(signal);
     await standby.waitForLine('leads');

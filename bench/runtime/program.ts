@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { connectionsOf, type Usage, usageOf } from '../process.ts';
 
-/** A controller under measurement: a separate process that reports its progress as lines. */
+/** A controller under measurement: a separate process that prints its progress, one report per line. */
 export class Program implements AsyncDisposable {
   readonly #process: ChildProcess;
   readonly #exited: Promise<unknown>;
@@ -37,7 +37,7 @@ export class Program implements AsyncDisposable {
   }
 
   /**
-   * Waits until the predicate holds for the lines so far, and returns these lines. Throws if the program exits first.
+   * Waits until the predicate holds for all lines printed so far, and returns them. Throws if the program exits first.
    */
   async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
     while (!predicate(this.#lines)) {

@@ -8,8 +8,8 @@ import { clear, race } from './race.ts';
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 
 /**
- * Measures the time from the creation of a VmGroup until it reports RUNNING, compared with the minimum time of its
- * clones, and the number of calls that vCenter counts in that time, including those of the property collector.
+ * Measures the time from the creation of a VmGroup until it reports RUNNING, and compares it with the minimum time of
+ * its clones. Also measures how many calls vCenter receives in that time, including those of the property collector.
  */
 export async function* replicas(bench: WithVcenter): AsyncGenerator<Row> {
   for (const wanted of [30, 50]) {
@@ -35,8 +35,8 @@ const MANY = { groups: 20, replicas: 3 };
 /**
  * Measures the total time and the fairness of many groups at once. With a fair limiter, every group gets its first
  * machine before any group gets a second, so all groups have a machine after as many clones as there are groups. If
- * groups were served one after the other, the last group would get its first machine only after the clones of the 19
- * others.
+ * groups were served one after the other, the last group would get its first machine only after all clones of the 19
+ * other groups.
  */
 export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
   const { groups, replicas } = MANY;
@@ -64,8 +64,8 @@ const [SMALL, BIG] = [2, 200];
 
 /**
  * Measures a small group that is created while a big group uses all permits. With a fair limiter, the small group waits
- * for the clones in flight and then gets the next two permits. This takes at most the time of two clones, instead of
- * the half minute of the big group.
+ * for the clones in flight and then gets the next two permits. This takes at most the time of two clones. Without
+ * fairness, the small group would wait half a minute for the big group.
  */
 export async function* beside(bench: WithVcenter): AsyncGenerator<Row> {
   const seconds: number[] = [];

@@ -14,8 +14,9 @@ interface Times {
 export type Race = ReadonlyMap<string, Readonly<Required<Times>>>;
 
 /**
- * Creates groups with the given numbers of replicas concurrently and measures the progress of each from its status. Uses a single
- * watch for all groups to keep the load on the API server low.
+ * Creates groups concurrently and measures the progress of each group from its status. Uses a single watch for all
+ * groups to keep the load on the API server low.
+ * @param wanted number of replicas by group name
  */
 export async function race(bench: WithVcenter, wanted: Readonly<Record<string, number>>): Promise<Race> {
   const signal = AbortSignal.timeout(TIMEOUT_MS);

@@ -28,7 +28,7 @@ async function problemOf(response: Response): Promise<unknown> {
 }
 
 describe('servers', () => {
-  test('a server is building, running, deleting and then does not exist', async () => {
+  test('a server has the states building, running and deleting in this order, and then does not exist', async () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     await client.check('vmsample');
@@ -60,7 +60,7 @@ describe('servers', () => {
     ]);
   });
 
-  test('a server is deleting and keeps its name until its machine is removed', async () => {
+  test('a deleted server has the state deleting and keeps its name until its machine is removed', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { client } = cloud;
     const { id } = await client.create({ name: 'x' }, 'key');

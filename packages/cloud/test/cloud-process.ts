@@ -148,7 +148,7 @@ export class CloudProcess implements AsyncDisposable {
     this.#process?.kill(signal);
   }
 
-  /** Sends a request without the client, with the API key unless `init` has an Authorization header. */
+  /** Sends a request without CloudClient. Adds the API key unless `init` has an Authorization header. */
   fetch(path: string, init: RequestInit = {}): Promise<Response> {
     const headers = new Headers(init.headers);
     if (!headers.has('authorization')) headers.set('authorization', `Bearer ${API_KEY}`);

@@ -76,7 +76,7 @@ describe.each([
     const patterns = [...patternsIn(env.api.document)];
     expect(patterns.length).toBeGreaterThan(5);
     for (const pattern of patterns) {
-      // Syntax that RE2 (Go, Rust), Java, .NET, Python and ECMAScript share.
+      // Patterns may use only syntax that RE2 (Go, Rust), Java, .NET, Python and ECMAScript share.
       expect(pattern, 'Unicode classes, back references and shorthands').not.toMatch(
         /\\[pPkKdDwWsSbBuQEAzZG1-9]/,
       );

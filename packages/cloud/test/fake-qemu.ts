@@ -11,7 +11,7 @@ import { appendFileSync, copyFileSync, linkSync, readFileSync, rmSync, writeFile
 import { createServer } from 'node:net';
 
 const args = process.argv.slice(2);
-/** Maximum lifetime, because a killed test does not stop its processes. */
+/** The process exits after this time, because a test that is killed does not stop its processes. */
 const MAX_LIFETIME_MS = 120_000;
 const behaviour = process.env.FAKE_QEMU ?? '';
 const argumentOf = (name: string) => args[args.indexOf(name) + 1] ?? '';

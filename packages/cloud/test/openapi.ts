@@ -50,7 +50,7 @@ export class OpenApi {
     return this.resolve(record(value));
   }
 
-  /** Returns how a response violates the document; empty if it conforms. */
+  /** Returns a message for each violation of the document by the response; empty if the response conforms. */
   async check({ id, responses }: DocumentedOperation, response: Response): Promise<string[]> {
     const where = `${id} → ${response.status}`;
     const transport = response.status === 408 || response.status === 431;

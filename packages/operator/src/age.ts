@@ -1,5 +1,5 @@
 /**
- * Formats an age like `kubectl`: in the largest unit of which the age has at least two, such as `119s`, `2m` or `47h`.
+ * Formats an age like `kubectl`, such as `119s`, `2m` or `47h`. Uses the largest unit that gives at least 2.
  */
 export function ageText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));

@@ -32,8 +32,8 @@ export function mayRecreate({ metadata }: KubeObject): boolean {
 const REPLACE = 'vmwright.dev/replace';
 
 /**
- * Returns the machines that the user asks to replace: names or slots, separated by commas. A new value is a new
- * request.
+ * Returns the value of the annotation vmwright.dev/replace: names or slots of the machines to replace, separated by
+ * commas. Each new value is a new request.
  */
 export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
   const request = metadata.annotations?.[REPLACE]?.trim();
@@ -55,7 +55,7 @@ export function retryRequestOf({ metadata }: KubeObject): string | undefined {
  */
 export type DeletionPolicy = 'Delete' | 'Orphan';
 
-/** Returns the deletion policy. For an unknown value, returns the problem to report; nothing is deleted then. */
+/** Returns the deletion policy. For an unknown value, returns the problem to report; the caller must delete nothing. */
 export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { readonly problem: string } {
   const policy = metadata.annotations?.[DELETION_POLICY] ?? 'Delete';
   if (policy === 'Delete' || policy === 'Orphan') return policy;
@@ -69,9 +69,9 @@ export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { r
 export const POLICY_CHANGED = `${policyIn('object')} != ${policyIn('oldObject')}`;
 
 /**
- * CEL expression for `matchConditions`: whether a request deletes, with `--cascade=foreground` (dependents first), an object whose
- * annotation vmwright.dev/deletion-policy is Orphan. Other deletions must not match, so that they succeed even while the webhook
- * is not available.
+ * CEL expression for `matchConditions`: whether a request deletes an object with `vmwright.dev/deletion-policy: Orphan`
+ * and uses `--cascade=foreground` (dependents first). Other deletions must not match, so that they succeed even while
+ * the webhook is not available.
  */
 export const ORPHAN_IN_FOREGROUND = `${policyIn('oldObject')}.orValue("") == "Orphan" && request.options.?propagationPolicy.orValue("") == "Foreground"`;
 

@@ -1,6 +1,6 @@
 import { foreignKind, type Kind, type KubeObject } from '@vmwright/runtime';
 
-/** Functions that declare kinds of one version of an API group that another project defines. */
+/** Functions that declare kinds of another project's API group, in one version of that group. */
 export interface ApiGroup {
   /**
    * Declares a namespaced kind.
@@ -12,8 +12,8 @@ export interface ApiGroup {
 }
 
 /**
- * Returns functions that declare kinds of an API group. The types of the objects are written by hand and have only the fields in
- * use.
+ * Returns functions that declare kinds of an API group. The types of the objects are written by hand and contain only
+ * the fields that our code uses.
  * @param group empty for the core group
  */
 export function apiGroup(group: string, version: string): ApiGroup {

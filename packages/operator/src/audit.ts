@@ -54,7 +54,8 @@ export interface AuditedObject {
 /**
  * Logs a change of a machine, whatever the configured log level. All controllers that change machines use this
  * function, so that all lines have the same fields and can be found by the field `audit`. Must be called once per
- * change, as soon as the backend has accepted the request, and not if a deletion found the machine already gone.
+ * change, as soon as the backend has accepted the request. Must not be called for a deletion of a machine that was
+ * already gone.
  */
 export function audit(log: Logger, { kind, metadata }: AuditedObject, act: AuditedAct): void {
   const { act: name, resource, machine, machineName, reason, task } = act;

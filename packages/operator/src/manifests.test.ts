@@ -23,7 +23,7 @@ test('without kubevirt, the manifests allow no access to DataVolumes', () => {
   expect(roles).not.toContain('vmwright-image-syncs');
 });
 
-test('the manifests contain all controllers by default', () => {
+test('by default, the manifests contain the CRDs of all controllers', () => {
   expect(namesIn(manifests({ namespace: 'system' }).crds)).toHaveLength(5);
 });
 

@@ -132,7 +132,7 @@ describe('requests', () => {
     expect(create).toThrow(message);
   });
 
-  test('the constructor rejects a key with a line break, without the key in the error', () => {
+  test('the constructor rejects a key that contains a line break, and the error does not contain the key', () => {
     const create = () =>
       new CloudClient({ world: new VirtualWorld(), url: 'http://cloud', apiKey: 's3cret\r\nx: y' });
     expect(create).toThrow('the API key is empty or contains whitespace or non-ASCII characters');
@@ -151,7 +151,7 @@ describe('responses', () => {
     [413, 'BODY_TOO_LARGE', InvalidRequestError, 'INVALID_REQUEST'],
     [422, 'INVALID_NAME', InvalidRequestError, 'INVALID_REQUEST'],
   ] as const)(
-    'a response %i %s throws its own error class and is not retried',
+    'a call with the response %i %s throws the error class of that response and is not retried',
     async ([status, problemCode, Class, code]) => {
       const { world, client } = start(problem(status, problemCode, { serverId: server.id }));
       const error = await errorOf(world, client.create({ name: 'x' }, 'key'));
@@ -207,7 +207,8 @@ describe('responses', () => {
     for (const response of [
       problem(422, 'INVALID_REQUEST', { detail: `Bearer ${apiKey} is odd` }),
       { status: 500, body: apiKey },
-      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` }, // a quote of 300 characters would cut the key in half
+      // The error quotes 300 characters. If the body were redacted after the cut, a part of the key would remain.
+      { status: 502, body: `${'-'.repeat(290)}${apiKey}${'-'.repeat(290)}` },
       { status: 502, body: JSON.stringify({ sent: apiKey }) },
       { status: 200, body: `"${apiKey}` },
       new Error(`bad header: Bearer ${apiKey}`, { cause: apiKey }),
@@ -233,7 +234,7 @@ describe('transient failures', () => {
     async (name) => {
       const { world, client } = start(lost, problem(503, 'UNAVAILABLE'), lost, { status: 200, body: server });
       await world.runUntilSettled<unknown>(calls[name](client));
-      // 100 ms × 2ⁿ × a jitter of 0.5 to 1.5, which is 1 in the virtual world.
+      // The delay is 100 ms × 2ⁿ × jitter. The jitter is a factor of 0.5 to 1.5; in the virtual world it is always 1.
       expect(world.sentAt.map((at, index) => at - (world.sentAt[index - 1] ?? at))).toEqual([
         0, 100, 200, 400,
       ]);
@@ -270,7 +271,7 @@ describe('transient failures', () => {
     [503, 'Wed, 31 Dec 2025 00:00:04 GMT', 0],
     [503, 'soon', 0],
   ] as const)(
-    'a transient failure with status %i and Retry-After %s is retried after that delay',
+    'a transient failure with status %i and Retry-After "%s" is retried after %i ms plus the back-off',
     async ([status, after, ms]) => {
       const response = { status, body: 'later', headers: { 'retry-after': after } };
       const { world, client } = start(response, { status: 200, body: server });
@@ -279,7 +280,7 @@ describe('transient failures', () => {
     },
   );
 
-  test('a transient failure with a long Retry-After is not retried; a 429 is retried even for a create without a key', async () => {
+  test('a 429 with a short Retry-After is retried, even for a create without a key; a 429 with a long Retry-After is not retried', async () => {
     const wait = (seconds: string) => ({ status: 429, body: '', headers: { 'retry-after': seconds } });
     const { world, client } = start(wait('1'), wait('60'));
     const error = await errorOf(world, calls['create without a key'](client));
@@ -361,7 +362,7 @@ describe('API keys', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('a call rejects with the error of the key source if the API key cannot be read; redacting the key in an error does not read it again', async () => {
+  test('if the API key cannot be read, a call rejects with the error of the key source; redacting the key in an error does not read the key again', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;
@@ -450,7 +451,7 @@ describe('scoped clients', () => {
     expect(world.sent).toHaveLength(1);
   });
 
-  test('a scoped client aborts its calls with the signal of the scope, and closing that client keeps the connections open', async () => {
+  test('the signal of the scope aborts the calls of a scoped client, and closing a scoped client leaves the connections open', async () => {
     const { world, client } = start();
     const stop = new AbortController();
     const scoped = client.scoped({ assertLeader: () => undefined, signal: stop.signal });

@@ -32,7 +32,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
   /** Timeout of one attempt in milliseconds. @default `timeoutMs` of the client */
   readonly timeoutMs?: number;
-  /** Maximum number of attempts, for requests that are safe to retry. @default 4 */
+  /** Maximum number of attempts, including the first one. Applies only if a retry is safe. @default 4 */
   readonly tries?: number;
 }
 
@@ -115,8 +115,8 @@ export class CloudClient implements AsyncDisposable {
 
   /**
    * Creates a server, or returns the one that was created earlier with this key.
-   * @param key idempotency key, chosen before the first attempt: any number of requests with this key create one server;
-   * undefined: each executed request creates a server
+   * @param key idempotency key, chosen before the first attempt. All requests with the same key create one server in
+   * total. Without a key, each executed request creates a server.
    * @throws GoneError if the server of this key was deleted
    */
   create(server: NewServer, key: string | undefined, options: CallOptions = {}): Promise<Server> {

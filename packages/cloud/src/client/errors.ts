@@ -11,13 +11,13 @@ export interface ErrorDetails {
   readonly retryAfterMs?: number | undefined;
 }
 
-/** Thrown for an error response of the cloud, and base class of the more specific errors. */
+/** Error response of the cloud. Base class of the more specific errors. */
 export class CloudError extends Error {
   /** Stable error code. */
   readonly code: string = 'CLOUD';
   readonly status: number;
   readonly problem: string | undefined;
-  /** The cloud's own description of the error, without the request, for use in a status. */
+  /** The cloud's own description of the error, for use in a status; the message of this error if the cloud sent none. */
   readonly detail: string;
 
   constructor(message: string, { status, problem, detail = message }: ErrorDetails) {
@@ -64,7 +64,7 @@ export class ProhibitedNameError extends CloudError {
   override readonly code = 'PROHIBITED_NAME';
 }
 
-/** Thrown for 409: another server, `serverId`, has the name. */
+/** Thrown for 409: another server has the name. `serverId` is the id of that server. */
 export class NameTakenError extends ServerError {
   override readonly code = 'NAME_TAKEN';
 }
@@ -79,7 +79,10 @@ export class NotFoundError extends CloudError {
   override readonly code = 'NOT_FOUND';
 }
 
-/** Thrown for 410: the server created with this idempotency key, `serverId`, was deleted. The key creates no other server. */
+/**
+ * Thrown for 410: the server that was created with this idempotency key was deleted. `serverId` is the id of that
+ * server. The key cannot create another server.
+ */
 export class GoneError extends ServerError {
   override readonly code = 'GONE';
 }

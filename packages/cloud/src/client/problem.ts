@@ -5,10 +5,10 @@ import { type CloudError, cloudError } from './errors.ts';
 const MAX_BODY_CHARS = 300;
 /** Maximum number of characters of a problem's detail, which may become part of a status. */
 const MAX_DETAIL_CHARS = 2_000;
-/** Upper limit of a Retry-After in milliseconds: a cloud that asks for an hour may recover within a minute. */
+/** Maximum delay in ms. A longer Retry-After is reduced: a cloud that asks for an hour may recover in a minute. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** A response whose status is not 2xx. */
+/** A response with a status other than 2xx. */
 export interface ErrorResponse {
   readonly status: number;
   readonly body: string;

@@ -1,12 +1,15 @@
 import { type CloudError, TooManyRequestsError, UnauthorizedError, UnavailableError } from './errors.ts';
 import type { CloudWorld } from './world.ts';
 
-/** How long a rejected key is not sent again. Some clouds lock out clients that send a wrong key too often. */
+/**
+ * Time during which a key is not sent again after the cloud has rejected it. Some clouds lock out clients that send a
+ * wrong key too often.
+ */
 const REJECTED_KEY_MS = 1_000;
 
 /**
- * Blocks requests of all callers while the cloud has asked to back off. A caller's own back-off is not enough, because the
- * other callers would still send requests.
+ * Blocks requests of all callers during a back-off that the cloud has asked for. It is not enough that only the caller
+ * with the error response backs off, because the other callers would still send requests.
  *
  * Guarantees: after a 429 or 5xx with Retry-After, nothing is sent until that delay, at most one minute, is over. After a
  * 401, nothing is sent with the same key for one second, but another key is sent immediately.
@@ -32,7 +35,7 @@ export class RequestGate {
     this.#closedUntil = Math.max(this.#closedUntil, now + ms);
   }
 
-  /** @throws TooManyRequestsError, UnauthorizedError as if the cloud had sent them */
+  /** @throws TooManyRequestsError during a back-off, UnauthorizedError if the cloud rejected this key a moment ago */
   assertOpen(what: string, key: string): void {
     const now = this.#world.monotonic();
     if (this.#closedUntil > now) {

@@ -75,7 +75,7 @@ export class Requests {
     const { signal, timeoutMs } = outgoing;
     for (let attempt = 1; ; attempt++) {
       signal?.throwIfAborted();
-      // The key is read once per attempt: redacting it from an error must not need a second read, which may fail.
+      // The key is read only once per attempt. Errors are redacted with the same value, because a second read may fail.
       const key = this.#options.apiKey();
       const deadline = new Deadline(world, timeoutMs, signal);
       try {
@@ -133,7 +133,7 @@ export class Requests {
       const wasSent = !(error instanceof FencedError || error instanceof CloudError);
       if (wasSent) report('<error>');
       if (!isTooLarge(error)) throw error;
-      // This error is not retryable: the next response would be as large.
+      // This error is not retryable, because the response to a retry would be just as large.
       throw new UnexpectedAnswerError(redactKey(`${nameOf(outgoing)}: ${messageOf(error)}`, key), {
         status,
       });
@@ -164,7 +164,7 @@ export class Requests {
   }
 }
 
-/** Wraps the error of `assertLeader`, to distinguish it from network errors. */
+/** Wraps an error that `assertLeader` has thrown, to distinguish that error from network errors. */
 class FencedError extends Error {}
 
 function assertFence({ assertLeader }: OutgoingRequest<unknown>): void {

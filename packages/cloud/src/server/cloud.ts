@@ -18,7 +18,10 @@ import { Store } from './store/store.ts';
 /** A running cloud. */
 export interface Cloud {
   readonly url: string;
-  /** Reloads API keys, prohibited names and the TLS certificate. Logs an invalid file and keeps its previous content. */
+  /**
+   * Reloads API keys, prohibited names and the TLS certificate. If a file is invalid, logs the error and keeps using
+   * the previous content of the file.
+   */
   reload(): void;
   /** Stops accepting connections, finishes pending requests and closes the database. Machines keep running. */
   close(): Promise<void>;

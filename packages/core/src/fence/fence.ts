@@ -24,8 +24,8 @@ export interface FenceOptions {
  * Permission to make changes during one period: a leader's term, the ownership of a shard, or one operation within
  * either.
  *
- * Guarantees: a closed fence never opens again, even when the same process becomes leader again, and its signal aborts.
- * A nested fence closes with its outer fence.
+ * Guarantees: the signal aborts when the fence closes. A closed fence never opens again, even when the same process
+ * becomes leader again. A nested fence closes with its outer fence.
  *
  * Assumptions: the process may be suspended between any two instructions, so the signal may abort late. Code that makes
  * a change must call `assertOpen` immediately before it sends the request; clients call it through their `assertLeader`
@@ -54,7 +54,7 @@ export class Fence implements Disposable {
     return !this.signal.aborted && (within?.isOpen ?? true) && (holds?.() ?? true);
   }
 
-  /** Does nothing while the fence is open. @throws on every call after the period has ended */
+  /** Checks that the fence is open. @throws on every call after the period has ended */
   assertOpen(): void {
     if (this.#checkOpen()) return;
     throw this.#error();

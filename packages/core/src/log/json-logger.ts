@@ -24,7 +24,7 @@ export interface FormattedLine {
 
 /**
  * Returns a logger that writes one line per call, by default a JSON object: `level`, `time`, `msg`, then the fields.
- * `level` can be changed at any time and applies to all children; audit lines are written at every level.
+ * `level` can be changed at any time and applies to all children. Audit lines are written whatever the level is.
  *
  * Guarantees: a line has been written when the call returns, so none is lost when the process exits; field names are
  * unique within a line; values that look like secrets are redacted (see `plainFields`); logging never throws.

@@ -20,7 +20,7 @@ describe('log lines', () => {
     );
   });
 
-  test('a log line has unique field names: a later field replaces an earlier one, and none replaces level, time or msg', () => {
+  test('a log line has unique field names: a later field replaces an earlier field of the same name, and no field replaces level, time or msg', () => {
     let written = '';
     const write = (line: string) => {
       written += line;
@@ -109,7 +109,7 @@ describe('secrets', () => {
 });
 
 describe('values of any type can be logged', () => {
-  test('errors with a code are logged without a stack, other errors with it, both with their cause', () => {
+  test('an error is logged with its cause, and with its stack only if the error has no code', () => {
     const { logger, lines } = collectingLogger();
     const coded = Object.assign(new Error('no such VM'), { code: 'NOT_FOUND' });
     logger.error({ error: new TypeError('oops', { cause: coded }) }, 'x');
@@ -159,8 +159,8 @@ describe('values of any type can be logged', () => {
 
 describe('no line is lost when the process exits right after logging to a slow reader', () => {
   test.for([
-    ['through a blocking pipe', ''],
-    ['through a pipe that a use of console has made non-blocking', "console.error('{}');"],
+    ['in a blocking pipe', ''],
+    ['in a pipe that a use of console has made non-blocking', "console.error('{}');"],
   ] as const)('no line is lost %s', async ([, first]) => {
     const module = join(import.meta.dirname, 'json-logger.ts');
     const program = `

@@ -27,7 +27,7 @@ function plainEntries(
   const result: Record<string, unknown> = {};
   for (const [name, value] of entries) {
     if (value === undefined) continue;
-    // A number (such as a token count) or a flag is no secret, whatever its name, and is logged as it is.
+    // Numbers (such as a token count) and booleans are not secret. They are logged even if the name suggests a secret.
     const secret = isSecretName(name) && !(typeof value === 'number' || typeof value === 'boolean');
     result[name] = secret ? REDACTED : plain(value, depth - 1);
   }

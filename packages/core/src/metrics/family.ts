@@ -20,7 +20,7 @@ export interface MetricDescription {
   readonly labels: readonly string[];
 }
 
-/** Thrown when a metric is declared with an invalid name, label or bucket, or twice. */
+/** Thrown when a metric is declared with an invalid name, label or bucket, or when it is declared twice. */
 export class MetricError extends Error {
   readonly code = 'METRIC';
 

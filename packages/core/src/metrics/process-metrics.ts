@@ -34,7 +34,7 @@ export function processMetrics(
   registry
     .gauge({
       name: 'nodejs_version_info',
-      help: 'Node.js version, as the label version',
+      help: 'Always 1. The label version has the version of Node.js',
       labels: ['version'],
     })
     .with({ version: process.version })

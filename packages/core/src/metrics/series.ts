@@ -33,10 +33,10 @@ export class Gauge {
   }
 }
 
-/** Cumulative histogram: observations per bucket, their sum and their count. */
+/** Cumulative histogram: the number of observations per bucket, the sum of all values, and the total number. */
 export class Histogram {
   readonly #bounds: readonly number[];
-  /** Observations per bucket, the last one for +Inf. They are accumulated only at scrape time. */
+  /** Number of observations in each bucket; the last bucket is +Inf. `lines` computes the cumulative numbers. */
   readonly #counts: Float64Array;
   #sum = 0;
 

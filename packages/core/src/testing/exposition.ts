@@ -39,7 +39,7 @@ export function parseExposition(text: string): Map<string, ParsedFamily> {
       continue;
     }
     const sample = parseSample(line);
-    if (current === undefined) throw new Error(`a sample before any type: ${line}`);
+    if (current === undefined) throw new Error(`this sample precedes the first # TYPE line: ${line}`);
     const [name, { type, samples }] = current;
     const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : [''];
     if (!suffixes.some((suffix) => sample.name === name + suffix))

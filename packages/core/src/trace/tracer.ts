@@ -1,4 +1,4 @@
-/** Attributes of a span. Names follow OpenTelemetry's semantic conventions where these define one. */
+/** Attributes of a span. Names follow OpenTelemetry's semantic conventions, if these define a name. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean>>;
 
 /** The span in which work runs. */
@@ -11,7 +11,7 @@ export interface ActiveSpan {
 
 /** A completed call to another system. */
 export interface TracedCall {
-  /** Name of the span, from a small set: `vCenter CloneVM_Task`. */
+  /** Name of the span, such as `vCenter CloneVM_Task`. The number of different names must be small. */
   readonly name: string;
   readonly durationMs: number;
   /** Whether the call failed or got an error response. @default false */
@@ -30,8 +30,8 @@ export interface Tracer {
    */
   span<T>(name: string, attributes: SpanAttributes, work: (span: ActiveSpan) => Promise<T>): Promise<T>;
   /**
-   * Records a call as a child of the current span. Does nothing without a current span, or if that span has ended: a
-   * watch that a reconcile starts outlives the reconcile and is not part of its trace.
+   * Records a call as a child of the current span. Does nothing if there is no current span or if it has ended. For
+   * example, a watch that a reconcile starts outlives the reconcile, so later calls are not part of its trace.
    */
   call(call: TracedCall): void;
 }

@@ -20,12 +20,12 @@ export class ProxyError extends Error {
   }
 }
 
-/** Environment variables that select a proxy. As in Go, upper-case names take precedence. */
+/** Environment variables that select a proxy. As in Go, upper-case names take precedence over lower-case names. */
 export type ProxyEnv = Readonly<Record<string, string | undefined>>;
 
 /**
  * Parses a proxy URL: `http://user:password@host:port`, `https://…`, or `host:port`.
- * @param setting name of the setting, for the error, which omits `text` because it may contain a password
+ * @param setting name of the setting, for error messages; these never quote `text`, which may contain a password
  * @throws ProxyError
  */
 export function proxyFrom(text: string, setting: string): HttpProxy {
@@ -63,8 +63,8 @@ function decoded(text: string): string {
 
 /**
  * Returns the proxy that the environment selects for a server, by the same rules as Go programs
- * (golang.org/x/net/http/httpproxy): `HTTPS_PROXY` or `HTTP_PROXY` by the server's scheme. Servers that
- * `NO_PROXY` excludes, and loopback servers, are never proxied.
+ * (golang.org/x/net/http/httpproxy): `HTTPS_PROXY` for an https server, otherwise `HTTP_PROXY`. Returns
+ * undefined for loopback servers and for servers that `NO_PROXY` excludes.
  * @throws ProxyError
  */
 export function proxyFor(origin: string, env: ProxyEnv): HttpProxy | undefined {

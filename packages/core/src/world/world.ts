@@ -59,7 +59,10 @@ export interface TransportRequest {
   readonly signal?: AbortSignal | undefined;
   /** Called when a connection is available, right before the request is sent. If it throws, nothing is sent. */
   readonly beforeSend?: () => void;
-  /** Whether the response is long-lived, such as a watch. It then does not occupy a connection for short requests. @default false */
+  /**
+   * Whether the response is long-lived, such as a watch. It then does not use one of the few connections for short
+   * requests. @default false
+   */
   readonly lasting?: boolean;
   /**
    * Maximum size in bytes of the response text or, if the response is read by lines, of one line. A larger text or line
@@ -79,8 +82,8 @@ export interface TransportResponse {
 }
 
 /**
- * Sends requests to one server over persistent connections. When a request rejects, the server may still have processed
- * it.
+ * Sends requests to one server over persistent connections. Even if `request` rejects, the server may have processed
+ * the request.
  */
 export interface Transport {
   request(request: TransportRequest): Promise<TransportResponse>;

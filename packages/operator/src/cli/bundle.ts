@@ -95,7 +95,10 @@ async function collect(
   return files;
 }
 
-/** Returns a filter that passes the descendants of these owners, provided that owners are filtered before their children. */
+/**
+ * Returns a filter that accepts the descendants of these owners. It must be applied to each owner before its children,
+ * because it accepts children of objects that it has accepted earlier.
+ */
 function relatedTo(owners: readonly KubeObject[]): (object: KubeObject) => boolean {
   const uids = new Set(owners.map(({ metadata }) => metadata.uid));
   return ({ metadata: { uid, ownerReferences = [] } }) => {

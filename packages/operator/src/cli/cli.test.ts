@@ -191,7 +191,7 @@ test('the check of a CA bundle without a certificate fails and names the missing
   });
 });
 
-test('the command run loads no code of other commands', () => {
+test('`vmwright run` loads no code of other commands', () => {
   const source = join(import.meta.dirname, '..');
   const loaded = new Set<string>();
   const load = (file: string) => {

@@ -53,7 +53,7 @@ test('the explanation of a stalled object names the problem once and says that t
   expect(retry).toBe('The operator does not try again until the object changes or the cause is removed.');
 });
 
-test('the explanation of a failed image names the end of its back-off as the next attempt', () => {
+test('the explanation of a failed image names the end of its back-off as the time of the next attempt', () => {
   const failed = {
     phase: 'RetryableFailure',
     failureCount: 2,
@@ -79,7 +79,7 @@ test('a missing leader is reported as the blocker', () => {
   });
 });
 
-test('the explanation says that the operator has not processed an object, or that the object is being deleted', () => {
+test('an object that the operator has not processed yet, or that is being deleted, is explained as such', () => {
   expect(why({ object: object({}, { generation: 2 }) }).blockers).toMatchObject([{ reason: 'NotObserved' }]);
   const deleting = { deletionTimestamp: '2026-01-01T00:58:00Z', finalizers: ['vmwright.dev/vm', 'x/y'] };
   expect(why({ object: object({}, deleting) }).blockers).toEqual([

@@ -20,7 +20,7 @@ test('fields have paths, types with limits, and defaults', () => {
   expect(request).toMatchObject({ type: 'boolean', byDefault: 'false' });
 });
 
-test('rules of the root, of objects, of fields and of items are listed with the path that the error names', () => {
+test('validation rules of the root, of objects, of fields and of list items are listed with the path that the validation error names', () => {
   const paths = docs.get('VirtualMachine')?.rules.map(({ path }) => path);
   expect(paths).toEqual(expect.arrayContaining(['', 'users[]', 'resources.diskSize', 'resources.cpu']));
   expect(docs.get('VM')?.rules).toContainEqual({

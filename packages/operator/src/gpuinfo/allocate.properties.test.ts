@@ -103,7 +103,7 @@ const anyRequests = fc
   .tuple(...UIDS.map(anyRequest))
   .chain((requests) => fc.subarray(requests, { minLength: 1 }));
 
-/** Facts at several times, and the requests at each of them. */
+/** One to four successive steps. Each has its own facts and requests, and begins `hours` after the previous step. */
 const history = fc.array(fc.record({ facts: anyFacts, requests: anyRequests, hours: fc.nat(60) }), {
   minLength: 1,
   maxLength: 4,
@@ -116,7 +116,7 @@ function later(before: Request, { generation, mayReserve, ...changed }: Request)
   return { ...changed, mayReserve, createdAt, generation: before.generation + 1 };
 }
 
-/** Allocates at each time, based on the reservations of the previous time, which are stored and read again in between. */
+/** Allocates once per step. Formats and parses the reservations of each step before the next step starts from them. */
 function* replay(
   steps: readonly { readonly facts: Facts; readonly requests: readonly Request[]; readonly hours: number }[],
 ) {
@@ -144,7 +144,7 @@ function* replay(
   }
 }
 
-/** Whether a node meets a request, apart from free GPUs. Does not use `Suitability`, which is under test. */
+/** Whether a node meets a request if free GPUs are not considered. Does not use `Suitability`, which is under test. */
 function meets(
   request: Request,
   { labels, blocker: blocked, gpus, maintenance: planned }: Candidate,
@@ -162,7 +162,7 @@ function meets(
   );
 }
 
-/** GPUs of a pool that a request could get: the total minus the GPUs that others have reserved or use. */
+/** GPUs of a pool that a request could get: the total minus the GPUs that other requests or other pods hold. */
 function freeIn(
   poolId: string,
   uid: string,
@@ -233,7 +233,7 @@ test('a request stays without a node only if no node is suitable', () => {
   );
 });
 
-test('reservations that can be moved never exceed the GPUs that fixed reservations and pods leave free', () => {
+test('a reservation that can be moved never exceeds the GPUs that the other reservations and pods leave free', () => {
   fc.assert(
     fc.property(history, (steps) => {
       for (const { input, result } of replay(steps))
@@ -310,7 +310,7 @@ test('a second allocation with the same facts and requests changes nothing', () 
   );
 });
 
-test('reservations whose entries were deleted are restored from the statuses, and exceed no pool', () => {
+test('if ledger entries are deleted, their reservations are restored from the statuses, and together exceed no pool', () => {
   fc.assert(
     fc.property(history, fc.subarray([...UIDS]), (steps, deleted) => {
       for (const { input, now, result } of replay(steps)) {

@@ -176,7 +176,7 @@ describe('several requests for one GPU', () => {
     });
   });
 
-  test('a GPU in use by pods without a reservation is allocated only to the request of these pods', () => {
+  test('a GPU that pods use without a reservation is allocated only to the request of these pods', () => {
     const used = facts([gpuNode('n')], [pool('n', 1, { someone: 1 })]);
     expect(nodes({ requests: [request('a')], facts: used })).toEqual({ a: undefined });
     expect(nodes({ requests: [request('someone')], facts: used }), 'its own pods use the GPU').toEqual({
@@ -369,7 +369,7 @@ describe('reservations', () => {
     expect(only({ facts: two, reservations: { r: ended } }).reservation).toEqual(ended);
   });
 
-  test('a reservation of a running job is extended if the changed spec asks for more hours, and does not change if the node has too few GPUs', () => {
+  test('a reservation of a running job is extended if the changed spec asks for more hours, and stays unchanged if the changed spec asks for more GPUs than the node has', () => {
     const requests = [request('r', { generation: 2, hours: 120 })];
     const given = { requests, facts: { ...two, ...activeOn('b') }, reservations: { r: held('b') } };
     expect(only(given, NOW + HOUR_MS).reservation).toMatchObject({
@@ -385,7 +385,7 @@ describe('reservations', () => {
     });
   });
 
-  test('a reservation of a running job ends if the spec is shortened to a time that has passed', () => {
+  test('a reservation of a running job ends if a spec change moves its end to a time that has passed', () => {
     const requests = [request('r', { generation: 2, hours: 5 }), request('next')];
     const one = facts([gpuNode('a')], [pool('a', 1)], activeOn('a'));
     const given = { requests, facts: one, reservations: { r: held('a', { inUse: true }) } };
@@ -504,7 +504,7 @@ describe('reservations', () => {
     expect(reservation).toEqual(held('a', { inUse: true }));
   });
 
-  test('a reservation moves from an unsuitable node, even if its job is active, while no pod is bound to the node', () => {
+  test('as long as no pod is bound to an unsuitable node, a reservation moves away from that node, even if its job is active', () => {
     const reservations = { r: held('a', { inUse: true }) };
     const gated = withA({ blocker }, undefined, {
       jobs: new Map([['r', job('Active', [], { pinnedTo: ['a'] })]]),
@@ -601,7 +601,7 @@ test('equal requests that no node meets are evaluated once', () => {
   expect(reads).toBe(1);
 });
 
-describe('the next change without an event', () => {
+describe('nextAt, the time of the next change that no event announces', () => {
   test.each([
     ['none if nothing is planned', [], {}, undefined],
     ['the end of a reservation', [], { r: held('n') }, 100],
@@ -618,7 +618,7 @@ describe('the next change without an event', () => {
       { r: held('n', { ended: { at: NOW, reason: 'JobEnded' } }) },
       undefined,
     ],
-  ] as const)('the next change without an event: %s', (_, planned, reservations, hours) => {
+  ] as const)('nextAt is %s', (_, planned, reservations, hours) => {
     const known = facts([gpuNode('n', { maintenance: planned })], [pool('n', 1)]);
     const { nextAt } = run({ facts: known, reservations });
     expect(nextAt).toBe(hours === undefined ? undefined : NOW + hours * HOUR_MS);
@@ -688,7 +688,7 @@ describe('reservations that only the status shows', () => {
     },
   );
 
-  test('a restored reservation does not end with a job that may have used an earlier reservation', () => {
+  test('the end of a job does not end a restored reservation, because the job may have used an earlier reservation', () => {
     const known = { ...two, jobs: new Map([['a', job('Ended')]]) };
     expect(run({ facts: known, requests: [a], reported: shown() }).reservations.get('a')).toEqual(
       held('n', { from: NOW - 60 * HOUR_MS, until, isRepeated: true }),

@@ -225,7 +225,7 @@ describe('allocations', () => {
     expect(new Map(server.entries.values)).toEqual(before);
   });
 
-  test('an allocation enqueues a request whose entry a person has deleted, even if no node is free for it', async () => {
+  test('if a person has deleted the entry of a request, the allocation enqueues the request, even if no node is free', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a');

@@ -85,7 +85,7 @@ test.each<[string, Node, string | undefined, string | undefined]>([
     undefined,
     'Unschedulable: the node is being deleted',
   ],
-])('the blocker of a node that is %s', (_title, given, resource, expected) => {
+])('nodeBlocker returns the expected blocker for a node that is %s', (_title, given, resource, expected) => {
   const blocker = nodeBlocker(given, resource);
   expect(blocker && `${blocker.reason}: ${blocker.message}`).toBe(expected);
 });
@@ -132,7 +132,10 @@ test.each<[string, Partial<MachineFacts>, Partial<HostFacts> | undefined, string
     undefined,
     "FactsUnknown: vCenter does not report the host of the VM 'worker-1'",
   ],
-])('the blocker of a VM that is %s', (_title, ofMachine, ofHost, expected) => {
-  const blocker = machineBlocker({ ...machine, ...ofMachine }, ofHost && { ...host, ...ofHost });
-  expect(blocker && `${blocker.reason}: ${blocker.message}`).toBe(expected);
-});
+])(
+  'machineBlocker returns the expected blocker for a VM that is %s',
+  (_title, ofMachine, ofHost, expected) => {
+    const blocker = machineBlocker({ ...machine, ...ofMachine }, ofHost && { ...host, ...ofHost });
+    expect(blocker && `${blocker.reason}: ${blocker.message}`).toBe(expected);
+  },
+);

@@ -16,7 +16,7 @@ const held = (fields: Partial<Reservation> = {}): Reservation => ({
   ...fields,
 });
 
-/** An API server with these objects and jobs, by UID of the GPUInfo. */
+/** An API server that has the given objects and jobs. Both are identified by the UID of the GPUInfo. */
 function apiServer(objects: readonly string[], jobs: Readonly<Record<string, JobFacts>> = {}) {
   const asked: string[] = [];
   const store: Pick<ReservationStore, 'stateOf' | 'findJob'> = {
@@ -61,7 +61,7 @@ describe('lookups at the API server', () => {
     expect(confirmations.existing(state).size).toBe(0);
   });
 
-  test('the job of a used reservation is looked up unless the facts show one of its pods on the reserved node', async () => {
+  test('the job of a used reservation that has not ended is looked up, unless the facts show a pod of that job on the reserved node', async () => {
     const running = job('Active', ['n']);
     const { asked, store } = apiServer([], { late: running, over: running, unbound: running });
     const inUse = held({ inUse: true });

@@ -44,7 +44,7 @@ test('devices of a node are counted, and each of their models is listed once', (
   expect(gpus).toMatchObject({ deviceClass: DRIVER, models: ['NVIDIA A100'], total: 2 });
 });
 
-test('the model is read from qualified attribute names and from the attribute model', () => {
+test('the model of a device is read from attributes with qualified names and from the attribute "model"', () => {
   expect(deviceGpusOf([slice([device('0', { 'gpu.nvidia.com/productName': 'L4' })])])?.models).toEqual([
     'L4',
   ]);
@@ -53,7 +53,7 @@ test('the model is read from qualified attribute names and from the attribute mo
   ]);
 });
 
-test('a GPU that is also published as partitions and for passthrough counts once, and each partition occupies all of it', () => {
+test('a GPU that is also published as partitions and for passthrough counts once, and an allocation of any of these devices occupies the whole GPU', () => {
   const gpus = deviceGpusOf([
     slice([
       device('gpu-0', { type: 'gpu', uuid: 'GPU-0', productName: 'A100' }),
@@ -92,7 +92,7 @@ test('the newest complete generation of a pool counts, or the newest generation 
   expect(deviceGpusOf([half])?.total).toBe(1);
 });
 
-test('administrative access and devices of other drivers occupy no GPU', () => {
+test('an allocation with administrative access, or of a device of another driver or pool, occupies no GPU', () => {
   const gpus = deviceGpusOf([slice([device('gpu-0')])]);
   const allocated = { driver: DRIVER, pool: 'n', device: 'gpu-0' };
   expect(gpus?.occupiedBy({ ...allocated, adminAccess: true })).toEqual([]);

@@ -93,7 +93,7 @@ test.each<[string, Parameters<typeof gpusOf>, object | undefined]>([
     { total: 1, resource: 'nvidia.com/gpu' },
   ],
   [
-    'of the model that the labels of the node name',
+    'of the model that the node labels specify',
     [
       node({ 'nvidia.com/gpu': '1' }, {}, { 'nvidia.com/gpu.product': 'Tesla-T4' }),
       undefined,

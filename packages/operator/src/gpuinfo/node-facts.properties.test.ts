@@ -22,7 +22,7 @@ const DRIVER = 'gpu.example.com';
 const name = fc.constantFrom(...NODES);
 const small = fc.nat(2);
 
-/** A change of one object: `undefined` deletes it. */
+/** A change of one object. If `object` is undefined, the change deletes the object. */
 interface ObjectStep<T extends KubeObject = KubeObject> {
   readonly kind: Kind<T>;
   readonly ref: { readonly namespace?: string; readonly name: string };

@@ -39,7 +39,7 @@ function setUp(options: Partial<NodeFactsOptions> = {}) {
   };
   const remove = (kind: Kind, { metadata }: KubeObject) =>
     caches.get(kind).onDelete(metadata, metadata.uid ?? metadata.name);
-  /** Returns the number of notifications since the last call, after changes have been coalesced. */
+  /** Waits until pending changes are coalesced, and returns the number of notifications since the last call. */
   const notified = () => {
     clock.advance(60);
     const count = notifications;
@@ -90,7 +90,7 @@ const OF_INFO = {
   annotations: { 'vmwright.dev/gpuinfo-uid': 'u1' },
 };
 
-test('nodes are candidates in order of their names, and changes are reported once', () => {
+test('all nodes are candidates, in order of their names, and changes in quick succession cause one notification', () => {
   const { facts, put, remove, notified } = setUp();
   put(Node, node('b', { gpus: 4 }));
   put(Node, node('a'));
@@ -109,7 +109,7 @@ test('nodes are candidates in order of their names, and changes are reported onc
   expect(notified()).toBe(0);
 });
 
-test('changed requests of pods change the facts, but not their version', () => {
+test('a change of the CPU and memory requests of pods changes the facts, but not the version of the facts', () => {
   const { facts, put, notified, candidate } = setUp();
   put(Node, node('a'));
   notified();
@@ -135,7 +135,7 @@ test('an update of a pod with the same requests does not change the facts', () =
   expect(before.candidates[1]?.cpuUsage).toBe(0);
 });
 
-test('the version increases with a change even if only the version is read', () => {
+test('a change increases the version, even if only the version is read and not the facts', () => {
   const { facts, put } = setUp();
   put(Node, node('a'));
   const { version } = facts;
@@ -144,7 +144,7 @@ test('the version increases with a change even if only the version is read', () 
   expect(facts.version).toBeGreaterThan(version);
 });
 
-test('a change of a node that no decision depends on does not change the version', () => {
+test('a change of a node annotation that no decision depends on does not change the version', () => {
   const { facts, put, notified } = setUp();
   put(Node, node('a'));
   notified();
@@ -153,7 +153,7 @@ test('a change of a node that no decision depends on does not change the version
   expect([notified(), facts.facts.version]).toEqual([0, version]);
 });
 
-test('pods of a GPUInfo occupy GPUs of their node and are the job of the GPUInfo', () => {
+test('pods of a GPUInfo occupy GPUs of their node and count as the job of the GPUInfo', () => {
   const { facts, put, remove, notified } = setUp();
   put(GPUInfo, info);
   put(Node, node('a', { gpus: 4 }));
@@ -185,7 +185,7 @@ test('the end of a Job notifies the subscribers', () => {
   expect(facts.facts.jobs.get('u1')?.state).toBe('Ended');
 });
 
-test('GPUs of a DRA driver are free until a claim of a pod gets them', () => {
+test('GPUs of a DRA driver are free until they are allocated to the ResourceClaim of a pod', () => {
   const { facts, put, remove, candidate } = setUp();
   put(GPUInfo, info);
   put(Node, node('a'));
@@ -344,7 +344,7 @@ test('a change of one node does not recompute the others', () => {
   expect(after[2]).toBe(before[2]);
 });
 
-test('the version increases when maintenance begins and ends, without any event', () => {
+test('subscribers are notified when maintenance begins and when it ends, although no object changes', () => {
   const { clock, facts, put, notified, candidate } = setUp();
   const annotations = {
     'vmwright.dev/maintenance-start': '2026-12-27T12:00:00Z', // in 40 days: longer than the longest timer of Node.js
@@ -445,7 +445,7 @@ test('with simulated maintenance, an annotation that cannot be parsed causes nei
   expect([candidate('a')?.blocker, facts.facts.warnings]).toEqual([undefined, []]);
 });
 
-test('a condition MaintenancePlanned counts unless an annotation of the Node announces the time, whatever other maintenance is known', () => {
+test('the condition MaintenancePlanned is ignored if an annotation of the Node announces a time, but counts if only a NodeClaim does', () => {
   const { put, candidate } = setUp();
   const planned = (annotations: Record<string, string>): Node => {
     const { status, ...rest } = node('a', { annotations });

@@ -101,7 +101,7 @@ describe('suitable nodes', () => {
     });
   });
 
-  test('availableUntil is not set if no maintenance is known, or if its start is unknown', () => {
+  test('availableUntil is not set if no maintenance is known, or if maintenance is known without its start', () => {
     expect(planned(info(), one).status).not.toHaveProperty('availableUntil');
     const known = (startsAt: number) =>
       facts([gpuNode('gpu-1', { maintenance: [{ startsAt, source: 'test' }] })], [pool('gpu-1', 1)], {
@@ -298,7 +298,7 @@ describe('requests that fit later, or for a shorter time', () => {
     ['after two windows that are close', [...maintenance(10, 20), ...maintenance(60, 70)], {}, 70],
     ['after a reservation', [], { x: reservation(30) }, 30],
     [
-      'after the second of two reservations',
+      'after the second of three reservations',
       [],
       { x: reservation(30), y: reservation(40), z: reservation(50) },
       40,
@@ -428,7 +428,7 @@ test('a node without GPUs is reported as selected, not as reserved', () => {
   expect(status.message).toBe(`Node cpu-a is selected until ${at(100)}`);
 });
 
-test('a paused object is observed and gets no reservation', () => {
+test('the status of a paused object lists candidates, but the object gets no reservation', () => {
   const { status, ready, reservations } = planned(info({ paused: true }), one);
   expect(reservations).toEqual({});
   expect(ready).toMatchObject({ status: 'False', reason: 'Paused' });

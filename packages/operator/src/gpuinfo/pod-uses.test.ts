@@ -179,7 +179,7 @@ test('a Job that the watch has not delivered yet is active', () => {
   expect(states(uses)).toEqual(new Map([['u1', 'Ended']]));
 });
 
-test('after a restart of the operator, the template label shows that a Job which has had pods is active', () => {
+test('after a restart of the operator, a Job that has had pods is recognized as active by the label of its pod template', () => {
   const { uses, info, notified } = setUp();
   const spec = { template: { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training' } } } };
   const metadata = { name: 'j', namespace: 'ml', uid: 'j1' };

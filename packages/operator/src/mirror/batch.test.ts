@@ -25,7 +25,7 @@ const writesTo = (count: number): readonly StatusWrite[] =>
   Array.from({ length: count }, (_, at) => ({ id: `r${at}`, status: 'POWERED_ON' }));
 const typesOf = (results: readonly { readonly type: string }[]) => results.map(({ type }) => type);
 
-test('a batch without bad rows is one statement, with results in the order of the writes', async () => {
+test('a batch without bad rows is written in one statement, and the results are in the order of the writes', async () => {
   const table = tableWith({ locked: ['r1'], unchanged: ['r3'] });
   expect(typesOf(await writeBatch(table, writesTo(5), [3]))).toEqual([
     'written',

@@ -66,7 +66,7 @@ export function listQueryIn(text: string): ListQuery {
   for (const name of query.keys())
     if (!['limit', 'cursor', 'name', 'label'].includes(name))
       throw invalid(`The query has an unknown parameter "${name}".`);
-  // Checks in the order of the real cloud's schema, because only the first of several errors is reported.
+  // Checks the parameters in the same order as the real cloud, because only the first error is reported.
   const limit = limitIn(query.get('limit') ?? '100');
   const cursor = query.get('cursor');
   if (cursor !== null && !CURSOR.test(cursor)) throw invalid('The query: cursor is invalid.');

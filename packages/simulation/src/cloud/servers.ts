@@ -7,7 +7,12 @@ interface CreateRecord {
   readonly id: string;
 }
 
-/** Result of looking up a create request by its idempotency key. */
+/**
+ * Result of looking up a create request by its idempotency key:
+ * - `same`: the key created this server with the same content.
+ * - `reused`: the key created this server with other content.
+ * - `gone`: the server that the key created is deleted or being deleted.
+ */
 export type KeyLookup =
   | { readonly is: 'same'; readonly server: CloudServer }
   | { readonly is: 'reused' | 'gone'; readonly id: string };

@@ -20,7 +20,7 @@ export const CLOUD_FAULTS: FaultRates = {
 
 /** Page size of lists. It is small, so that lists have several pages although a run has few servers. */
 const MAX_PAGE_SIZE = 3;
-/** One server in 16 fails to boot. */
+/** While faults are active, one server in 16 fails to boot. */
 const FAILING = 16;
 
 /** Creates a private cloud for a simulation. The caller registers it with `Traffic.serve`. */

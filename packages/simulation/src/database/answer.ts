@@ -30,7 +30,7 @@ export class Answer {
   }
 }
 
-/** Returns the response of a statement that ends at once. */
+/** Returns the response to a statement that ends as soon as it arrives. */
 export function reply(content: Reply): BufferedResponse {
   return { status: 200, body: JSON.stringify(content) };
 }

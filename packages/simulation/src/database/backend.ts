@@ -9,11 +9,11 @@ export class Backend {
   readonly mode: FenceMode;
   /** Connection to the client. */
   stream: ServerStream | undefined;
-  /** Function that ends the running statement with a commit or a rollback; undefined while the session is idle. */
+  /** Commits (if `commits`) or rolls back the running statement. Undefined while no statement runs. */
   statement: ((commits: boolean) => void) | undefined;
   /** Number of statements that have arrived and wait for execution. */
   queued = 0;
-  /** Whether the session ends after the statements that have arrived, because its client is gone. */
+  /** Whether the client is gone. The session then ends after the statements that have already arrived. */
   isAbandoned = false;
 
   constructor(id: number, identity: string, mode: FenceMode) {

@@ -20,7 +20,7 @@ export class Locks {
     this.#rows.set(id, (this.#rows.get(id) ?? new Set()).add(owner));
   }
 
-  /** Releases all row locks of a transaction, and runs the actions that waited for them. */
+  /** Releases all row locks of a transaction, and runs the actions that waited for the unlocked rows. */
   release(owner: object): void {
     for (const [id, owners] of this.#rows)
       if (owners.delete(owner) && owners.size === 0) this.#rows.delete(id);

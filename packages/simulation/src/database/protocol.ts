@@ -4,12 +4,14 @@ import type { TableRow } from './table.ts';
 /* Messages between a session and the model of the server. Each statement of the mirror is one request. */
 
 /**
- * How the fence proves that a session still owns its shards: with `session`, the session holds an advisory lock for each
- * shard; with `table`, the session knows the newest epoch of each shard.
+ * How the fence proves that a session still owns its shards: with `session`, the session holds an advisory lock for
+ * each shard; with `table`, the session knows the newest epoch of each shard.
  */
 export type FenceMode = 'session' | 'table';
 
-/** Shards that the session must still own for a statement to be executed. Mode `table` compares their epochs. */
+/**
+ * Shards that the session must still own. In mode `table`, it owns a shard if `epochs` has the shard's newest epoch.
+ */
 export interface Guard {
   readonly shards: readonly number[];
   readonly epochs: readonly number[];

@@ -5,7 +5,7 @@ import { Locks } from './locks.ts';
 import type { FenceMode, Guard, Reply, Results, Statements } from './protocol.ts';
 import { Table, type TableRow } from './table.ts';
 
-/** Clock, choices and reporting for the model. */
+/** Clock, timers, random behaviour and trace for the model. */
 export interface DatabaseEnvironment {
   /** Milliseconds since 1970, by the server's clock. */
   now(): number;
@@ -14,9 +14,9 @@ export interface DatabaseEnvironment {
   executionMs(): number;
   /** Milliseconds that the next batch waits before it is executed, as in a pooler without free connections. */
   queuedMs(): number;
-  /** Whether the server misses the disconnection of a session's client, so that the session lingers. */
+  /** Whether the server does not notice at once that a session's client is gone, so that the session lingers. */
   lingers(): boolean;
-  /** Whether a terminated session commits the statement that it executes, instead of rolling it back. */
+  /** Whether a terminated session commits its running statement instead of rolling it back. */
   commitsWhenTerminated(): boolean;
   /** Maximum number of rows of a page. */
   readonly pageRows: number;
@@ -91,7 +91,10 @@ export class DatabaseServer implements ModelServer {
     this.#isDown = false;
   }
 
-  /** Fails over to a standby that lacks the commits of the last milliseconds. @returns the number of lost commits */
+  /**
+   * Fails over to a standby that lacks the commits of the last `lostMs` milliseconds.
+   * @returns the number of lost commits
+   */
   failOver(lostMs: number): number {
     this.stop();
     const lost = this.table.undoSince(this.#environment.now() - lostMs);
@@ -114,7 +117,7 @@ export class DatabaseServer implements ModelServer {
     return () => this.#locks.release(owner);
   }
 
-  /** Changes a row on behalf of the SSVirt API server, as soon as no transaction locks the row. */
+  /** Changes a row on behalf of the SSVirt API server, as soon as no transaction holds a lock on the row. */
   change(id: string, change: (row: TableRow | undefined) => TableRow | undefined): void {
     this.#locks.whenFree(id, () => {
       const row = this.isWritable ? change(this.table.get(id)) : undefined;
@@ -246,7 +249,7 @@ export class DatabaseServer implements ModelServer {
     );
   }
 
-  /** Increments epochs as soon as no batch that checked them is still running. */
+  /** Waits until no batch that checked these epochs is running, and then increments the epochs. */
   #bump(session: Backend, { shards }: Statements['bump']): ModelResponse {
     if (this.isReadOnly) return reply(readOnly('INSERT'));
     return this.#whenFree(shards.map(epochRow), session, () => {
@@ -349,7 +352,10 @@ export class DatabaseServer implements ModelServer {
     });
   }
 
-  /** Executes a statement when no transaction locks the given rows, unless the session has ended by then. */
+  /**
+   * Executes a statement as soon as no transaction holds a lock on the given rows, unless the session has ended by
+   * then.
+   */
   #whenFree(rows: readonly string[], session: Backend, act: () => Reply): ModelResponse {
     const answer = new Answer();
     const [row, ...rest] = rows;

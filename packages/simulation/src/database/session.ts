@@ -38,11 +38,11 @@ const CONNECT_TIMEOUT_MS = 10_000;
  * the queue (45 s). In production it is 35 s; here it is less, to keep runs short.
  */
 const QUERY_TIMEOUT_MS = 20_000;
-/** Time that another session gets to release its locks before it is terminated. */
+/** Time for which a session waits until another session releases its locks, before it terminates the other session. */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
 
-/** The database over the simulated network. A session behaves like `PostgresSession` of the operator. */
+/** Client of the database over the simulated network. Its sessions behave like the operator's `PostgresSession`. */
 export class SimulatedDatabase implements Database {
   readonly #options: SimulatedDatabaseOptions;
 
@@ -87,7 +87,8 @@ interface SessionOptions extends SimulatedDatabaseOptions {
   /** Aborts when the connection is closed. */
   readonly connection: AbortController;
   /**
-   * Lines that follow the session id. The server sends none, so `next` resolves when the server closes the connection.
+   * Lines of the connection after the session id. The server sends no such line, so `next` resolves only when the
+   * server closes the connection.
    */
   readonly lines: AsyncIterator<string>;
 }

@@ -16,7 +16,10 @@ export interface TableRow {
 /** Origin of a change: a batch of the mirror, the SSVirt API server, or a fail-over that lost commits. */
 export type ChangeCause = { readonly type: 'batch'; readonly session: number } | 'ssvirt' | 'fail-over';
 
-/** A committed change of a row. `before` is undefined for an insertion, `after` for a lost insertion. */
+/**
+ * A committed change of a row. `before` is undefined for an insertion. `after` is undefined if a fail-over lost the
+ * insertion.
+ */
 export interface RowChange {
   readonly before: TableRow | undefined;
   readonly after: TableRow | undefined;
@@ -43,7 +46,7 @@ export class Table {
     return this.#rows.get(id);
   }
 
-  /** Returns all rows by id, including soft-deleted ones. */
+  /** Returns all rows in the order of their ids, including soft-deleted rows. */
   all(): readonly TableRow[] {
     return [...this.#rows.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   }
@@ -64,7 +67,7 @@ export class Table {
   }
 
   /**
-   * Undoes all commits after a time, as a fail-over to a standby that lacks them does.
+   * Undoes all commits that are newer than `atMs`, like a fail-over to a standby that lacks these commits.
    * @returns the number of lost commits
    */
   undoSince(atMs: number): number {

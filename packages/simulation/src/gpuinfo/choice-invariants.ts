@@ -33,7 +33,7 @@ interface Choice {
 }
 
 /**
- * Calls the listener for each change of the reservations that a replica is about to send, with the content of its
+ * Calls the listener before a replica sends a change of the reservations. `known` is the content of the replica's
  * caches.
  */
 function onDecision(
@@ -54,7 +54,7 @@ function onDecision(
   });
 }
 
-/** Calls the listener for each reservation with a new node or number of GPUs, before the replica sends it. */
+/** Calls the listener before a replica sends a reservation that is new, or that has another node or number of GPUs. */
 function onChoice(gpuTruth: GpuTruth, truth: Truth, listener: (choice: Choice) => void): void {
   onDecision(gpuTruth, truth, (before, after, known) => {
     for (const info of known.infos) {
@@ -82,9 +82,10 @@ function nodeIn({ nodes }: Known, name: string): KubeObject | undefined {
 }
 
 /**
- * A replica reserves a node only if its caches show that the node is suitable: free GPUs, model, zone, state,
- * maintenance, and data of vCenter that is not stale. For a paused GPUInfo, it only restores the reservation that the
- * status shows. The reservation of a running job may be extended beyond `HORIZON_MS`.
+ * A replica reserves a node only if its caches show that the node is suitable: GPUs, model and zone match the request,
+ * jobs can start on the node, no maintenance interrupts the job, and the data from vCenter is not stale. For a paused
+ * GPUInfo, a replica may only restore the reservation that the status shows. The reservation of a running job may be
+ * extended beyond `HORIZON_MS`.
  */
 export function choosesSuitableNodes(truth: GpuTruth): Invariant {
   return {
@@ -108,8 +109,8 @@ export function choosesSuitableNodes(truth: GpuTruth): Invariant {
 }
 
 /**
- * A node goes to the oldest waiting GPUInfo that can use it. Three kinds of GPUInfos may choose before older ones: one
- * that needs no more GPUs than it already holds, one whose job runs, and one whose reservation is restored.
+ * A node goes to the oldest waiting GPUInfo that can use it. A GPUInfo may get a node before older GPUInfos in three
+ * cases: it needs no more GPUs than it already holds, its job runs, or its reservation is restored.
  */
 export function oldestFirst(truth: GpuTruth): Invariant {
   return {
@@ -139,7 +140,7 @@ export function isWaiting({ uid, generation, isPaused }: Wanted, reservations: S
 
 /**
  * A reservation that has not ended stays on its node while the data about the node's host is stale, for example in an
- * outage of vCenter. It may move if jobs cannot start on the node according to Kubernetes.
+ * outage of vCenter. It may move if, according to Kubernetes, jobs cannot start on the node.
  */
 export function unknownFactsMoveNothing(truth: GpuTruth): Invariant {
   return {

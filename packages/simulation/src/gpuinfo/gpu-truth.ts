@@ -9,6 +9,6 @@ export interface GpuTruth {
   readonly jobs: JobHistory;
   readonly knowledge: Knowledge;
   readonly hosts: Hosts;
-  /** Returns the time of correct clocks, in milliseconds since 1970. */
+  /** Returns the time that a correct clock shows, in milliseconds since 1970. */
   readonly now: () => number;
 }

@@ -14,7 +14,7 @@ import { isComplete } from './workload.ts';
  */
 export class JobHistory {
   readonly #server: ApiServer;
-  /** UIDs of the GPUInfos by UID of the Job. */
+  /** UIDs of the GPUInfos to which the pods of a Job have referred, by UID of the Job. */
   readonly #infosOfJob = new Map<string, Set<string>>();
   readonly #active = new Set<string>();
   readonly #ended = new Set<string>();
@@ -44,7 +44,7 @@ export class JobHistory {
   }
 
   /**
-   * Whether an unfinished Job whose pod failed names the GPUInfo in its template. The next pod of that Job may use the
+   * Whether the template of an unfinished Job with a failed pod names the GPUInfo. The next pod of that Job may use the
    * reservation.
    */
   mayBeActive(uid: string): boolean {
@@ -55,7 +55,10 @@ export class JobHistory {
     );
   }
 
-  /** Whether any job that used the reservation of a GPUInfo, or any Job whose template names it, has ended. */
+  /**
+   * Whether at least one job of a GPUInfo has ended or was deleted: a job that used the GPUInfo's reservation, or a Job
+   * with a template that names the GPUInfo.
+   */
   hasEnded(uid: string): boolean {
     return this.#ended.has(uid);
   }

@@ -5,8 +5,9 @@ import { declaredResource } from '../apiserver/resource.ts';
 import { kindOf, OPEN } from '../scenario/open-kind.ts';
 
 /*
- * Kinds from which the facts about nodes come. Not imported from the operator, so that the simulation detects a wrong API
- * path in the operator. The model serves them without a status subresource, because the operator only reads them.
+ * Kinds from which the operator gets its facts about nodes. They are not imported from the operator, so that the
+ * simulation detects a wrong API path in the operator. The model serves them without a status subresource, because the
+ * operator only reads them.
  */
 
 const core = { group: '', version: 'v1' } as const;
@@ -26,7 +27,8 @@ const UNUSED: readonly Kind[] = [
 ];
 
 /**
- * No CEL rules: the scenario's users never violate them, and `packages/operator/test` tests them on a real API server.
+ * The model has no CEL rules for GPUInfos: the scenario's users never violate such rules, and `packages/operator/test`
+ * tests the rules on a real API server.
  */
 const SERVED_GPUINFO = declaredResource(GPUInfo, () => []);
 
@@ -36,13 +38,14 @@ export function serveGpuKinds(server: ApiServer): void {
   server.serveResource(SERVED_GPUINFO);
 }
 
-/** Extended resource of the GPUs. */
+/** Name of the extended resource for GPUs. */
 export const GPU = 'nvidia.com/gpu';
-/** Label with the model of the GPUs. */
+/** Node label that contains the model of the GPUs. */
 export const MODEL = 'nvidia.com/gpu.product';
 export const ZONE = 'zone';
 /**
- * Label of a pod with the name of its GPUInfo, and annotation with the GPUInfo's UID. The webhook adds the annotation.
+ * Pod label that contains the name of the GPUInfo, and pod annotation that contains the GPUInfo's UID. The webhook adds
+ * the annotation.
  */
 export const INFO_LABEL = 'vmwright.dev/gpuinfo';
 export const INFO_UID = 'vmwright.dev/gpuinfo-uid';

@@ -20,7 +20,7 @@ export class Knowledge {
     this.#replicas.set(replica.world.identity, replica);
   }
 
-  /** Returns the current content of a replica's caches, and its clock. */
+  /** Returns the current content of a replica's caches, and the time on its clock. */
   of(identity: string): (Known & { readonly now: number }) | undefined {
     const replica = this.#replicas.get(identity);
     if (replica === undefined) return undefined;

@@ -7,7 +7,7 @@ import { MAX_GPUS } from './nodes.ts';
 import { SKEW_MS } from './program.ts';
 import { isLive, type StoredReservation, type StoredReservations } from './reservations.ts';
 
-/** Maximum time until the operator knows that a pod is bound to a node, even if a watch is late. */
+/** Maximum time from the binding of a pod to a node until the operator knows about it, even if a watch is late. */
 const KNOWN_MS = 40_000;
 
 /*
@@ -17,8 +17,8 @@ const KNOWN_MS = 40_000;
 
 /**
  * A new reservation never exceeds the free GPUs of its pool. Existing reservations may exceed the pool after
- * administrators removed GPUs or moved a machine to another host: the operator moves reservations only afterwards, and
- * never while their jobs run.
+ * administrators removed GPUs or moved a machine to another host. The operator can move the reservations only after
+ * such a change, and never moves them while their jobs run.
  */
 export function gpusAreReservedOnce({ reservations, hosts }: GpuTruth): Invariant {
   return {
@@ -79,8 +79,8 @@ export function endedStaysEnded({ reservations }: GpuTruth): Invariant {
 
 /**
  * The reservation of a running job stays on its node. It ends only after the job ended or the reserved time passed. It
- * moves only if the node is gone or no pod of the job is bound to it; a replica may not know yet about a pod that was
- * bound shortly before.
+ * moves only if the node is gone or no pod of the job is bound to the node. A pod that was bound less than `KNOWN_MS`
+ * ago does not count, because a replica may not know about it yet.
  */
 export function runningJobsKeepTheirNode({ reservations, jobs, now }: GpuTruth): Invariant {
   return {
@@ -90,7 +90,7 @@ export function runningJobsKeepTheirNode({ reservations, jobs, now }: GpuTruth):
       onChange(server, Node, (before, after) => {
         if (before !== undefined && after === undefined) gone.add(before.metadata.name);
       });
-      /** Time since which a pod of a GPUInfo's job is bound to a node, by UID of the GPUInfo and name of the node. */
+      /** Time at which a pod of a GPUInfo's job was bound to a node, by UID of the GPUInfo and name of the node. */
       const boundAt = new Map<string, number>();
       onChange(server, Pod, (_, after) => {
         const uid = after?.metadata.annotations?.[INFO_UID];

@@ -7,7 +7,7 @@ import { MACHINES, SCHEME, uuidOf } from './hosts.ts';
 import { GPU, MAINTENANCE_END, MAINTENANCE_START, MODEL, Node, ZONE } from './kinds.ts';
 import { HOUR_MS } from './rules.ts';
 
-/** Actions on nodes. Each must occur at least once in many seeds. */
+/** Actions on nodes. In a run of many seeds, each must occur in at least one of them. */
 export const NODE_ACTIONS = [
   'a node was cordoned',
   'a node was tainted',
@@ -58,7 +58,7 @@ export class Nodes {
   readonly #admin: AdminClient;
   readonly #now: () => number;
 
-  /** @param now time of correct clocks, in milliseconds since 1970 */
+  /** @param now returns the time that a correct clock shows, in milliseconds since 1970 */
   constructor(simulation: Simulation, server: ApiServer, now: () => number) {
     this.#simulation = simulation;
     this.#server = server;

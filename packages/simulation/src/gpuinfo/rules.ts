@@ -125,7 +125,7 @@ export function obstacle(
   return interruptedBy(node, window);
 }
 
-/** Returns why a job cannot start on a node according to Kubernetes. */
+/** Returns why, according to Kubernetes, jobs cannot start on a node; undefined if they can. */
 export function blockedBy(node: KubeObject): string | undefined {
   const ready = listAt(node, 'status', 'conditions').find((each) => textAt(each, 'type') === 'Ready');
   if (textAt(ready, 'status') !== 'True') return 'it is not ready';
@@ -147,7 +147,10 @@ export function maintenanceOf({ metadata }: KubeObject): readonly [number, numbe
   return [start === 'now' ? 0 : Date.parse(start), end === undefined ? undefined : Date.parse(end)];
 }
 
-/** Returns the number of GPUs of a pool that are reserved or in use, except by the GPUInfo with the UID `except`. */
+/**
+ * Returns the number of GPUs of a pool that are reserved or in use. Does not count the GPUs of the GPUInfo with the UID
+ * `except`.
+ */
 function occupied(known: Known, reservations: StoredReservations, pool: string, except: string): number {
   const shares = new Map<string, number>();
   for (const pod of known.pods) {

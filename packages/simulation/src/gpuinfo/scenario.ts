@@ -53,7 +53,10 @@ import { WORKLOAD_ACTIONS, Workload } from './workload.ts';
  * Maximum time until convergence: the usual bound plus the time for the periodic checks after each jump of the clocks.
  */
 const BOUND_MS = 1_200_000;
-/** Time around the start of the idle phase in which no reservation ends and no maintenance begins or ends. */
+/**
+ * Period around the start of the idle phase. During this period, no reservation ends, and no maintenance begins or
+ * ends.
+ */
 const QUIET_MS = { before: 60_000, after: 900_000 };
 /**
  * Maximum time until the next periodic check, which reads the reservations again if an earlier read or write failed.

@@ -2,11 +2,13 @@ import type { Truth } from '../invariants/invariant.ts';
 import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { isLedgerWrite } from './reservations.ts';
 
-/** Probability: one write in N triggers a fault, not counting writes of leases. */
+/** Probability: one in N writes triggers a fault. Writes of leases are not counted. */
 const FAULT_ONE_IN = 24;
-/** Probability: one write of the reservations in N pauses its sender. */
+/** Probability: one in N writes of the reservations pauses its sender. */
 const LEDGER_PAUSE_ONE_IN = 12;
-/** Typical duration of a request and its response. */
+/**
+ * Maximum delay of a fault after the write that triggers it. It is the typical duration of a request and its response.
+ */
 const SOON_MS = 200;
 
 /**

@@ -8,7 +8,7 @@ import type { ExternalResources } from './external-resources.ts';
 export interface Truth {
   readonly simulation: Simulation;
   readonly server: ApiServer;
-  /** Kind whose objects manage external resources. */
+  /** Kind of the objects that manage external resources. */
   readonly kind: AnyDeclaredKind;
   readonly external: ExternalResources;
   readonly traffic: Traffic;

@@ -3,7 +3,7 @@ import type { StoredObject } from '../apiserver/object.ts';
 import type { Change } from '../apiserver/store.ts';
 import type { Invariant, Truth } from './invariant.ts';
 
-/** @param path of the identity field, such as `['status', 'machineId']` */
+/** @param path path of the identity field, such as `['status', 'machineId']` */
 export function identityNeverChanges(path: readonly string[]): Invariant {
   return {
     name: `${path.join('.')} never changes`,

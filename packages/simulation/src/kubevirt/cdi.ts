@@ -9,11 +9,14 @@ import { Claim, Snapshot, Volume } from './kinds.ts';
 
 /**
  * Behaviour of an import:
- * - `ok`, `slow`: it succeeds
+ * - `ok`: it succeeds
+ * - `slow`: it succeeds, but takes longer
  * - `hang`: it makes no progress until the behaviour changes
  * - `fail`: it ends as Failed
- * - `restart`, `restarts`: the importer restarts once or many times before it succeeds
- * - `missing`, `forbidden`: the importer restarts forever, because the source answers 404 or 403
+ * - `restart`: the importer restarts once before it succeeds
+ * - `restarts`: the importer restarts several times before it succeeds
+ * - `missing`: the importer restarts forever, because the source answers 404
+ * - `forbidden`: the importer restarts forever, because the source answers 403
  */
 export type ImportBehaviour =
   | 'ok'

@@ -21,7 +21,7 @@ export interface ComponentOptions {
   readonly server: ApiServer;
   /** Name of the process, for its faults and its entries in the trace. */
   readonly name: string;
-  /** Kind whose objects the component handles. */
+  /** Kind of the objects that the component handles. */
   readonly kind: Kind<OpenObject>;
   /** Returns the next write for an object; undefined if the component has nothing to do until the next change. */
   readonly decide: (object: StoredObject) => Step | undefined;

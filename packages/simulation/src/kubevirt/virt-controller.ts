@@ -102,7 +102,7 @@ function decide(observed: Observed, options: VirtControllerOptions): Step | unde
   return runStep(observed, instance, options);
 }
 
-/** Starts the instance as soon as its volume is populated, and deletes an instance whose start has failed. */
+/** Starts the instance as soon as its volume is populated, and deletes the instance if its start has failed. */
 function runStep(
   { machine, volume, claim }: Observed,
   instance: StoredObject,
@@ -127,7 +127,7 @@ function runStep(
   );
 }
 
-/** Returns the write of the machine's status, if it differs from the observed state. */
+/** Returns a write of the machine's status; undefined if the status already matches the observed state. */
 function report(observed: Observed, afterMs: number): Step | undefined {
   const { machine, instance } = observed;
   const printableStatus = printableStatusOf(observed);

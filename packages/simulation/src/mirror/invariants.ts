@@ -124,8 +124,8 @@ export function onlyStatusChanges({ database }: MirrorTruth): Invariant {
 }
 
 /**
- * The mirror never changes rows that are soft-deleted, or that never matched a VM and have a status that the mirror
- * does not write.
+ * The mirror never changes two kinds of rows: soft-deleted rows, and rows that never matched a VM and have a status
+ * that the mirror does not write.
  */
 export function foreignRowsUntouched({ database, timeline, words }: MirrorTruth): Invariant {
   return {
@@ -168,8 +168,8 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           return;
         }
         const { status } = row;
-        // Not checked: the mirror marks an older row of a VM name as deleted when a newer row exists, whatever the
-        // state of the VM.
+        // Skips this case: if a newer row with the same VM name exists, the mirror marks the older row as deleted,
+        // whatever the state of the VM.
         const isReplaced = status === words.Deleted && replaced.has(row.id);
         if (isReplaced) return;
         const oldest = stack.at(-1)?.version ?? 0;
@@ -225,8 +225,8 @@ function viewsFrom(views: readonly View[], version: number): readonly View[] {
 }
 
 /**
- * Returns the statuses that a row of this VM may show. While `Stopped` is transient, the row may already show a
- * starting VM.
+ * Returns the statuses that a row of this VM may show. While the VM's state `Stopped` is transient, the row may already
+ * show that the VM is starting.
  */
 function canShow(vm: View['vm'], words: Words): readonly (string | null)[] {
   const status = statusOf(vm, words);
@@ -265,7 +265,8 @@ export interface ActiveMirror {
 
 /**
  * When idle, the mirror has no pending changes and no dead letters, and its metrics count no more VMs than exist.
- * @param active returns the mirrors that must be connected: that of the leader or, with sharding, all mirrors
+ * @param active returns the mirrors that must be connected: the leader's mirror or, with sharding, the mirrors of all
+ * replicas
  */
 export function nothingPending(active: () => readonly ActiveMirror[]): Invariant {
   return {
@@ -290,8 +291,8 @@ export function nothingPending(active: () => readonly ActiveMirror[]): Invariant
 }
 
 /**
- * A replica that must stop or lost leadership ends its work in time, even if the database does not answer. Other errors
- * may end a process, for example a failed list of the VMs.
+ * A replica that must stop, or that has lost leadership, ends its work in time, even if the database does not answer.
+ * Errors for other reasons are not checked: for example, a failed list of the VMs may end a process.
  * @param failures errors that ended processes
  */
 export function stopsInTime(failures: readonly string[]): Invariant {
@@ -345,7 +346,7 @@ export class BoundedLag {
     });
   }
 
-  /** Starts to check once per second. */
+  /** Starts to check all rows once per second. */
   begin({ simulation, server }: Truth): void {
     const { schedule } = simulation;
     const { database, words } = this.#truth;

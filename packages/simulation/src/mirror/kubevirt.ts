@@ -19,8 +19,8 @@ interface Episode {
 }
 
 /**
- * State sequences of a new VM, and of an existing VM after a change. With the strategy `Always`, the state `Stopped` is
- * transient.
+ * Possible state sequences: `BIRTHS` for a new VM, and `CHANGES` for an existing VM that is changed. With the strategy
+ * `Always`, the state `Stopped` is transient.
  */
 const BIRTHS: readonly [Episode, ...Episode[]] = [
   { strategy: 'Always', statuses: ['Starting', 'Running'] },

@@ -10,7 +10,7 @@ const BACKOFF = { baseMs: 1_000, maxMs: 20_000 };
 
 /** Time for which a state that may be transient must last before it is written. */
 export const SETTLING_MS = 3_000;
-/** Time for which a re-created VM waits for its own row. */
+/** Time for which the mirror waits for a new row of a re-created VM before it uses the row of the VM's predecessor. */
 export const CLAIM_MS = 10_000;
 
 export interface MirrorProgramOptions

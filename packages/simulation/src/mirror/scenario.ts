@@ -121,7 +121,7 @@ function runScenario(simulation: Simulation, shards: number | undefined): Promis
     noWriteOfEndedTerm(mirrorTruth),
     ...(shards === undefined
       ? [fenceBeforeRead(mirrorTruth), onlyLeadersRead.invariant, onlyTheLeaderWrites(API_SERVER, LEASE)]
-      : []), // with sharding, no replica leads, and replicas without a shard read the table, too
+      : []), // not checked with sharding: no replica leads, and replicas without a shard read the table, too
     missingRowsAreForgotten(mirrorTruth),
     onlyStatusChanges(mirrorTruth),
     foreignRowsUntouched(mirrorTruth),

@@ -4,7 +4,7 @@ import type { Simulation } from '../world/simulation.ts';
 import { EPOCH_MS } from '../world/world.ts';
 import { urnOf } from './timeline.ts';
 
-/** Status of a row whose VM does not exist yet. The mirror never writes this status. */
+/** Status of a row while its VM does not exist yet. The mirror never writes this status. */
 export const INSTANTIATING = 'INSTANTIATING';
 
 const DAY_MS = 86_400_000;

@@ -5,14 +5,16 @@ import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { isBatch } from './critical-moments.ts';
 import type { DatabaseFaults } from './database-faults.ts';
 
-/** Probabilities: one batch, acquisition or read in N triggers the fault. */
+/** Probabilities: one in N batches, acquisitions, reads or commits triggers the fault. */
 const FAULT_ONE_IN = 24;
 const PAUSE_ONE_IN = 12;
 const ACQUIRE_ONE_IN = 40;
 const READ_ONE_IN = 80;
 const FAIL_OVER_ONE_IN = 60;
 const LOCK_ONE_IN = 20;
-/** Typical duration of a request and its response. */
+/**
+ * Maximum delay of a fault after the event that triggers it. It is the typical duration of a request and its response.
+ */
 const SOON_MS = 200;
 
 /**

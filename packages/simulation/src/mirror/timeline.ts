@@ -51,8 +51,8 @@ export class Timeline {
 }
 
 /**
- * Whether a row describes a VM: by namespace and name or, if the VM has the vApp label, by vApp, name and namespace,
- * where the namespace of the row may be null.
+ * Whether a row describes a VM. Without the vApp label on the VM, name and namespace must match. With the label, name,
+ * vApp and namespace must match, but the namespace of the row may also be null.
  */
 export function describes({ vmName, namespace, vappId }: TableRow, { metadata }: StoredObject): boolean {
   if (vmName !== metadata.name) return false;

@@ -17,7 +17,8 @@ export const SimulatedVm = defineKind({
 export const VAPP_LABEL = 'vapp.ssvirt.io/vapp-id';
 
 /**
- * Statuses by the state of a VM. Not imported from the operator, so that a change there does not also change the check.
+ * Status that a row shows for each state of its VM. Not imported from the operator, so that a change of the operator's
+ * mapping does not also change the check.
  */
 export const WORDS = {
   Running: 'POWERED_ON',

@@ -46,7 +46,7 @@ export interface WorkloadOptions {
   readonly kubevirt: KubeVirt;
   readonly ssvirt: Ssvirt;
   readonly table: Table;
-  /** Whether resyncs are enabled. They correct rows that only SSVirt's API server has changed. */
+  /** Whether resyncs are enabled. They correct rows that SSVirt's API server has changed without a change of the VM. */
   readonly isResynced: boolean;
 }
 
@@ -100,8 +100,8 @@ export class Workload {
     const isNull = isLabelled && place.isCopied !== true && choices.oneIn(6);
     const namespace = isNull ? null : place.namespace;
     const isEarly = choices.oneIn(3);
-    // The mirror assumes that a row with a status that the mirror writes belongs to an earlier VM. Without resyncs,
-    // only the first VM of a name gets such a row.
+    // If a row has a status that the mirror writes, the mirror assumes that the row belongs to an earlier VM. Without
+    // resyncs, only the first VM of a name gets such a row.
     const hasStatus = choices.oneIn(3) && (isResynced || life === 0) && isEarly;
     const status = hasStatus ? 'STOPPED' : choices.oneIn(6) ? null : INSTANTIATING;
     const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;
@@ -113,7 +113,8 @@ export class Workload {
   }
 
   /**
-   * Whether the VM already has a row that does not show a deleted VM. Only a resync would find a second row for the VM.
+   * Whether the VM already has a row that is not soft-deleted and does not have the status DELETED. The mirror would
+   * find a second row for the VM only in a resync.
    * @param vapp UUID in the VM's label; undefined without the label
    */
   #hasRow(place: VmRef, vapp: string | undefined): boolean {

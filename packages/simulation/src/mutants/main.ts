@@ -1,9 +1,9 @@
 /**
- * `make mutants`: searches for a seed that finds each mutant, and runs the variants of the sample controller. Writes
- * docs/internals/mutants.md and seeds.json, which the test uses.
+ * `make mutants`: searches for a seed per mutant that finds the mutant, and runs the variants of the sample controller.
+ * Writes docs/internals/mutants.md, and seeds.json for the test.
  *
- * SEEDS= maximum number of seeds per mutant, WORKERS= parallel searches, ONLY=<part of a mutant's name> prints the
- * results of the matching mutants and writes no file.
+ * Environment variables: `SEEDS` is the maximum number of seeds per mutant, and `WORKERS` the number of parallel
+ * searches. `ONLY` limits the search to mutants with this text in their names; no file is written then.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -33,7 +33,7 @@ const worker = async () => {
 await Promise.all(Array.from({ length: workers }, worker));
 rows.sort((a, b) => MUTANTS.indexOf(a.mutant) - MUTANTS.indexOf(b.mutant));
 
-// The files always describe all mutants.
+// Writes the files only after a search for all mutants, because the files describe all of them.
 if (ONLY === '') {
   const seeds = Object.fromEntries(rows.map(({ mutant, result }) => [mutant.name, result.found?.seed]));
   writeFileSync(new URL('seeds.json', import.meta.url), `${JSON.stringify(seeds, undefined, 2)}\n`);

@@ -1,4 +1,4 @@
-/** A bug that is put into one source file when the file is loaded, never on disk. */
+/** A bug that is inserted into the source of one file when the file is loaded. The file on disk stays unchanged. */
 export interface Mutant {
   /** What goes wrong. Unique; shown in the generated table and used as key in `seeds.json`. */
   readonly name: string;

@@ -9,7 +9,7 @@ export interface Sample {
   readonly result: SeedsResult;
 }
 
-/** Runs this number of seeds with each variant of the sample controller, from naive to correct. */
+/** Runs this number of seeds with each variant of the sample controller. */
 export async function runSamples(seeds: number, workers: number): Promise<readonly Sample[]> {
   await using pool = new WorkerPool({ workers });
   const samples: Sample[] = [];

@@ -17,7 +17,7 @@ const run = promisify(execFile);
 /**
  * Runs seeds of a scenario in a separate process until one violates an invariant.
  * @param mutant mutant to install; undefined runs the unchanged code, for comparison
- * @param seeds in the order in which they are run: `17`, `1-3000`, `17,1-500`
+ * @param seeds numbers and ranges of seeds, in the order in which they are run: `17`, `1-3000`, `17,1-500`
  */
 export async function search(
   mutant: Mutant | undefined,

@@ -2,7 +2,10 @@ import { duration, grouped } from './numbers.ts';
 import type { Progress } from './seeds.ts';
 
 const BAR = 24;
-/** Interval between updates: on a terminal, where each update overwrites the line, and in a file. */
+/**
+ * Intervals between updates: `TERMINAL_MS` on a terminal, where each update overwrites the line, and `FILE_MS` in a
+ * file.
+ */
 const TERMINAL_MS = 100;
 const FILE_MS = 10_000;
 

@@ -16,7 +16,7 @@ export function replayCommand(scenario: string, seed: number): string {
 
 /**
  * Returns a message for each problem of a tally; empty if there is none. Also used as the message of a failing test.
- * @param many number of seeds from which on every event in `mustHappen` must have happened
+ * @param many minimum number of seeds for which a missing event of `mustHappen` counts as a problem
  */
 export function problems(
   { name, mustHappen }: Scenario,

@@ -65,7 +65,9 @@ export async function runSeed(
   return { seed, ...(await run(scenario, Choices.seeded(seed, options.tape), options)) };
 }
 
-/** Replays a tape (the recorded choices of a run). After its end every choice is 0, which means no fault. */
+/**
+ * Replays a tape (the recorded choices of a run). After the end of the tape, every choice is 0, which means no fault.
+ */
 export function runTape(
   scenario: Scenario,
   tape: readonly number[],

@@ -6,8 +6,8 @@ export type Shows = (tape: readonly number[]) => Promise<number | undefined>;
 
 /**
  * Weight of a non-zero choice, in lines of the trace, when two tapes are compared. The value is a compromise, measured
- * on three failing seeds. A weight of 1 needed three times as many tries. An order by choices first and lines second
- * resulted in one trace that was twice as long.
+ * on three failing seeds. A weight of 1 needed three times as many tries. A comparison by choices first and by lines
+ * second resulted in one trace that was twice as long.
  */
 const FAULT_LINES = 5;
 
@@ -75,8 +75,8 @@ export async function shrink(
   return { tape: best.tape, tries };
 
   /**
-   * Tries each piece from the end of the tape, because later choices depend on earlier ones and can usually be removed
-   * first.
+   * Tries the pieces in order from the last to the first, because later choices depend on earlier ones and can usually
+   * be removed first.
    */
   async function eachPiece(
     size: number,

@@ -1,7 +1,7 @@
 import type { Violation } from '../scenario/scenario.ts';
 import type { SeedOutcome } from './seed.ts';
 
-/** Number of violating seeds to keep per invariant. */
+/** Maximum number of violating seeds to keep per invariant. */
 const MAX_FIRST = 5;
 
 export interface ViolatingSeed extends Violation {

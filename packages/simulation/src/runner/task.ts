@@ -19,14 +19,14 @@ export interface Task {
   readonly scenario: string;
   readonly from: number;
   readonly count: number;
-  /** Stop at the first violating seed. */
+  /** Whether to stop at the first violating seed. */
   readonly stopAtFirst: boolean;
 }
 
 /** Message from a thread. */
 export type WorkerMessage = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
 
-/** Result of a task whose thread ended while it ran the seed `lostAt`. */
+/** Result of a task if its thread ended while it ran the seed `lostAt`. */
 export interface LostWorker {
   readonly lostAt: number;
   readonly why: string;

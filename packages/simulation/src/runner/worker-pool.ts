@@ -59,7 +59,7 @@ export class WorkerPool implements AsyncDisposable {
     const { lostAt: seed, why } = answer;
     const violations = [{ invariant: ENDS, atMs: 0, detail: why }];
     const lost = { seed, violations, counts: {}, steps: 0, virtualMs: 0 };
-    // Repeats the seeds whose results were lost with the thread.
+    // Repeats the earlier seeds of the task, because their results were lost with the thread.
     const done = await this.run({ ...task, count: seed - task.from });
     const tally = sum(done, tallyOf(lost, 0));
     if (task.stopAtFirst) return tally;

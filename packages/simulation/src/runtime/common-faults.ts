@@ -1,7 +1,7 @@
 import { errorCount } from '../apiserver/errors.ts';
 import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 
-/** Faults that must occur in every scenario of the runtime. */
+/** Faults of every scenario of the runtime. In a run of many seeds, each must occur in at least one of them. */
 export const COMMON_FAULTS: readonly string[] = [
   ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
   ...STREAM_FAULTS.map((fault) => `stream ${fault}`),

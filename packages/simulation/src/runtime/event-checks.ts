@@ -8,7 +8,7 @@ import type { Wire } from './wire.ts';
 
 /**
  * Checks that a process stores only one Event per object and note (repeats must extend the series of that Event), and
- * that events recorded without faults are stored.
+ * that events are stored if they are recorded while no faults are active.
  */
 export class EventChecks {
   readonly #server: ApiServer;

@@ -38,7 +38,7 @@ export const Setting = defineKind({
 });
 export type Setting = ObjectOf<typeof Setting>;
 
-/** Test kind whose reconciles fail during the fault phase. */
+/** Test kind with reconciles that fail during the fault phase. */
 export const Probe = defineKind({
   group: GROUP,
   version: 'v1',

@@ -6,7 +6,7 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
-/** Critical moments that are counted here. Each must occur at least once in many seeds. */
+/** Critical moments that are counted here. In a run of many seeds, each must occur in at least one of them. */
 export const LEADERSHIP_MOMENTS = [
   'leadership moved to another replica',
   'leadership was lost during a reconcile',
@@ -15,7 +15,7 @@ export const LEADERSHIP_MOMENTS = [
 
 interface LeadParts {
   readonly renewals: Renewals;
-  /** Time for which a leader may act after it sent its last renewal request. */
+  /** Maximum time for which a leader may act after it sent its last successful renewal. */
   readonly renewMs: number;
   readonly server: ApiServer;
   readonly wire: Wire<Replica>;

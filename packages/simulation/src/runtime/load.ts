@@ -8,7 +8,7 @@ export const WIDGETS = ['w0', 'w1', 'w2'] as const;
 const WITHOUT_CHILD = 'v3';
 export const PROBES = ['p0', 'p1'] as const;
 
-/** Creates a probe, whose reconciles fail during the fault phase. */
+/** Creates a probe. Its reconciles fail during the fault phase. */
 export function probe(admin: AdminClient, name: string): void {
   admin.apply(Probe, name, { spec: { round: 0 } });
 }

@@ -35,7 +35,7 @@ interface OwnershipParts {
  * Checks that each namespace has one owner: a replica that sends a write for an object must own the object's namespace
  * at that moment, as stored in the shard map. While the shard map is missing or broken, the owner is unknown and writes
  * are not checked, because owners may continue for some time. Also checks that a shard is taken only from a member that
- * is gone: its lease is empty, or was not renewed for the whole lease duration.
+ * is gone: its lease has no holder, or was not renewed for the whole lease duration.
  * @param shardOf expected shard of each namespace, which must be the same in every version of the runtime
  * @returns function that must be called when a replica acts
  */
@@ -45,7 +45,7 @@ export function checkOwnership(
   shardOf: Readonly<Record<string, number>>,
 ) {
   /**
-   * Last known process of each member, by the member's name in the shard map. Kept when a lease is deleted.
+   * Last known process of each member, by the member's name in the shard map. An entry stays when its lease is deleted.
    */
   const replicas = new Map<string, string>();
   /** States of each lease in chronological order. */
@@ -87,9 +87,9 @@ export function checkOwnership(
 }
 
 /**
- * Whether a lease was empty, or had not been renewed for its whole duration, at some time in the last `DECIDING_MS`. A
- * decision that is written now may be based on a list of leases of that age. A member that came back since then must
- * claim its shards again.
+ * Whether, at some time in the last `DECIDING_MS`, a lease had no holder or had not been renewed for its whole
+ * duration. A decision that is written now may be based on a list of leases from that time. A member that has come back
+ * since then must claim its shards again.
  */
 function wasGone(states: readonly Held[], now: number, leaseMs: number): boolean {
   return states.some(({ replica, at }, index) => {

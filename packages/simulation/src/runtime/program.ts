@@ -30,7 +30,7 @@ const OPERATION_MS = 33_000;
 
 const OWN_WRITES = 'a replica reads its own writes';
 
-/** What the simulation gives to the simulated program: observers, and faults to inject. */
+/** Observers and faults that the simulation passes to the simulated program. */
 export interface Observers {
   readonly simulation: Simulation;
   readonly violations: Violations;

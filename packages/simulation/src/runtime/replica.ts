@@ -43,7 +43,7 @@ export class Replica {
    * Critical moment at which faults are injected:
    * - `token`: pauses this process during a reconcile while a request waits for its bearer token.
    * - `lease`: pauses this process between a lease request and its response.
-   * - `peers`: partitions all other replicas just when a request that has waited for its token arrives.
+   * - `peers`: partitions all other replicas from the API server when a request that has waited for its token arrives.
    */
   faultAt: 'token' | 'lease' | 'peers' | undefined;
   onSlowToken: (ms: number) => void = () => undefined;
@@ -72,7 +72,7 @@ export class Replica {
     return !this.ended && !this.simulated.process.gone;
   }
 
-  /** Milliseconds since the process's last pause ended. */
+  /** Milliseconds since the process's last pause ended; infinite if it was never paused. */
   get runningMs(): number {
     return this.#simulation.schedule.now - this.resumedAt;
   }

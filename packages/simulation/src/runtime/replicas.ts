@@ -10,13 +10,13 @@ export interface ReplicasOptions {
   /** Creates the program of one process. */
   readonly program: (replica: Replica) => Manager;
   readonly count: number;
-  /** Called with the reason when a process ends by itself. */
+  /** Called with the reason when the program of a process returns or fails. */
   readonly onEnd?: (replica: Replica, why: string) => void;
 }
 
-/** Time until a process that ended by itself is restarted. */
+/** Time until a process is restarted after its program has returned or failed. */
 const RESTART_MS = 1_000;
-/** One lease request in N triggers a pause in processes whose `faultAt` is `lease`. */
+/** If `faultAt` of a process is `lease`, one in N of its lease requests triggers a pause of the process. */
 const PAUSE_ONE_IN = 8;
 /** Exit reason of a process that was stopped on request. */
 export const STOPPED = 'stopped on request';
@@ -41,7 +41,7 @@ export class Replicas {
     return this.#processes.flatMap((replica) => (replica?.isAlive ? [replica] : []));
   }
 
-  /** Injects a random fault into a replica, for a while. */
+  /** Injects a random fault into a replica. */
   injectFault(which: number): void {
     const { choices, schedule } = this.#options.simulation;
     const replica = this.#processes[which];
@@ -147,7 +147,7 @@ export class Replicas {
     for (const [which, other] of this.#processes.entries()) if (other !== replica) this.#partition(which);
   }
 
-  /** Keeps a replica from listing leases for a while, although it can renew its own lease. */
+  /** For some time, keeps a replica from listing leases. The replica can still renew its own lease. */
   dropLists(which: number): void {
     const { choices, schedule } = this.#options.simulation;
     const replica = this.#processes[which];
@@ -159,7 +159,7 @@ export class Replicas {
     });
   }
 
-  /** Keeps a replica from renewing its lease for a while, although it can list all leases. */
+  /** For some time, keeps a replica from renewing its lease. The replica can still list all leases. */
   dropRenewals(which: number): void {
     const { choices, schedule } = this.#options.simulation;
     const replica = this.#processes[which];

@@ -32,20 +32,20 @@ const FAULT_MS = 60_000;
  */
 const CONVERGENCE_MS = 240_000;
 /**
- * Time until another replica leads after a graceful stop: the running work ends first, and standbys check the
- * lease every five seconds.
+ * Maximum time from a graceful stop of the leader until another replica leads: the running work ends first, and
+ * standbys check the lease every five seconds.
  */
 const HAND_OVER_MS = 18_000;
 /** Maximum time from the last change until convergence without faults. */
 const SETTLING_MS = 90_000;
 /**
- * Duration of the idle phase: longer than a lease and, in one run of 8, longer than the silence timeout of a
- * stream.
+ * Duration of the idle phase: longer than the lease duration and, in one run of 8, also longer than the silence timeout
+ * of a stream.
  */
 const IDLE_MS = 20_000;
 const LONG_IDLE = { oneIn: 8, ms: 90_000 };
 
-/** The runtime itself: two or three replicas of one correct program, one of which leads. */
+/** The runtime itself: two or three replicas of one correct program. One replica leads. */
 export const runtime: Scenario = {
   name: 'runtime',
   mustHappen: [

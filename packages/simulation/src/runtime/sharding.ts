@@ -29,8 +29,8 @@ const CONVERGENCE_MS = 300_000;
 /** Maximum time until requests in flight have arrived. */
 const ARRIVING_MS = 12_000;
 /**
- * Duration of the idle phase: longer than a lease and, in one run of 8, longer than the silence timeout of a
- * stream.
+ * Duration of the idle phase: longer than the lease duration and, in one run of 8, also longer than the silence timeout
+ * of a stream.
  */
 const IDLE_MS = 18_000;
 const LONG_IDLE = { oneIn: 8, ms: 90_000 };
@@ -223,9 +223,7 @@ class History {
       );
   }
 
-  /**
-   * Checks that only leases are written when idle, and that every namespace still has an owner afterwards.
-   */
+  /** Checks that only leases are written in the idle phase, and that every namespace has an owner after it. */
   async #rest(): Promise<void> {
     const { schedule, choices } = this.#simulation;
     await this.#until(schedule.now + ARRIVING_MS);

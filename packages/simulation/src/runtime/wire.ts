@@ -20,7 +20,7 @@ export class Wire<S> implements ModelServer {
   readonly #server: ApiServer;
   readonly #sent = new Map<string, Sent<S>>();
   #count = 0;
-  /** The request that the server is executing; undefined if the server acts without a request. */
+  /** The write that the server is executing; undefined if there is none or its sender is unknown. */
   current: Sent<S> | undefined;
   /** Called when a write is sent. */
   onWrite: (sent: Sent<S>) => void = () => undefined;
@@ -37,7 +37,7 @@ export class Wire<S> implements ModelServer {
     this.#server = server;
   }
 
-  /** Returns the world of a process whose requests are attributed to this sender. */
+  /** Returns a world for a process. Requests that the process sends in this world are attributed to the sender. */
   worldOf(world: SimulatedWorld, sender: S): World {
     return {
       now: () => world.now(),

@@ -112,7 +112,7 @@ export async function greetings(simulation: Simulation, careless = false): Promi
   return server;
 }
 
-/** Returns a violation for each greeting whose status does not match its spec. */
+/** Returns a violation for each greeting with a status that does not match its spec. */
 export function unanswered(server: ApiServer, atMs: number): readonly Violation[] {
   return [...server.objects(Greeting)].flatMap(({ spec, status, metadata }) => {
     const wanted = { text: `Hello, ${nameIn(spec)}!`, observedGeneration: metadata.generation };

@@ -5,7 +5,7 @@ import type { Replicas } from './replicas.ts';
 export interface FaultInjectorOptions {
   readonly simulation: Simulation;
   readonly replicas: Replicas;
-  /** Servers from which a replica can be partitioned, independently of each other. */
+  /** Servers from which a replica can be partitioned. Each partition affects the connection to only one server. */
   readonly origins: readonly [string, ...string[]];
   /** Additional faults by the name under which they are counted. */
   readonly more?: Readonly<Record<string, () => void>>;
@@ -46,7 +46,10 @@ export class FaultInjector {
     this.#lasting.clear();
   }
 
-  /** Injects a random fault: into this replica, or one of `more`. Does nothing after the faults have stopped. */
+  /**
+   * Injects a random fault: either a fault of this replica, or one of `more`. Does nothing after the faults have
+   * stopped.
+   */
   injectFault(name: string): void {
     const { simulation, replicas, origins, more = {}, skewMs = SKEW_MS } = this.#options;
     const { choices, network, counts } = simulation;

@@ -32,7 +32,7 @@ const SETTLING_MS = 45_000;
  * - 15 s, and 12 s per request: a leader election
  * - 12.5 s: restart of a process that was killed
  * - 15 s: back-off of the object
- * - 24 s: a slow request of the object; one request in twelve is slow
+ * - 24 s: a slow request in the reconcile of the object; one request in twelve is slow
  */
 const BOUND_MS = 400_000;
 
@@ -109,7 +109,7 @@ function isNotLease({ path }: Sent): boolean {
   return !path.includes('/leases');
 }
 
-/** Collects all writes from now on, except for leases, which are renewed all the time. */
+/** Collects all writes from now on, except for writes to leases, which are renewed all the time. */
 function idleWrites({ server, external }: Truth): readonly string[] {
   const writes: string[] = [];
   server.listen(({ resource, key, after }) => {

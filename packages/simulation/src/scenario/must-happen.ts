@@ -4,8 +4,8 @@ import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 export const COMPACTED = 'the watch history was compacted';
 
 /**
- * Faults that must each occur at least once when many seeds of a scenario are run. In the scenario, replicas of the operator
- * use the API server and the backend.
+ * Faults of a scenario in which replicas of the operator use the API server and this backend. In a run of many seeds,
+ * each must occur in at least one of them.
  */
 export function commonFaults(backend: string): readonly string[] {
   return [

@@ -86,7 +86,7 @@ export class Replicas {
     return this.#passedMs;
   }
 
-  /** Moves the clocks of all replicas forward, as if time passed without events. Timers do not move. */
+  /** Moves the clocks of all replicas forward, as if time passed without events. Does not affect timers. */
   pass(ms: number): void {
     this.#passedMs += ms;
     this.#options.simulation.note('world', `lets ${ms} ms pass`);

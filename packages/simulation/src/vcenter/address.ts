@@ -10,14 +10,17 @@ const LOGGING_IN: ReadonlySet<string> = new Set([
   'RetrievePropertiesEx',
 ]);
 
-/** An address that leads to one vCenter or, while `isRedirected`, to another, as after a wrong DNS change. */
+/**
+ * An address that normally leads to one vCenter. While `isRedirected`, it leads to another one, as after a wrong DNS
+ * change.
+ */
 export class Address implements ModelServer {
   isRedirected = false;
   readonly #home: Vcenter;
   readonly #other: Vcenter;
   /**
    * User agents that have used a session at the original vCenter. A client without such a session cannot notice the
-   * redirection, so it gets an error instead.
+   * redirection, so it gets an error instead of a response from the other vCenter.
    */
   readonly #connected = new Set<string>();
 

@@ -155,7 +155,8 @@ export class Collector {
     const next = isTruncated
       ? { ...from, sent }
       : { base: this.#visible, sent: undefined, filters: new Set(this.#filters.keys()) };
-    // Drops all versions but the previous one, which a client that does not receive this response sends again.
+    // Drops all earlier versions except the latest of them. A client that does not receive this response sends that
+    // version again.
     for (const known of this.#versions.keys()) if (known !== last) this.#versions.delete(known);
     this.#versions.set(String(this.#version), next);
     const truncated = isTruncated ? '<truncated>true</truncated>' : '';

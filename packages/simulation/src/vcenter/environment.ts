@@ -8,8 +8,8 @@ export interface VcenterEnvironment {
   /** Duration of a task or of a part of a task. @param what name of the method without `_Task` */
   taskMs(what: string): number;
   /**
-   * Fault of the next task, or undefined if it succeeds. The task fails before it has acted or, if `isLate`, when it
-   * powers on a clone.
+   * Fault of the next task, or undefined if it succeeds. If `isLate`, the task fails when it powers on a clone;
+   * otherwise, it fails before it changes anything.
    */
   taskFault(what: string): { readonly fault: VimFault; readonly isLate: boolean } | undefined;
   /**

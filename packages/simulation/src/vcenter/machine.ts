@@ -28,7 +28,7 @@ export interface MachineChange {
   /** Undefined for a removed machine. */
   readonly after: Machine | undefined;
   readonly cause: Cause;
-  /** Id of the task that made the change, if a task did. */
+  /** Id of the task that made the change; undefined if no task made it. */
   readonly task: string | undefined;
   /** Whether the machine was only unregistered: its files remain, and it can be registered again. */
   readonly isUnregistered?: boolean;
@@ -36,13 +36,13 @@ export interface MachineChange {
 
 /**
  * Cause of a change:
- * - `request`: an API call, including the later end of a requested guest shutdown.
+ * - `request`: an API call, or the end of a guest shutdown that an API call requested.
  * - `somebody`: a third party that bypasses the API.
  * - `itself`: the setup of the model, before any client connects.
  */
 export type Cause = 'request' | 'somebody' | 'itself';
 
-/** Properties of a machine as XML; undefined for an unset property. */
+/** Functions that return a property of a machine as XML, by property path. They return undefined if it is unset. */
 export const PROPERTIES: Readonly<Record<string, (machine: Machine) => string | undefined>> = {
   name: ({ name }) => val.string(name),
   parent: ({ folder }) => val.ref({ type: 'Folder', value: folder }),

@@ -248,7 +248,7 @@ export class Operations {
   }
 }
 
-/** Returns the fields that change with the power state. */
+/** Returns the fields that a machine has in the given power state: the state itself and the IP address. */
 export function powered({ id }: Machine, power: Power): Partial<Machine> {
   return { power, ip: power === 'poweredOn' ? `10.0.0.${id.replace(/\D/g, '')}` : undefined };
 }

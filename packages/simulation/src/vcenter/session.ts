@@ -14,7 +14,7 @@ export class Session {
   readonly userAgent: string;
   readonly views = new Map<string, View>();
   readonly collectors = new Map<string, Collector>();
-  /** Remaining objects of paged responses by token. */
+  /** Objects that a paged response has not returned yet, by the token of the next page. */
   readonly pages = new Map<string, readonly string[]>();
   readonly #registry: Registry;
   readonly #environment: VcenterEnvironment;

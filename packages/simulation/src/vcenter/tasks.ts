@@ -24,7 +24,7 @@ export class Tasks {
   readonly #ended: Ref[] = [];
   readonly #onBegin: ((task: Task) => void)[] = [];
   readonly #onEnd: ((task: Task) => void)[] = [];
-  /** The running task by the id of the object that it locks. */
+  /** Running tasks that hold a lock, by the id of the locked object. */
   readonly #locks = new Map<string, Task>();
 
   /** @param maxEnded number of finished tasks that `recent` keeps */

@@ -131,8 +131,8 @@ export class Vcenter implements ModelServer {
   }
 
   /**
-   * Handles a call without a session. It fails with NotAuthenticated, except that RetrievePropertiesEx on objects other
-   * than views lists each property as missing.
+   * Handles a call without a session. Most calls fail with NotAuthenticated. RetrievePropertiesEx succeeds unless it
+   * selects a view, but it lists each property as missing.
    */
   #withoutSession({ method, args }: Call): ModelResponse {
     if (method !== 'RetrievePropertiesEx') throw notAuthenticated();

@@ -17,7 +17,7 @@ export function text(value: string): string {
   return escaped(value, 'a response');
 }
 
-/** Returns the SOAP response of a method. @param returned its results, each in a `returnval` */
+/** Returns the SOAP response of a method. @param returned the results of the method, each in a `returnval` element */
 export function response(method: string, returned: string): string {
   return `${HEAD}<${method}Response xmlns="urn:vim25">${returned}</${method}Response>${TAIL}`;
 }

@@ -33,9 +33,9 @@ interface Attempt {
 const ROUNDING_MS = 1_000;
 
 /**
- * An attempt fails only if its import or snapshot failed, vanished or was orphaned, if the user changed the image, or
- * after the timeout of the attempt or of all attempts together. An attempt and its timeout start only when the image
- * has a slot; the time in the queue does not count.
+ * An attempt fails only for one of these reasons: its import or snapshot failed, vanished or was orphaned; the user
+ * changed the image; the timeout of this attempt, or of all attempts together, expired. An attempt and its timeout
+ * start only when the image has a slot; the time in the queue does not count.
  */
 export const attemptsFailForAReason: Invariant = {
   name: 'an attempt fails only for a known cause',

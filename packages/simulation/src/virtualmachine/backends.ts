@@ -8,7 +8,7 @@ import { atRandomTimes } from '../scenario/random-times.ts';
 import { controllerOf, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** Counters of behaviours. Each must occur at least once in many seeds. */
+/** Counted faults. In a run of many seeds, each must occur in at least one of them. */
 export const BACKEND_FAULTS = [
   'an import was slow',
   'an import hung',
@@ -83,8 +83,8 @@ export class Backends {
   }
 
   /**
-   * Ends all faults. Imports and snapshots that hang continue. A missing source stays missing, except for orphaned
-   * imports.
+   * Ends all faults. Imports and snapshots that hung make progress again. A missing source stays missing, but
+   * orphaned imports from it succeed.
    */
   calm(): void {
     this.#isCalm = true;

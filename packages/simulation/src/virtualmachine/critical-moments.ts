@@ -18,7 +18,8 @@ import { imageOf, snapshotsIn } from './objects.ts';
 import { onOperatorCreate } from './operator-writes.ts';
 
 /**
- * Critical moments. Each must occur at least once in many seeds. Invariants count the moments in the last two lines.
+ * Critical moments. In a run of many seeds, each must occur in at least one of them. The moments in the last two lines
+ * are counted by invariants, not in this file.
  */
 export const CRITICAL_MOMENTS = [
   'an image became Ready during the faults',

@@ -58,7 +58,7 @@ export const childrenDeletedFirst: Invariant = {
   },
 };
 
-/** Whether a descendant stays because its own owner does, such as the claim of an orphaned DataVolume. */
+/** Whether a descendant is kept because its direct owner is kept, such as the claim of an orphaned DataVolume. */
 function isKept(child: StoredObject, owner: StoredObject): boolean {
   return isOrphaned(owner) && controllerOf(child) !== owner.metadata.uid;
 }
@@ -77,8 +77,8 @@ export const orphansAreKept: Invariant = {
       onChange(truth.server, kind, (before, after) => {
         const { uid = '', finalizers = [] } = after?.metadata ?? {};
         if (after === undefined || !finalizers.includes(ORPHAN)) return;
-        // Ignores a repeated deletion with `--cascade=orphan`: the operator may have sent deletes of the children
-        // already.
+        // Ignores a repeated deletion with `--cascade=orphan`: after the first deletion, the operator may already have
+        // sent delete requests for the children.
         if (before === undefined || isTerminating(before)) return;
         const named = [textAt(after, 'status', 'dataVolume'), ...snapshotsIn(after)];
         for (const childKind of [Machine, Volume, Snapshot, Secret])

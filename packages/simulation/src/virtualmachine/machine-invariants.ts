@@ -26,7 +26,8 @@ import { PASSWORD, PASSWORDS } from './user.ts';
 
 /**
  * A VirtualMachine has at most one KubeVirt VirtualMachine, one root disk and one Secret, no matter which replicas act.
- * A disk that the status does not name and whose clone did not succeed is about to be deleted, so it does not count.
+ * A disk does not count if the status does not name it and its clone has not succeeded: the operator is about to
+ * delete such a disk.
  */
 export const oneOfEach: Invariant = {
   name: 'at most one child of a kind per machine',
@@ -49,7 +50,7 @@ export const oneOfEach: Invariant = {
   },
 };
 
-/** After the faults have stopped, at most one of two machines with the same address on one network runs. */
+/** After the faults have stopped, at most one of all machines with the same address on the same network runs. */
 export const oneAddressEach: Invariant = {
   name: 'one machine per address',
   healed: function* ({ server }) {
@@ -86,8 +87,8 @@ export const rootDiskKept: Invariant = {
 };
 
 /**
- * The operator stores the snapshot and the disk in the status before it creates the disk, so that the clone counts
- * against maxClones.
+ * Before the operator creates a root disk, it stores the names of the disk and of its snapshot in the status, so that
+ * the clone counts against maxClones.
  */
 export const choiceStoredFirst: Invariant = {
   name: 'the choice of a snapshot is stored before the clone is created',
@@ -103,14 +104,15 @@ export const choiceStoredFirst: Invariant = {
     }),
 };
 
-/** Statuses of a machine that a restart can resolve. */
+/** Values of `printableStatus` of a KubeVirt VirtualMachine that a restart can resolve. */
 const STUCK: readonly string[] = ['ErrorPvcNotFound', 'DataVolumeError', 'CrashLoopBackOff'];
 /**
- * Minimum time until a stuck machine is restarted, and between two restarts if the machine was not Ready in between.
+ * Minimum time from when a machine gets stuck until it is restarted. It is also the minimum time between two restarts
+ * if the machine was not Ready in between.
  */
 const RESTART_MS = 10_000;
 /**
- * Tolerance for early restarts, because times in the status are in seconds and timers of the operator may fire early.
+ * Tolerance for early restarts. Times in the status are rounded to seconds, and timers of the operator may fire early.
  */
 const ROUNDING_MS = 1_000;
 
@@ -152,7 +154,7 @@ export const restartsBackOff: Invariant = {
   },
 };
 
-/** @param lines subscribes to the log lines of all replicas */
+/** @param lines registers a listener for the log lines of all replicas */
 export function passwordStaysSecret(lines: (listener: (line: string) => void) => void): Invariant {
   return {
     name: 'the password stays secret',

@@ -54,8 +54,8 @@ export function onOperatorCreate(
 }
 
 /**
- * Calls the listener when the operator is about to create an object of a kind or to change its spec, with the body of
- * the request.
+ * Calls the listener when the operator sends a request that creates an object of a kind or changes the spec of such an
+ * object. The listener gets the body of the request.
  */
 export function onOperatorSend(
   { traffic }: Truth,
@@ -71,7 +71,7 @@ export function onOperatorSend(
   });
 }
 
-/** Returns the UID of the controller in the body of a request. */
+/** Returns the UID in the first owner reference in the body of a request. */
 export function controllerIn(body: Json): string | undefined {
   const references = fieldAt(body, ['metadata', 'ownerReferences']);
   return textAt(Array.isArray(references) ? references[0] : undefined, 'uid');
@@ -82,7 +82,7 @@ export function requiredUid({ body = '{}' }: Sent): string | undefined {
   return textAt(JSON.parse(body), 'preconditions', 'uid');
 }
 
-/** Tracks when each sender listed all VirtualMachines from etcd. */
+/** Records the times at which each sender listed all VirtualMachines from etcd. */
 export class LiveLists {
   readonly #times = new Map<string, number[]>();
 

@@ -17,7 +17,7 @@ export function machinesNaming(server: ApiServer, image: string): StoredObject[]
 /** Counts the references to images in all stored objects. */
 export class References {
   readonly #server: ApiServer;
-  /** UID of the image of each snapshot, by the key of the snapshot. Deleted snapshots are kept. */
+  /** UID of the image of each snapshot, by the key of the snapshot. The entries of deleted snapshots are kept. */
   readonly #images = new Map<string, string>();
 
   constructor(server: ApiServer) {
@@ -42,7 +42,7 @@ export class References {
     ].sort();
   }
 
-  /** Returns the UID of the image whose snapshot a DataVolume clones. */
+  /** Returns the UID of the snapshot's image if a DataVolume clones a snapshot of an image, and undefined otherwise. */
   #imageOf(volume: StoredObject): string | undefined {
     const source = snapshotSourceOf(volume);
     return source && this.#images.get(`${source.namespace}/${source.name}`);

@@ -54,14 +54,15 @@ import { FRESH, USER_ACTIONS, User } from './user.ts';
 /** Time from the end of the faults until all user requests have arrived, including those that pause an object. */
 const USER_SETTLED_MS = 46_000;
 /**
- * In one run in `oneIn`, all machines get the same address `ms` milliseconds after the faults, when most machines run.
+ * In one of `oneIn` runs, a user gives all machines the same address, `ms` milliseconds after the faults have stopped.
+ * By then, most machines run.
  */
 const SHARED_ADDRESS = { oneIn: 3, ms: 150_000 };
 /** Interval at which users follow the remedies in statuses: they retry failed images and delete broken disks. */
 const USER_ROUND_MS = 40_000;
 /** Maximum transit time of a request or a watch event without faults. */
 const MAX_TRANSIT_MS = 13_000;
-/** Maximum time until convergence. It includes several attempts with their back-offs, one image after another. */
+/** Maximum time until convergence. In this time, one image after another can make several attempts with back-offs. */
 const BOUND_MS = 1_200_000;
 
 /** Duration of the initial phase without network faults; shorter than the fault phase. */
@@ -73,7 +74,7 @@ const CALM_MS = { least: 8_000, most: 22_000 };
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 160 };
 
-/** Two or three replicas of the operator over KubeVirt and CDI, under faults. */
+/** Scenario in which two or three operator replicas manage VirtualMachines on KubeVirt and CDI during faults. */
 export const virtualmachine: Scenario = {
   name: 'virtualmachine',
   mustHappen: [

@@ -128,8 +128,8 @@ function isExcused(server: ApiServer, machine: StoredObject, reason: string): bo
         image === undefined && textAt(machine, 'spec', 'vmDiskImageTemplate', 'sourceType') === undefined
       );
     default:
-      // A user deleted the image before it was Ready, and the machine, which names the image, blocks the deletion of
-      // the image.
+      // A user deleted the image before it was Ready. The deletion cannot finish, because the machine still names the
+      // image.
       return image !== undefined && isTerminating(image) && phaseIn(image) !== 'Ready';
   }
 }
@@ -161,8 +161,8 @@ function readyProblem(server: ApiServer, machine: StoredObject): string | undefi
 }
 
 /**
- * Returns a field of the status that differs from KubeVirt's status, for example because a watch of the operator
- * stalled.
+ * Returns the name of a status field or condition that differs from KubeVirt's status, for example because a watch of
+ * the operator stalled. Returns undefined if there is none.
  */
 function staleField(
   machine: StoredObject,

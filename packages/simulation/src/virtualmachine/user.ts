@@ -17,14 +17,14 @@ const MACHINES: readonly [Ref, ...Ref[]] = [
   { namespace: 'blue', name: 'ant' },
 ];
 const BASE: Ref = { namespace: 'images', name: 'base' };
-/** Images of the machines. Users choose one at random, so a repeated image is used more often. */
+/** Images of the machines. Users choose an entry at random, so an image that is listed twice is used more often. */
 const IMAGES: readonly [Ref, ...Ref[]] = [
   BASE,
   BASE,
   { namespace: 'red', name: 'base' },
   { namespace: 'images', name: 'tool' },
 ];
-/** Machine with its own image that a user creates after the faults have stopped. */
+/** Machine that a user creates, together with an image of its own, after the faults have stopped. */
 export const FRESH: Ref = { namespace: 'red', name: 'fresh' };
 const FRESH_IMAGE: Ref = { namespace: 'images', name: 'fresh' };
 
@@ -32,7 +32,7 @@ export const PASSWORD = 'the-password-of-the-user';
 /** Secret that contains the password of a user. */
 export const PASSWORDS: Ref = { namespace: 'red', name: 'passwords' };
 
-/** Interfaces of several machines. All have the same address, which only one machine may keep. */
+/** Interfaces that users give to several machines. These machines have the same address; only one may keep it. */
 const INTERFACES = [{ network: 'red/lan', ipAddress: '10.10.0.7/24' }];
 const PASSWORD_ONE_IN = 8;
 const CASCADES = ['foreground', 'orphan'] as const;
@@ -57,7 +57,7 @@ export const USER_ACTIONS = [
 type Template = NonNullable<VirtualMachine['spec']['vmDiskImageTemplate']>;
 type UserAction = (typeof USER_ACTIONS)[number];
 
-/** Users who create, change and delete VirtualMachines and images, sometimes within seconds. */
+/** Users who create, change and delete VirtualMachines and images, sometimes within seconds of each other. */
 export class User {
   readonly #simulation: Simulation;
   readonly #server: ApiServer;
@@ -167,8 +167,8 @@ export class User {
   }
 
   /**
-   * Returns the fields with the password of a user; empty for most users, because hashing takes a tenth of the time of
-   * a run.
+   * Returns the fields that set the password of a machine's user. Most users get no password, because password
+   * hashing takes a tenth of the time of a run.
    */
   #passwordIn(namespace: string): object {
     const { choices } = this.#simulation;

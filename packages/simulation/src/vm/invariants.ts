@@ -76,7 +76,7 @@ export const recreationBacksOff: Invariant = {
 
 /**
  * The operator deletes the server of a VM only if the VM is being deleted, or if the server has failed and re-creation
- * was requested. The server of a VM that is missing after a restore of etcd still counts as wanted.
+ * was requested. If a restore of etcd has removed a VM, its server still counts as wanted.
  */
 export function noWantedVmDeleted(cloud: Cloud): Invariant {
   return {
@@ -104,8 +104,8 @@ export function noWantedVmDeleted(cloud: Cloud): Invariant {
 }
 
 /**
- * Servers that were never created for a VM, or were orphaned, are neither deleted nor adopted. A server whose
- * labels a third party has changed still belongs to its VM.
+ * The operator neither deletes nor adopts a server that was not created for a VM, or that was orphaned. A server still
+ * belongs to its VM after a third party has changed the labels of the server.
  */
 export function foreignVmsUntouched(cloud: Cloud): Invariant {
   return {
@@ -134,8 +134,8 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
 }
 
 /**
- * A replica that creates a server has stored the intent with a resourceVersion precondition and has not
- * written the status since.
+ * Before a replica creates a server, it stores the intent with a resourceVersion precondition. Between the two
+ * requests, it does not write the status.
  */
 export const intentFirst: Invariant = {
   name: 'a machine is created only after the intent is stored',
@@ -146,8 +146,8 @@ export const intentFirst: Invariant = {
       if (before === undefined || after === undefined || arriving === undefined) return;
       const key = `${arriving.sender} ${after.metadata.uid}`;
       if (countOf(after, 'attempts') > countOf(before, 'attempts')) intended.add(key);
-      // Keeps the intent if the status becomes Deleting: that status is written concurrently with a reconcile whose
-      // create may be in flight.
+      // Keeps the intent if the status becomes Deleting. The operator may write that status while an earlier reconcile
+      // still has a create request in flight.
       else if (!same(before.status, after.status) && opStatusOf(after) !== 'Deleting') intended.delete(key);
     });
     truth.traffic.onSend((sent) => {
@@ -158,9 +158,9 @@ export const intentFirst: Invariant = {
 };
 
 /**
- * A VM is removed only after all its servers in the cloud are gone. Exception: garbage collection deletes a server that
- * was created or labelled after the deletion request, or so shortly before that request that a list may not show the
- * server.
+ * A VM is removed only after all its servers in the cloud are gone. Exception: a server may outlive the VM if it was
+ * created or labelled after the deletion request, or so shortly before that request that a list may not show the
+ * server. Garbage collection deletes such a server.
  */
 export function machineDeletedFirst(cloud: Cloud): Invariant {
   return {
@@ -191,7 +191,7 @@ function labelTimes(cloud: Cloud): (id: string) => number {
   return (id) => since.get(id) ?? Number.POSITIVE_INFINITY;
 }
 
-/** The server of a VM that was deleted with policy Orphan stays, and only such a server loses its labels. */
+/** If a VM is deleted with policy Orphan, its server is kept. Servers of other existing VMs keep their labels. */
 export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
   return {
     name: 'a machine is orphaned only when requested',
@@ -258,8 +258,8 @@ export function runningIsTrue(cloud: Cloud, healedAt: () => number | undefined):
       });
       onVmChange(truth, (before, after) => {
         if (after === undefined || opStatusOf(after) !== 'Running') return;
-        // Not checked right after a third party changed the vmId: until the operator corrects the status, the rest of
-        // it describes the previous server.
+        // Not checked right after a third party changed the vmId: until the operator corrects the status, the other
+        // status fields describe the previous server.
         if (isEdited(undefined, after) && same(before?.status, after.status)) return;
         if (isEdited(before, after)) return;
         const vmId = vmIdOf(after);
@@ -274,7 +274,7 @@ export function runningIsTrue(cloud: Cloud, healedAt: () => number | undefined):
   };
 }
 
-/** @param lines subscribes to the log lines of all replicas */
+/** @param lines registers a listener for the log lines of all replicas */
 export function keyNotLogged(apiKey: string, lines: (listener: (line: string) => void) => void): Invariant {
   return {
     name: 'the API key is not logged',

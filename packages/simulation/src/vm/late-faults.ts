@@ -11,8 +11,7 @@ import { UNKNOWN_AFTER_MS } from './program.ts';
 
 /*
  * Faults that the operator must react to within a time limit. They are injected after the other faults have stopped,
- * because a time limit can be checked only while nothing else fails. The run must converge after them as after any
- * fault.
+ * because a time limit can be checked only while nothing else fails. The run must converge after these faults, too.
  */
 
 /** Counters of the injected faults. */
@@ -27,8 +26,8 @@ export const LATE_FAULTS = [
  */
 const SLACK_MS = 75_000;
 /**
- * Duration of the cloud's silence. It is longer than the time until the operator must report the outage, plus the
- * tolerance.
+ * Duration of the cloud's silence. It is longer than the sum of the tolerance and the time until the operator must
+ * report the outage.
  */
 const SILENCE_MS = UNKNOWN_AFTER_MS + SLACK_MS + 30_000;
 /**
@@ -141,7 +140,7 @@ export class LateFaults {
     },
   };
 
-  /** Without other faults, an emptied status is restored. */
+  /** Without other faults, the operator restores an emptied status within `RESTORED_MS`. */
   readonly statusRestored: Invariant = {
     name: 'a status emptied by others is restored',
     watch: (truth, violated) => {

@@ -62,11 +62,11 @@ export function countOf({ status }: StoredObject, name: 'attempts' | 'recreation
 
 /**
  * Amount that a third party adds to `repairs` when it changes a vmId. Without an increase, the API server rejects the
- * change. The operator adds only 1, so invariants can distinguish the two.
+ * change. The operator adds only 1, so invariants can recognise a change by a third party.
  */
 export const EDITED = 1_000;
 
-/** Whether a third party changed the vmId between two states of a VM, or ever if `before` is undefined. */
+/** Whether a third party changed the vmId after the state `before`, or at any time if `before` is undefined. */
 export function isEdited(before: StoredObject | undefined, after: StoredObject): boolean {
   return countOf(after, 'repairs') - (before === undefined ? 0 : countOf(before, 'repairs')) >= EDITED;
 }

@@ -15,13 +15,13 @@ const REFRESH_MS = 15_000;
  */
 const GC_INTERVAL_MS = 12_000;
 /**
- * Grace period of garbage collection. It is zero, because a longer period would hide bugs in which a machine is taken
- * for an orphan only for a moment.
+ * Grace period of garbage collection. It is zero, because a longer period would hide bugs in which the operator
+ * mistakes a machine for an orphan only briefly.
  */
 const GRACE_MS = 0;
 /**
  * Timeout of a cloud request. Longer than the maximum delay of one message (12 s), so that one slow message alone does
- * not cause a timeout; two slow messages and injected faults do.
+ * not cause a timeout. Two slow messages or an injected fault can cause one.
  */
 const TIMEOUT_MS = 13_000;
 /** Time without a response after which the operator reports the state of machines as unknown. */

@@ -57,12 +57,12 @@ const MAX_TRANSIT_MS = 13_000;
 /** Maximum duration of a list with several pages. When the list ends, its first page can be this old. */
 const LIST_MS = 40_000;
 /**
- * Maximum time until convergence. Longer than the default, because the operator retries a taken name only
+ * Maximum time until convergence. It is longer than the default: if a server name is taken, the operator retries only
  * after five minutes.
  */
 const BOUND_MS = 900_000;
 
-/** Two replicas of the operator over the private cloud, under faults. */
+/** Scenario in which two operator replicas manage VMs in the private cloud during faults. */
 export const vm: Scenario = {
   name: 'vm',
   mustHappen: [
@@ -130,8 +130,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     thirdParties.stop();
     user.create(FRESH, `vm-${FRESH}`);
-    // In most runs, the user triggers a reconcile, because the operator itself retries a taken name only after five
-    // minutes.
+    // In most runs, the user triggers a reconcile. Without it, if a server name is taken, the operator retries only
+    // after five minutes.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
     lateFaults.begin(user.client, USER_SETTLED_MS + MAX_TRANSIT_MS);

@@ -17,7 +17,7 @@ const PROHIBIT_ONE_IN = 6;
 const REMOVE_ONE_IN = 6;
 const ORPHAN_ONE_IN = 4;
 const VANISH_ONE_IN = 8;
-/** Probability: one run in N has a VM whose servers disappear repeatedly. */
+/** Probability: in one run in N, the servers of one VM disappear repeatedly. */
 const UNLUCKY_ONE_IN = 8;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
@@ -32,9 +32,9 @@ export interface TargetedFaultParts {
 }
 
 /**
- * Injects faults at critical moments. Faults at random times would rarely hit these: a process stops between storing an
- * intent and creating a server, a VM or its server is deleted during a create, or a server vanishes just when the
- * operator is about to delete it.
+ * Injects faults that would rarely happen at random times. A process stops between storing an intent and creating a
+ * server. A VM or its server is deleted during a create. A server vanishes just when the operator is about to delete
+ * it.
  */
 export function injectTargetedFaults(
   truth: Truth,

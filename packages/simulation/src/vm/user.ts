@@ -29,7 +29,7 @@ function successorOf(name: string): string {
   return `${name}-next`;
 }
 
-/** A user who creates, annotates and deletes VMs, sometimes within seconds. */
+/** A user who creates, annotates and deletes VMs. Actions on a VM are sometimes only seconds apart. */
 export class User {
   readonly #simulation: Simulation;
   readonly #cloud: Cloud;

@@ -9,7 +9,10 @@ import { folderOwnerOf, foldersIn, machinesOf, ownerOf, templateOf } from './ext
 import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn } from './objects.ts';
 import { isClone, requestedOwner } from './requests.ts';
 
-/** Critical moments that are counted here and in the model. Each must occur at least once in many seeds. */
+/**
+ * Critical moments that are counted here and in the vCenter model. In a run of many seeds, each must occur in at least
+ * one of them.
+ */
 export const CRITICAL_MOMENTS = [
   'a task failed',
   'an update was late',
@@ -41,7 +44,7 @@ export const CRITICAL_MOMENTS = [
   'a group was paused',
 ] as const;
 
-/** Counters by reason of the Ready condition. */
+/** Names of the counters of reported problems, by the reason in the Ready condition. */
 export const REPORTED = {
   FolderTaken: 'FolderTaken was reported',
   NotFound: 'NotFound was reported',

@@ -16,7 +16,7 @@ export function groupFoldersStay(vcenter: Vcenter): Invariant {
     watch: (truth, violated) => {
       const { traffic } = truth;
       const reading = new WeakMap<Sent, string>();
-      /** Owner of a folder when a sender last read it, by sender and folder. */
+      /** Owner that a sender found when it last read a folder, by sender and folder. */
       const read = new Map<string, string>();
       traffic.onArrival((sent) => {
         const folder = folderIn(sent, 'RetrievePropertiesEx');

@@ -94,7 +94,8 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
 }
 
 /**
- * A machine is destroyed only after its removal was stored in the group's status, or the group was deleted.
+ * The operator destroys a machine only after it has marked the machine's slot as terminating in the group's status, or
+ * after the group was deleted.
  */
 export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
   return {
@@ -129,8 +130,8 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
 }
 
 /**
- * Maximum time between the response that proves that a machine is gone and the status write that drops its slot; a
- * late clone can complete in between.
+ * Maximum time from the response that proves that a machine is gone until the status write that drops its slot. A late
+ * clone can complete in between, so a machine that is younger than this is not a violation.
  */
 const PROOF_MS = 20_000;
 
@@ -183,8 +184,8 @@ export function movedMachinesStay(vcenter: Vcenter): Invariant {
         }
         if (cause !== 'request' || after !== undefined || objectOf(truth, owner.uid) === undefined) return;
         if (!before.isTemplate && isInFolderOf(truth, vcenter, before)) return;
-        // Changes less than `READ_MS` before the request are not a violation: the operator may have read the machine
-        // before them.
+        // Not a violation if users changed the machine less than `READ_MS` before the request to destroy it: the
+        // operator may have read the machine before that change.
         const sent = sentAt.get(task ?? '') ?? 0;
         if ((takenAt.get(before.id) ?? Number.MAX_VALUE) < sent - READ_MS)
           violated(`${before.id} ('${before.name}') is destroyed`);
@@ -201,8 +202,8 @@ function isInFolderOf(truth: Truth, vcenter: Vcenter, machine: Machine): boolean
 }
 
 /**
- * Machines lose their ownership labels only when their group is deleted with policy Orphan, and the machines
- * of such a group are not destroyed.
+ * Machines lose their ownership labels only if their group is deleted with policy Orphan. The operator does not destroy
+ * the machines of such a group.
  */
 export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
   return {
@@ -222,7 +223,7 @@ export function orphanedOnlyWhenRequested(vcenter: Vcenter): Invariant {
         if (before === undefined || owner === undefined || cause !== 'request') return;
         const object = objectOf(truth, owner.uid);
         const request = orphaned.get(owner.uid);
-        // A machine whose slot was already marked as terminating when the group was deleted is still removed.
+        // If a slot was already marked as terminating when the group was deleted, its machine is still removed.
         const mustStay = request !== undefined && slotOf(request.object, owner.slot)?.isTerminating !== true;
         const isOld = (addedAt.get(before.id) ?? 0) < (request?.since ?? 0);
         if (after === undefined && mustStay && isOld)
@@ -342,7 +343,7 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
       });
       vcenter.tasks.onEnd(({ ref }) => running.delete(ref.value));
       truth.traffic.onEnd((sent) => {
-        // A task whose sender got no response does not count, because the sender does not know it.
+        // If the sender got no response, the task does not count, because the sender does not know the task.
         if (sent.outcome === 'failed' || pending.get(sent) === undefined) pending.delete(sent);
       });
       truth.traffic.onSend((sent) => {
@@ -399,7 +400,7 @@ export function nameTakenIsTrue(vcenter: Vcenter): Invariant {
   };
 }
 
-/** @param lines subscribes to the log lines of all replicas */
+/** @param lines registers a listener for the log lines of all replicas */
 export function passwordNotLogged(
   secret: string,
   lines: (listener: (line: string) => void) => void,

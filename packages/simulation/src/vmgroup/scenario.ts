@@ -58,15 +58,15 @@ const USER_SETTLED_MS = 46_000;
 /** Maximum transit time of a user request without faults. */
 const MAX_TRANSIT_MS = 13_000;
 /**
- * Maximum time until convergence. Longer than the default, because a machine whose resize was rejected backs
- * off for up to 15 minutes.
+ * Maximum time until convergence. It is longer than the default, because the operator waits up to 15 minutes before it
+ * retries a rejected resize.
  */
 const BOUND_MS = 1_200_000;
 
 /** Duration of the initial phase without network faults; shorter than the fault phase. */
 const CALM_MS = { least: 4_000, most: 16_000 };
 
-/** Two replicas of the operator over a vCenter, under faults. */
+/** Scenario in which two operator replicas manage VmGroups in a vCenter during faults. */
 export const vmgroup: Scenario = {
   name: 'vmgroup',
   mustHappen: [

@@ -97,8 +97,8 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
       ])();
       if (choices.oneIn(3)) faultInjector.pause(name);
     }
-    // Makes the clone an orphan: the group is deleted during a slow clone, a foreign machine keeps the folder from
-    // being removed, and the replica that waits for the response is paused.
+    // Makes the clone an orphan: the group is deleted during a slow clone, a foreign machine prevents the removal of
+    // the folder, and the replica that waits for the response is paused.
     if (group !== undefined && choices.oneIn(ORPHAN_CLONE_ONE_IN)) {
       thirdParties.addForeignMachineTo(`${group.namespace}-${group.name}`);
       pace.nextCloneMs = SLOW_MS + choices.pick(SLOW_MS);
@@ -160,7 +160,7 @@ function makeTemplatesAtScaleIn(truth: Truth, { thirdParties, vcenter }: Targete
 
 /**
  * Partitions the standby while a group is created, and crashes the leader when the group has machines. The new leader
- * does not know the group yet, and could take its machines for orphans.
+ * does not know the group yet, and could mistake its machines for orphans.
  */
 function partitionStandby(truth: Truth, { user, replicas }: TargetedFaultParts): void {
   const { choices, schedule, network } = truth.simulation;

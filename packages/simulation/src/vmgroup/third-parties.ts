@@ -151,8 +151,8 @@ export class ThirdParties {
   }
 
   /**
-   * Moves a machine back into its folder, as the status message requests. If the folder is gone, or contains another
-   * machine of the same name, deletes the machine if it is managed, or moves it to the root folder if it is foreign.
+   * Moves a machine back into its folder, as the status message requests. If the folder is gone or contains another
+   * machine with the same name, a managed machine is deleted, and a foreign machine is moved to the root folder.
    */
   #moveBack(id: string): void {
     const machine = this.#vcenter.machines.get(id);

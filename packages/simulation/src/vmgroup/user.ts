@@ -18,7 +18,7 @@ export const TEMPLATES = ['small', 'large'] as const;
 
 type Spec = VmGroup['spec'];
 
-/** A user who creates, changes and deletes groups, sometimes within seconds. */
+/** A user who creates, changes and deletes groups. Actions on a group are sometimes only seconds apart. */
 export class User {
   readonly #simulation: Simulation;
   readonly #kubectl: KubectlUser<VmGroup>;

@@ -32,7 +32,7 @@ export class Choices {
     return this.#taken;
   }
 
-  /** The choices made so far, if they are recorded. `replayed(tape)` makes the same choices. */
+  /** The choices made so far; empty if choices are not recorded. `replayed(tape)` makes the same choices. */
   get tape(): readonly number[] {
     return this.#kept ?? [];
   }

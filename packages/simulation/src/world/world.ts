@@ -5,7 +5,7 @@ import type { SimulatedProcess } from './process.ts';
 import type { Schedule } from './schedule.ts';
 import { WorkTracker } from './work-tracker.ts';
 
-/** Start time of every simulation by a correct clock: 1 January 2026. */
+/** Start time of every simulation on a clock without skew, in milliseconds since 1970: 1 January 2026. */
 export const EPOCH_MS = Date.UTC(2026, 0, 1);
 
 /** One timer in `oneIn` fires up to `ms` milliseconds late, as on a busy machine. */

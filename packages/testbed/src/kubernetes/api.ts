@@ -87,7 +87,7 @@ export class Api implements AsyncDisposable {
   /** Requests a token for a service account. */
   async token(namespace: string, name: string): Promise<string> {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
-    const spec = { expirationSeconds: 365 * 24 * 60 * 60 }; // as long as the certificates are valid, because `make up` may run for months
+    const spec = { expirationSeconds: 365 * 24 * 60 * 60 }; // one year, like the certificates: `make up` may run for months
     const response = await this.#send('POST', path, {
       apiVersion: 'authentication.k8s.io/v1',
       kind: 'TokenRequest',

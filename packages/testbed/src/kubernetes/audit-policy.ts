@@ -1,4 +1,4 @@
-/** The content of these resources is not recorded: credentials, and Leases, which are renewed all the time. */
+/** Resources for which no content is recorded: those with credentials, and Leases, which are renewed all the time. */
 const NOT_RECORDED = [
   { group: '', resources: ['secrets', 'serviceaccounts/token'] },
   { group: 'coordination.k8s.io', resources: ['leases'] },

@@ -53,7 +53,7 @@ export interface ControlPlane extends AsyncDisposable {
   compact(): Promise<void>;
   /**
    * Stores a custom resource directly in etcd, because the API server needs several milliseconds of CPU for each write.
-   * Watches of the API server receive the object.
+   * Clients that watch through the API server receive the object.
    * @param key such as `kubevirt.io/virtualmachines/<namespace>/<name>`
    * @param json the object as the API server would store it: complete, without `resourceVersion`
    */
@@ -113,7 +113,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--proxy-client-cert-file=${files.frontProxy}`,
         `--proxy-client-key-file=${files.frontProxyKey}`,
         '--allow-privileged=true',
-        '--endpoint-reconciler-type=none', // other types would publish 127.0.0.1 as an endpoint of the Service `kubernetes`, which is invalid
+        // Other types would give the Service `kubernetes` the endpoint 127.0.0.1. Endpoints with loopback addresses are
+        // invalid.
+        '--endpoint-reconciler-type=none',
         '--profiling=false',
         ...(options.endpointRouting ? ['--enable-aggregator-routing=true'] : []),
         ...(audit?.flags ?? []),

@@ -48,12 +48,12 @@ async function mountVolumes(
       await writeFile(join(folder, file), content, { mode: 0o600 });
     mounts.push({ path: String(field(mount, 'mountPath')), folder });
   }
-  // The mount path /tmp is not replaced. The local folders may be below /tmp, so paths that were already replaced would be
+  // The mount path /tmp is not replaced. Local folders may be below /tmp, so a path that was already replaced would be
   // replaced again.
   return mounts.filter(({ path }) => path !== '/tmp');
 }
 
-/** Replaces mount paths by local folders. Only whole segments match: /etc/ssvirt is not part of /etc/ssvirt-database. */
+/** Replaces mount paths by local folders. Only whole segments match, so /etc/ssvirt-database is not /etc/ssvirt. */
 function localPath(mounts: readonly Mount[], text: string): string {
   const replace = (result: string, { path, folder }: Mount) => result.replaceAll(`${path}/`, `${folder}/`);
   return mounts.reduce(replace, `${text}/`).slice(0, -1);

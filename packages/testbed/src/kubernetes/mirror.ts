@@ -32,7 +32,7 @@ export class Mirror implements Disposable {
     return this.#stop.signal.aborted;
   }
 
-  /** Returns a promise of the next change of any object. */
+  /** Returns a promise that resolves when any object changes, or when the mirror is disposed. */
   nextChange(): Promise<void> {
     return this.#changed.promise;
   }

@@ -20,8 +20,9 @@ export type KubeVirt = AsyncDisposable & { readonly kwok: Part } & (
 
 export interface KubeVirtOptions {
   /**
-   * Starts virt-api, which takes half of the start-up time. Without it, VMs are neither validated nor defaulted, and have no
-   * subresources. @default true
+   * Whether to start virt-api, which takes half of the start-up time. Without virt-api, VMs are not validated, get no
+   * defaults, and have no subresources.
+   * @default true
    */
   readonly virtApi?: boolean;
 }

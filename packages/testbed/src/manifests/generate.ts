@@ -47,7 +47,7 @@ export async function generateManifests(folder: string): Promise<void> {
     await published(JOBSET, ['config/components/crd/bases/jobset.x-k8s.io_jobsets.yaml']),
   );
   await write('multus-crds', await published(MULTUS, ['artifacts/networks-crd.yaml']));
-  // Only the kinds that config/ and the chart contain.
+  // Writes only the CRDs of kinds that config/ and the chart contain.
   const certificates = ['certificates', 'issuers'].map((name) => `deploy/crds/cert-manager.io_${name}.yaml`);
   await write('cert-manager-crds', await published(CERT_MANAGER, certificates));
   const monitoring = ['servicemonitors', 'prometheusrules'].map(
@@ -80,7 +80,10 @@ function documents(text: string): unknown[] {
     .filter((each) => each !== null);
 }
 
-/** Formats an object as YAML without status, creationTimestamp and descriptions, which are two thirds of a CRD. */
+/**
+ * Formats an object as YAML. Omits the status, an empty creationTimestamp and all descriptions. The descriptions make
+ * up two thirds of a CRD.
+ */
 function document(object: unknown): string {
   const plain = JSON.stringify({ ...toObject(object), status: undefined }, (key, value) =>
     (key === 'description' && typeof value === 'string') || (key === 'creationTimestamp' && value === null)

@@ -14,7 +14,7 @@ export interface PgBouncerOptions {
   readonly poolMode: 'session' | 'transaction';
 }
 
-/** A running PgBouncer in front of a PostgreSQL server. Accepts the superuser of the server, for all databases. */
+/** A running PgBouncer in front of a PostgreSQL server. Clients can log in to every database as its superuser. */
 export interface PgBouncer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
@@ -22,8 +22,8 @@ export interface PgBouncer extends AsyncDisposable {
 }
 
 /**
- * Server connections per database. Transactions use them in turn, so that two successive transactions never share a
- * connection.
+ * Number of server connections per database. Transactions use the connections in turn, so that two successive
+ * transactions never use the same one.
  */
 const SERVER_CONNECTIONS = 3;
 

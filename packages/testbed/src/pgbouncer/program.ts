@@ -24,8 +24,8 @@ interface Package {
 }
 
 /**
- * Debian packages with PgBouncer, because neither PgBouncer nor a package registry publishes its binaries. Other
- * libraries (libevent, OpenSSL) come from the system.
+ * Debian packages with PgBouncer and one of its libraries. PgBouncer's project and the package registries publish no
+ * binaries. The other libraries (libevent, OpenSSL) come from the system.
  */
 const PACKAGES: Readonly<Record<string, readonly Package[]>> = {
   x64: packages('amd64', 'x86_64', [

@@ -18,7 +18,7 @@ export interface BinariesOptions {
   readonly native: string;
   /** User that runs the programs; undefined for the current user. */
   readonly user: ServerUser | undefined;
-  /** Folder for a copy; must be accessible to the user. */
+  /** Folder for a copy of `native`, which is made if the user cannot access `native`. The user must have access. */
   readonly dir: string;
 }
 

@@ -107,7 +107,7 @@ function parameters({ host, port }: Credentials, { tls, settings }: PostgresOpti
     port,
     unix_socket_directories: '', // no Unix socket: its path is limited to 107 bytes, which TMPDIR may exceed
     fsync: 'off',
-    dynamic_shared_memory_type: 'mmap', // shared memory in the data folder, which is always removed, instead of /dev/shm
+    dynamic_shared_memory_type: 'mmap', // keeps shared memory in the data folder, which is always removed
     ...(tls && { ssl: 'on' }), // uses server.crt and server.key in the data folder
     ...settings,
   };

@@ -26,7 +26,8 @@ export interface PartOptions {
   /** Signal for an immediate stop. @default 'SIGKILL' */
   readonly killSignal?: NodeJS.Signals;
   /**
-   * Whether the part is a program of this repository. Neither its log nor its arguments may then contain a credential.
+   * Whether the part is a program of this repository. If true, neither its log nor its arguments may contain a
+   * credential.
    * @default false
    */
   readonly isOurs?: boolean;

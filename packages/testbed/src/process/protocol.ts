@@ -21,7 +21,7 @@ export interface Command {
   /** User to run as, for programs that refuse to run as root. */
   readonly user?: { readonly uid: number; readonly gid: number };
   /**
-   * Signal that the supervisor sends during cleanup. PostgreSQL needs another signal than SIGKILL, which would leak
+   * Signal that the supervisor sends during cleanup. For PostgreSQL, it must not be SIGKILL, because SIGKILL would leak
    * shared memory.
    */
   readonly killSignal: NodeJS.Signals;

@@ -21,8 +21,8 @@ interface Entry {
  *
  * Guarantees: every event is written to the log, and only after the transaction that stored it in the database is
  * durable. An event that could not be written because of a crash or a full disk is written at the next start or with the
- * next event. After a crash right after the write, the next start writes the event again, with the same `audit` number. A
- * truncated line is followed by the complete one.
+ * next event. After a crash right after the write, the next start writes the event again, with the same `audit` number.
+ * If a line was truncated, the next line is the complete one.
  *
  * Flow: `record` inside the transaction, then `flush` after the commit or `discard` after a rollback.
  */
@@ -35,8 +35,8 @@ export class Audit {
   /** Committed events that are not written to the log yet. */
   #unwritten: Entry[];
   /**
-   * Number of the last written event. The next transaction deletes the rows up to it, which saves a separate
-   * transaction.
+   * Number of the last event that was written to the log. The next transaction deletes the rows up to this number, so
+   * the deletion needs no transaction of its own.
    */
   #writtenSeq = 0;
   /** Whether the last line may be truncated. */

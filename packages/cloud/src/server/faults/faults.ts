@@ -15,7 +15,7 @@ export interface Fault {
   readonly delayMs: number;
   /** Status to respond with instead of executing the request. */
   readonly errorStatus: 429 | 500 | 503 | undefined;
-  /** When the connection is closed instead of sending a response: `before` or `after` the request is executed. */
+  /** If set, no response is sent: the connection is closed `before` or `after` the request is executed. */
   readonly lost: 'before' | 'after' | undefined;
 }
 
@@ -31,7 +31,8 @@ export interface FaultReport {
 const NO_COUNTS = { requests: 0, delayed: 0, refused: 0, lostBefore: 0, lostAfter: 0 };
 
 /**
- * Decides which faults to inject, for tests. With the same settings, the n-th affected request after `set` gets the same faults.
+ * Decides which faults to inject, for tests. The faults of a request depend only on the settings and on the number of
+ * affected requests since `set`.
  */
 export class Faults {
   #settings: FaultSettings | undefined;

@@ -19,11 +19,11 @@ export interface AppOptions extends RoutesOptions {
 }
 
 const BODY_LIMIT = 64 * 1024;
-/** Time to receive a whole request, so that a slow client cannot hold a connection forever. */
+/** Maximum time to receive a whole request, so that a slow client cannot hold a connection forever. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
- * Maximum length of a path parameter. Much longer than a valid name, so that a name that is somewhat too long is rejected
- * by its schema, in an error that states the rule for names, and not by the router.
+ * Maximum length of a path parameter. It is much longer than a valid name, so that the schema, and not the router,
+ * rejects a name that is somewhat too long. Only the error of the schema states the rule for names.
  */
 const MAX_PARAM_LENGTH = 1_000;
 
@@ -166,7 +166,10 @@ function rejectConnection(error: Error, socket: Socket, withFaults: boolean): vo
   socket.destroy();
 }
 
-/** Returns 404 or 405 for a method that Node's HTTP parser rejects, like `routeNotFound`; 400 for an invalid request line. */
+/**
+ * Returns the problem for a request with a method that Node's HTTP parser rejects: 400 if the request line is invalid,
+ * otherwise the result of `routeNotFound` (404 or 405).
+ */
 function unknownMethod(error: Error, withFaults: boolean): Problem {
   const packet = 'rawPacket' in error && Buffer.isBuffer(error.rawPacket) ? error.rawPacket : Buffer.alloc(0);
   const [, method, url] = REQUEST_LINE.exec(packet.toString('latin1')) ?? [];

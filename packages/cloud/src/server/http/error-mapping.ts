@@ -73,7 +73,7 @@ function invalid(
 }
 
 const NAME_RULE = 'a name has 1 to 63 characters, each a letter, digit, hyphen, underscore or dot';
-/** Maximum number of characters of an invalid name in a message. */
+/** Maximum number of characters that a message quotes from an invalid name. */
 const MAX_SHOWN_CHARS = 100;
 
 function invalidName({ body, params, query }: FastifyRequest, context: string): string {

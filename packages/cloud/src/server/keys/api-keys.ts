@@ -24,7 +24,7 @@ export class ApiKeys {
     this.#digests = digestsOf(options);
   }
 
-  /** Returns whether an Authorization header has a valid key, in constant time. */
+  /** Returns whether an Authorization header has a valid key. Compares keys in constant time. */
   accept(authorization: string | undefined): boolean {
     const [, key] = /^Bearer +([\x21-\x7e]+) *$/i.exec(authorization ?? '') ?? [];
     if (key === undefined) return false;

@@ -4,7 +4,7 @@ import type { QemuSettings } from './settings.ts';
 
 export type Accel = 'kvm' | 'tcg';
 
-/** Maximum length of a Unix socket path on Linux. It is checked at the start, because QEMU's own error is unclear. */
+/** Maximum length of a Unix socket path on Linux. Checked at startup, because QEMU's own error is unclear. */
 const MAX_SOCKET_PATH_BYTES = 107;
 
 /** Paths of the files of a machine. */

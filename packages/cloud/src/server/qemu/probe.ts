@@ -37,7 +37,7 @@ export async function versionOf(binary: string): Promise<string> {
 }
 
 /**
- * Returns the accelerator to use. Starts a machine to test KVM, because on a virtual host /dev/kvm may exist and not work.
+ * Returns the accelerator to use. Starts a machine to test KVM: on a virtual host, /dev/kvm may exist but not work.
  * @throws StartError if `accel` is `kvm` and KVM does not work
  */
 export function accelFor(settings: QemuSettings): Accel {

@@ -221,7 +221,7 @@ describe('open', () => {
     );
   });
 
-  test('open fails without the disk image', async () => {
+  test('open fails if the disk image does not exist', async () => {
     await expect(open(await settingsWith({ image: '/nowhere/disk.img' }))).rejects.toThrow(
       'qemu.image: /nowhere/disk.img does not exist',
     );

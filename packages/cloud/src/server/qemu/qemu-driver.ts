@@ -16,7 +16,7 @@ import type { QemuSettings } from './settings.ts';
 /** How long QEMU may take to quit before it is killed. */
 const QUIT_TIMEOUT_MS = 5_000;
 const POLL_INTERVAL_MS = 50;
-/** Maximum number of concurrent starts. A start reserves memory and opens disks, so more starts would not be faster. */
+/** Maximum number of concurrent starts. More would not save time: each start reserves memory and opens disks. */
 const MAX_CONCURRENT_STARTS = 4;
 
 /**
@@ -86,7 +86,7 @@ export class QemuDriver implements Driver {
         signal,
       });
     } catch (error) {
-      // This start also fails if a concurrent start of the same machine succeeded. The machine runs then.
+      // QEMU also fails if a concurrent start of the same machine has succeeded. In that case, the machine is running.
       if (this.#pidOf(machine) !== undefined) return;
       if (signal.aborted) throw error;
       throw new Error(`QEMU failed to start: ${stderrOf(error)}`, { cause: error });
@@ -104,8 +104,8 @@ export class QemuDriver implements Driver {
     const deadline = this.#clock.now() + QUIT_TIMEOUT_MS;
     while (processesOf(machine.id).length > 0 && this.#clock.now() < deadline)
       await wait(this.#clock, POLL_INTERVAL_MS, signal);
-    // Remove the directory before killing processes: a start that an earlier cloud process has begun then fails. If
-    // that start has already created a process, the loop below finds the process.
+    // An earlier cloud process may have begun a start that is still in progress. Without the directory, that start
+    // fails. If it has already created a QEMU process, the loop below kills the process.
     rmSync(files.path, { recursive: true, force: true });
     for (;;) {
       const pids = processesOf(machine.id);

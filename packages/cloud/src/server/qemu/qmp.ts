@@ -13,8 +13,8 @@ const TIMEOUT_MS = 5_000;
  */
 export async function executeQmp(path: string, command: string, signal: AbortSignal): Promise<unknown> {
   const socket = connect(path);
-  // An 'error' event without a listener would end the process. The listener can ignore the error: while connecting,
-  // `once` throws, and afterwards the lines end early.
+  // An 'error' event without a listener would end the process. The listener can ignore the error, because the code
+  // below notices it too: `once` throws if the error occurs while connecting, and a later error ends the lines early.
   socket.on('error', () => undefined);
   const aborted = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const destroy = () => socket.destroy(new Error('the QMP monitor does not respond'));

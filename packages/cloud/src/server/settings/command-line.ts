@@ -80,7 +80,7 @@ function parseFlags(args: readonly string[]) {
   try {
     return parseArgs({ args: [...args], options: OPTIONS, allowPositionals: true });
   } catch (error) {
-    // Keeps the first sentence; Node adds advice about arguments that start with a dash.
+    // Keeps only the first sentence of Node's message. The rest is advice about arguments that start with a dash.
     throw usageError(messageOf(error).split('. ', 1)[0] ?? '');
   }
 }

@@ -23,8 +23,8 @@ export interface SimulatedSettings {
 }
 
 /*
- * The state of a simulated machine is a pure function of the seed, its id and the time, so nothing is stored, and a
- * restart of the cloud changes nothing.
+ * The state of a simulated machine is a pure function of the seed, the machine's id and times, so nothing is
+ * stored, and a restart of the cloud does not change the state.
  */
 
 export function bootMs({ seed, bootMs }: SimulatedSettings, id: string): number {

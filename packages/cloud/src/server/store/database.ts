@@ -7,7 +7,8 @@ import { APPLICATION_ID, MIGRATIONS } from './migrations.ts';
 /**
  * SQLite database of the cloud, locked for one process.
  *
- * Guarantees: a transaction is on disk when it returns (WAL, `synchronous` FULL), or has no effect.
+ * Guarantees: when `transaction` returns, its changes are on disk (WAL, `synchronous` FULL). When it throws, nothing
+ * has changed.
  *
  * The lock is a second SQLite file next to the database, so that other processes, such as a backup, can still read the
  * data. The operating system releases the lock when the process ends, even after a kill.
@@ -29,7 +30,7 @@ export class Database implements Disposable {
     }
   }
 
-  /** Runs `work` in a transaction, which is rolled back if it throws. */
+  /** Runs `work` in a transaction. If `work` throws, the transaction is rolled back. */
   transaction<T>(work: () => T): T {
     this.connection.exec('BEGIN IMMEDIATE');
     try {
@@ -91,8 +92,8 @@ function migrate(connection: DatabaseSync, file: string): void {
   connection.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
   for (const [at, migration] of MIGRATIONS.entries()) {
     if (at < version) continue;
-    // The version is set in the same transaction. Otherwise, after a crash in between, the next start would create the tables
-    // again.
+    // The version is set in the same transaction as the migration. Otherwise, after a crash between the two, the next
+    // start would apply the migration again.
     connection.exec(
       `BEGIN IMMEDIATE; ${migration}; PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${at + 1}; COMMIT`,
     );

@@ -59,7 +59,7 @@ describe('idempotency keys', () => {
     expect(store.lookupKey('k', { name: 'x', labels: {} })).toMatchObject({ result: 'same' });
   });
 
-  test('after the delete request, an idempotency key is reported as gone until it expires, and can then be used again', async () => {
+  test('after a delete request, the idempotency key of the server is reported as gone; once the key has expired, it can be used again', async () => {
     const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     const gone = { result: 'gone', serverId: id };
@@ -117,7 +117,7 @@ describe('servers', () => {
     expect(events()).toHaveLength(2);
   });
 
-  test('a server with a taken name is not stored, and neither are its key and its audit event', async () => {
+  test('if the name of a new server is taken, neither the server nor its idempotency key nor its audit event is stored', async () => {
     const { store, events } = open(await temporaryFile());
     create(store, 'x');
     expect(() => create(store, 'x', { key: 'k' })).toThrow('UNIQUE constraint failed: servers.name');
@@ -129,7 +129,7 @@ describe('servers', () => {
 });
 
 describe('audit log', () => {
-  test('the next start writes exactly the audit events that were not written because of a crash', async () => {
+  test('after a crash, the next start writes exactly the audit events that had not been written', async () => {
     const path = await temporaryFile();
     const written: string[] = [];
     let alive = true;
@@ -150,7 +150,7 @@ describe('audit log', () => {
     expect(open(path).audit).toEqual([]);
   });
 
-  test('audit events that did not fit on a full disk are written with the next event, on a new line', async () => {
+  test('audit events that could not be written to a full disk are written before the next event, starting on a new line', async () => {
     const written: string[] = [];
     let hasSpace = true;
     const { store } = open(await temporaryFile(), {
@@ -174,7 +174,7 @@ describe('audit log', () => {
     ]);
   });
 
-  test('a crash right after the write of an audit event repeats the event with the same number', async () => {
+  test('after a crash right after an audit event was written, the next start writes the event again with the same number', async () => {
     const path = await temporaryFile();
     const { store, audit } = open(path);
     create(store, 'x');
@@ -307,7 +307,7 @@ describe('database file', () => {
     );
   });
 
-  test('the database file is rejected if its schema version is newer', async () => {
+  test('the database file is rejected if its schema version is newer than the supported version', async () => {
     const path = await temporaryFile();
     open(path).close();
     const database = new DatabaseSync(path);

@@ -28,7 +28,7 @@ export interface PageQuery {
   readonly after: number;
   readonly limit: number;
   readonly name?: string | undefined;
-  /** Selects servers that have all of these labels; without a value, any value matches. */
+  /** Selects servers that have all of these labels. A label without `value` matches any value. */
   readonly labels: readonly { readonly key: string; readonly value?: string | undefined }[];
 }
 
@@ -42,8 +42,8 @@ export interface StateChange {
 /**
  * Database of the servers and their idempotency keys.
  *
- * Guarantees: changes are durable when a method returns. All methods are synchronous, so a caller that reads and then writes
- * without an await in between is not interrupted.
+ * Guarantees: changes are durable when a method returns. All methods are synchronous, so no other change happens
+ * between a read and a write of a caller that does not await in between.
  */
 export class Store implements Disposable {
   readonly #options: StoreOptions;

@@ -1,4 +1,4 @@
-/** Number of chunks that are joined into one. */
+/** Number of chunks at which they are joined into one. */
 const JOIN_AT = 1_024;
 
 /**

@@ -190,7 +190,7 @@ test('a request to a closed port fails with ECONNREFUSED', async () => {
   await expect(get(new Http1Pool({ server: { origin } }), '/')).rejects.toThrow('ECONNREFUSED');
 });
 
-test('a request aborted while its connection opens rejects immediately, and waiting requests keep the connection', async () => {
+test('a request that is aborted while its connection opens is rejected immediately; other requests keep waiting for the connection', async () => {
   const origin = `https://127.0.0.1:${await listen(createTcpServer(), onTestFinished)}`;
   const gate = Promise.withResolvers<void>();
   const pool = new Http1Pool({

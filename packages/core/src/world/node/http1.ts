@@ -26,8 +26,8 @@ export interface Http1Options {
 export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
   /**
-   * Prefix of each path: the server's origin for a proxy that forwards plain HTTP and expects absolute URLs; else
-   * empty.
+   * Prefix of each path. For a proxy that forwards plain HTTP, it is the server's origin, because such a proxy expects
+   * absolute URLs. Otherwise it is empty.
    */
   readonly #prefix: string;
   readonly #authorization: { readonly 'proxy-authorization': string } | undefined;

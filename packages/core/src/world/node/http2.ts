@@ -114,7 +114,7 @@ class Session {
       if (!session.destroyed) session.setLocalWindowSize(SESSION_WINDOW);
     });
     session.on('goaway', () => this.retire());
-    // ignored here, because each stream gets the error too, and the session closes
+    // The error is ignored here, because each stream gets it too, and the session closes.
     session.on('error', () => undefined);
     this.#pingMs = pingMs;
     const pinging = setInterval(() => this.#ping(), pingEveryMs).unref();

@@ -11,7 +11,7 @@ test('a connection that the server is about to close gets no further request', a
   });
   server.keepAliveTimeout = 0;
   server.on('connection', (socket) => {
-    // Reset the connection during its second request, which would then fail, because a POST must not be retried.
+    // Resets a connection that gets a second request. That request fails, because a POST must not be retried.
     let requests = 0;
     socket.on('data', () => {
       requests += 1;

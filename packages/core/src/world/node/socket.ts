@@ -89,15 +89,15 @@ async function secureSocket(
 }
 
 /**
- * Returns the server name (SNI) by which servers choose their certificate. It must be set, because Node sends none by
- * default. An IP address is not sent: RFC 6066 does not allow it.
+ * Returns the server name (SNI) by which servers choose their certificate. It must be passed to Node, which sends no
+ * name by default. Returns no name for an IP address, because RFC 6066 does not allow IP addresses.
  */
 function nameFor(host: string, serverName: string | undefined): { readonly servername?: string } {
   if (serverName !== undefined) return { servername: serverName };
   return isIP(host) === 0 ? { servername: host.replace(/\.$/, '') } : {};
 }
 
-/** Connects to the proxy. @param ca trusted for the proxy's certificate, in addition to the system's CAs */
+/** Connects to the proxy. @param ca CA certificates to trust for the proxy, in addition to the system's */
 function proxySocket(proxy: HttpProxy, ca: string | undefined, signal: AbortSignal): Promise<Socket> {
   const { protocol, host, port } = proxy;
   const connecting =

@@ -11,7 +11,7 @@ const PROGRAM = `
   console.log('running');
 `;
 
-test('the first signal aborts the stop signal, and the second one exits the process', async () => {
+test('the first SIGTERM or SIGINT aborts the AbortSignal of stopSignal, and the second one ends the process', async () => {
   const program = spawn(process.execPath, ['--input-type=module', '-e', PROGRAM], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -268,7 +268,7 @@ describe('server name (SNI)', () => {
   test.each([
     ['requests', false],
     ['watches', true],
-  ])('the server name is tls-server-name of the kubeconfig if set, with %s', async (_, lasting) => {
+  ])('if the kubeconfig sets tls-server-name, %s send it as the server name', async (_, lasting) => {
     const { requested, get } = await start();
     expect(await get('127.0.0.1', lasting, 'api.example.com')).toBe('here\n');
     expect(requested).toEqual(['api.example.com']);

@@ -35,7 +35,7 @@ interface SeenRequest {
 
 /**
  * Starts a proxy that resolves every name to 127.0.0.1 and records its requests.
- * @param status status line of the response to CONNECT, if the proxy rejects it
+ * @param status status code and reason with which the proxy rejects CONNECT; if undefined, it accepts CONNECT
  */
 async function startProxy(protocol: 'http' | 'https', { status }: { readonly status?: string } = {}) {
   const seen: SeenRequest[] = [];

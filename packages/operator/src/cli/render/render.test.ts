@@ -87,7 +87,7 @@ Needs attention
     CloudUnreachable: the cloud does not answer`);
 });
 
-test('status reports that no object needs attention, and names what cannot be read', () => {
+test('status reports unknown controllers, a missing leader, and that no object needs attention', () => {
   const report = {
     operator: { problem: 'no pod runs; set --operator-url' },
     leader: { holder: 'pod-1', renewedAt: NOW - 60_000, isExpired: true },

@@ -33,7 +33,7 @@ test('a window that occurs once is listed until its end, for the nodes that matc
   expect(calendar.maintenanceOf(node('gpu-1'), at('2026-12-01T12:00:00Z'))).toEqual([]);
 });
 
-test('a repeated window is listed with its next occurrences as time passes, and when the clock is set back', () => {
+test('the next occurrence of a repeated window is listed first, also after time has passed and after the clock was set back', () => {
   const calendar = new Calendar(
     parseCalendar(`
 windows:

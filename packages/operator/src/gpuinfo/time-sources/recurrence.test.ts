@@ -32,10 +32,13 @@ test.each([
   ['that occurs twice in New York', '2026-11-01', 90, 'America/New_York', '2026-11-01T05:30:00.000Z'],
   ['with a shift of half an hour', '2026-04-05', 105, 'Australia/Lord_Howe', '2026-04-04T14:45:00.000Z'],
   ['east of the date line', '2026-01-01', 0, 'Pacific/Kiritimati', '2025-12-31T10:00:00.000Z'],
-])('a local time %s (%s, minute %s in %s) is %s', (_title, date, minutes, zone, expected) => {
-  const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
-  expect(iso(momentOf({ year, month, day }, minutes, zone))).toBe(expected);
-});
+])(
+  'a local time %s (%s, minute %s of the day in %s) is the UTC time %s',
+  (_title, date, minutes, zone, expected) => {
+    const [year = 0, month = 0, day = 0] = date.split('-').map(Number);
+    expect(iso(momentOf({ year, month, day }, minutes, zone))).toBe(expected);
+  },
+);
 
 test('time zones are recognized by their IANA name', () => {
   expect(['Europe/Berlin', 'UTC', 'America/Argentina/Ushuaia'].map(isTimeZone)).toEqual([true, true, true]);
@@ -93,7 +96,7 @@ test.each([
   expect(days).toEqual(expected);
 });
 
-test('the last listed window has no known end, because the windows after it are not listed', () => {
+test('the last listed window has no end, because the node must not appear free during later windows, which are not listed', () => {
   const daily = occurrences(every({}), 's', at('2026-11-17T12:00:00Z'));
   expect(daily).toHaveLength(16);
   expect(daily.map(({ endsAt }) => endsAt === undefined)).toEqual([...Array(15).fill(false), true]);

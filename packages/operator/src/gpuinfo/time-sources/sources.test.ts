@@ -26,7 +26,7 @@ test.each([
   ['2026-12-01T24:00:00Z', undefined],
   ['tomorrow', undefined],
   ['', undefined],
-])('the RFC 3339 time "%s" is %s', (text, expected) => {
+])('the text "%s" is parsed as the RFC 3339 time %s', (text, expected) => {
   expect(parseRfc3339(text)).toBe(expected);
 });
 
@@ -96,7 +96,7 @@ test.each([
   ['MaintenancePlanned', 'True', OTHER, []],
   ['Ready', 'True', [], []],
 ])(
-  'the condition %s=%s with the announced maintenance %j means maintenance from %j',
+  'the condition %s=%s of a Node that announces the maintenance %j counts as maintenance with the starts %j',
   (type, status, others, starts) => {
     const { maintenance, warnings } = conditionMaintenance(condition(type, status), others);
     expect(maintenance.map(({ startsAt }) => startsAt)).toEqual(starts);

@@ -52,12 +52,12 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
       const list = await remote.list(signal);
       const cached = [...manager.caches.get(Machine).list()];
       if (variant.garbageCollection !== 'never') {
-        // Searches for owners in the cache first, which usually saves a list of the objects. The cache alone never
-        // decides, because it may lack an existing object.
+        // Looks for the owners in the cache first. This usually avoids a list request for the objects. The cache alone
+        // never decides, because it may lack an existing object.
         const suspects = orphans(list, before ?? uidsOf(cached));
         // Lists the objects after the machines. An object is created before its machine, and UIDs are never reused, so
-        // the object of a machine is gone for good if this list lacks it. In the other order, both may have been
-        // created between the two lists.
+        // if this list lacks the object of a machine, that object is gone for good. In the other order, an object and
+        // its machine may have been created between the two lists.
         const known = before ?? (suspects.length > 0 ? await uids(signal) : new Set());
         for (const { id } of orphans({ ...list, items: suspects }, known)) await remote.delete(id, signal);
       }

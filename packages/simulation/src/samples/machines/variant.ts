@@ -38,7 +38,7 @@ export const VARIANTS: readonly Variant[] = [
   { ...NAIVE, name: 'sound', token: true, intent: true, garbageCollection: 'machines first' },
 ];
 
-/** Looks correct, but its garbage collector makes its two lists in the wrong order. */
+/** Variant that looks correct but is wrong: its garbage collector lists the objects before the machines. */
 export const WRONG_ORDER: Variant = {
   ...NAIVE,
   name: 'gc-objects-first',

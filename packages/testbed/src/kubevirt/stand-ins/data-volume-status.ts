@@ -55,7 +55,7 @@ function boundOf(claim: KubeObject | undefined): ConditionReport {
   return { status: bound ? 'True' : 'False', reason, message: `PVC ${claim.metadata.name} ${reason}` };
 }
 
-/** Adds the times to the conditions. The transition time of a condition changes only with its status. */
+/** Adds the times to a condition. Its transition time changes only if its status (`True` or `False`) changes. */
 function withTimes(
   volume: KubeObject | undefined,
   type: string,

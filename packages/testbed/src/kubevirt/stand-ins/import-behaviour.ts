@@ -15,9 +15,9 @@ export interface ImportBehaviour {
   readonly fails?: 'always' | 'first';
   /** Number of times that the importer exits with an error before it succeeds. */
   readonly crashes?: number;
-  /** Whether the importer exits after the download. By default, it exits when it connects to the source. */
+  /** Whether the errors in `crashes` occur after the download instead of on the connection to the source. */
   readonly crashesLate?: boolean;
-  /** Termination message of the importer. @default a message that the connection ended */
+  /** Termination message of the importer. @default CDI's message for a connection that ended too early */
   readonly message?: (source: ImportSource) => string;
 }
 
@@ -29,7 +29,7 @@ export interface ImportSource {
 const httpError = (status: string) => () =>
   `Unable to connect to http data source: expected status code 200, got ${status.slice(0, 3)}. Status: ${status}`;
 
-/** Returns a function for CDI's message about an S3 error, which names the bucket and the key of the object. */
+/** Returns a function that creates CDI's message for an S3 error. The message names the bucket and the object's key. */
 const s3Error = (cause: string) => (source: ImportSource) =>
   `Unable to connect to s3 data source: could not get s3 object: "${pathOf(source.url)}": ${cause}`;
 
