@@ -54,7 +54,7 @@ async function project(name: string, packages: readonly string[]): Promise<strin
   return path;
 }
 
-/** Runs the greeter example from an installed package until it has set a status. */
+/** Runs the greeter example with the installed packages until the greeter has set the status of a Greeting. */
 async function greet(cluster: Cluster, path: string, file: string, group: string): Promise<void> {
   await using namespace = await cluster.namespace('packages');
   const crd = `greetings.${group}`;
@@ -188,7 +188,7 @@ describe('in an empty TypeScript project', () => {
     expect(documentsIn(printed)).toEqual(committed.flatMap(documentsIn).toSorted());
   });
 
-  test('a program loads the OpenTelemetry SDK from its bundle if a collector is set', async ({ cluster }) => {
+  test('a program with an OTLP endpoint loads the OpenTelemetry SDK from its bundle', async ({ cluster }) => {
     const program = spawn(join(path, 'node_modules/.bin/ssvirt-vm-controller'), [], {
       cwd: path,
       env: {

@@ -23,7 +23,7 @@ async function helm(...args: readonly string[]): Promise<string> {
   return (await run(await new Assets().path('helm'), args)).stdout;
 }
 
-test('Helm reads the version of the chart, the version of the image and the sources from the packaged chart', async () => {
+test('`helm show chart` prints version, appVersion and sources of the packaged chart', async () => {
   const { version, appVersion } = chartVersions();
   expect(appVersion).toBe(version);
   expect(parse(await helm('show', 'chart', archive))).toMatchObject({

@@ -41,8 +41,8 @@ beforeAll(async () => {
 });
 
 /**
- * Links third-party packages to the real node_modules, and our packages to the copy, so that our types are not loaded
- * from the repository as well.
+ * Links third-party packages to the real node_modules, and our packages to the copy, so that our types are loaded only
+ * from the copy.
  */
 function linkModules(): void {
   const [from, to] = [join(root, 'node_modules'), join(copy, 'node_modules')];

@@ -70,7 +70,7 @@ function run(program: string, ...args: readonly string[]): string {
   const command = ['--userspec', user, join(folder, 'root'), program, ...args];
   const env = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' };
   if (process.getuid?.() === 0) return execFileSync('chroot', command, { encoding: 'utf8', env });
-  // A user namespace maps only one id, so the program runs as root of the namespace.
+  // Without root, a user namespace can map only one user id, so the program runs as root of that namespace.
   const unprivileged = ['--user', '--map-root-user', 'chroot', ...command.slice(2)];
   return execFileSync('unshare', unprivileged, { encoding: 'utf8', env });
 }

@@ -38,7 +38,7 @@ describe('quick start', () => {
     expect(() => quickStart('# a\n')).toThrow('README.md has no section with the console command `make up`');
   });
 
-  test('the quick start repeats only commands that change nothing', () => {
+  test('the quick start repeats only read-only commands', () => {
     expect(['kubectl get cvm', 'psql "$URL" -c x'].map(isRepeatable)).toEqual([true, true]);
     expect(['kubectl apply -f x', 'kubectl delete cvm web', '. .vmwright/env'].map(isRepeatable)).toEqual([
       false,
@@ -86,7 +86,7 @@ describe('steps', () => {
     await runStep(session, { line, output }, limits);
   });
 
-  test('a step fails if the output differs, or if a command without documented output fails', async () => {
+  test('a step fails if the output differs from the page, or if a command without documented output fails', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
     await expect(runStep(session, { line: 'echo a', output: ['b'] }, limits)).rejects.toThrow(
       '`echo a` (exit code 0) printed\na\n\nbut the page shows\nb',
@@ -94,7 +94,7 @@ describe('steps', () => {
     await expect(runStep(session, { line: 'false', output: [] }, limits)).rejects.toThrow('exit code 1');
   });
 
-  test('a step repeats a command that changes nothing until its output matches the page', async () => {
+  test('a step repeats a read-only command until the output of the command matches the page', async () => {
     const cwd = await folder();
     const kubectl = '#!/bin/sh\nif [ -e ready ]; then echo Running; else touch ready; echo Creating; fi\n';
     writeFileSync(join(cwd, 'kubectl'), kubectl, { mode: 0o755 });

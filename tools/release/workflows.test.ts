@@ -148,7 +148,7 @@ describe('release workflow', () => {
       expect(field(steps[step], 'env', 'BASE')).toContain('steps.base.outputs.reference');
   });
 
-  test('the release workflow packages the chart and pushes it below the name of the image', () => {
+  test('the release workflow packages the chart and pushes it to the repository <image>/charts', () => {
     expect(scriptsOf(jobs.build ?? {})).toContain('make chart REPOSITORY="$GITHUB_REPOSITORY"');
     const chart = scriptsOf(jobs.chart ?? {}).join('\n');
     expect(chart).toMatch(/CHARTS=ghcr\.io\/\$\{GITHUB_REPOSITORY,,\}\/charts"/);
@@ -159,7 +159,7 @@ describe('release workflow', () => {
   test.each([
     ['v1.2.3', '--tag latest', false],
     ['v1.2.3-rc.1', '--tag next', true],
-  ])('a release publishes %s with npm %s, prerelease on GitHub: %s', (tag, npmTag, isPrerelease) => {
+  ])('the release of %s runs npm publish with %s; prerelease on GitHub: %s', (tag, npmTag, isPrerelease) => {
     const published = commandsOf('npm', 'npm publish', tag);
     expect(published).toHaveLength(PACKAGES.length);
     for (const [index, name] of PACKAGES.entries())
@@ -170,7 +170,10 @@ describe('release workflow', () => {
     expect(created?.includes('--prerelease')).toBe(isPrerelease);
   });
 
-  /** Runs a script of a job with npm and gh replaced by functions that print their arguments, and returns the printed lines. */
+  /**
+   * Runs a script of a job and returns the printed lines. Functions that print their arguments replace the commands npm
+   * and gh.
+   */
   function commandsOf(job: string, command: string, tag: string): readonly string[] {
     const script = scriptsOf(jobs[job] ?? {}).find((each) => each.includes(command)) ?? '';
     const printing = 'npm() { echo npm "$@"; }\ngh() { echo gh "$@"; }\n';
@@ -240,7 +243,7 @@ describe('make release-check', () => {
   });
 
   test.each(['latest', 'v1.2', 'v1.2.3-', 'v1.2.3-rc..1', 'v1.2.3-01', 'v1.2.3+build'])(
-    'make release-check rejects the tag %s, which is no version',
+    'make release-check rejects the tag %s, which is invalid',
     (tag) => {
       expect(releaseProblems(tag, versions, '')).toEqual([
         `the tag "${tag}" must be v and a semantic version, such as v1.2.3 or v1.2.3-rc.1`,

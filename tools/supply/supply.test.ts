@@ -25,7 +25,7 @@ describe('shipped packages', () => {
       expect(names).not.toContain(name);
   });
 
-  test('the packages that ship are looked up in nested node_modules folders, as Node does', () => {
+  test('the packages that ship are resolved as in Node: a nested node_modules folder has precedence', () => {
     const lock: Lock = {
       packages: {
         'packages/a': { name: 'a', version: '1.0.0', dependencies: { b: '1.0.0', c: '1.0.0' } },
@@ -115,7 +115,7 @@ describe('make audit', () => {
     expect(reported[0]?.advisories).toEqual(['Prototype pollution: https://github.com/advisories/GHSA-1']);
   });
 
-  test('make audit passes without vulnerabilities', () => {
+  test('make audit passes if the report contains no vulnerabilities', () => {
     expect(vulnerabilitiesIn('{"vulnerabilities": {}}', 'high')).toEqual([]);
   });
 

@@ -90,7 +90,7 @@ describe.each(PROGRAMS)('the alert rules in $folder', ({ folder, runbook, prefix
     );
   });
 
-  test.each(alerts)('$alert uses metrics that a program declares', ({ expr }) => {
+  test.each(alerts)('$alert uses only metrics that a program declares', ({ expr }) => {
     expect(undeclared(expr)).toEqual([]);
   });
 });
@@ -109,14 +109,14 @@ describe.each(DASHBOARDS)('the dashboard %s', (path) => {
   const panels: readonly Panel[] = dashboard.panels;
 
   test.each(panels.filter(({ type }) => type !== 'row'))(
-    'the panel "$title" uses metrics that a program declares',
+    'the panel "$title" uses only metrics that a program declares',
     ({ targets = [] }) => {
       expect(targets.flatMap(({ expr }) => metricsIn(expr))).not.toEqual([]);
       expect(targets.flatMap(({ expr }) => undeclared(expr))).toEqual([]);
     },
   );
 
-  test('the variables of the dashboard use metrics that a program declares', () => {
+  test('the variables of the dashboard use only metrics that a program declares', () => {
     const variables: readonly { readonly definition?: string }[] = dashboard.templating.list;
     const used = variables.flatMap(
       ({ definition = '' }) => /label_values\((\w+),/.exec(definition)?.[1] ?? [],

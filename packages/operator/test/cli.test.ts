@@ -77,7 +77,7 @@ beforeAll(async () => {
 }, 240_000);
 afterAll(() => stack.disposeAsync());
 
-/** Creates objects of every kind but GPUInfo. Some become ready, the others are blocked. */
+/** Creates objects of every kind except GPUInfo. Some become ready, the others are blocked. */
 async function createObjects(): Promise<void> {
   const { cluster } = env.controlPlane;
   const { api } = cluster;
@@ -159,7 +159,7 @@ describe('vmwright check', () => {
     expect(stdout).toMatch(/\nAll checks passed\.\n$/);
   });
 
-  test('vmwright check --service-account, run by an administrator, compares the CRDs and checks the permissions of the operator’s service account', async () => {
+  test('vmwright check --service-account, run by an administrator, compares the CRDs with those of its own version, and checks the permissions of the operator’s service account', async () => {
     const args = ['check', '--service-account', '-o', 'json', ...SETTINGS];
     const { code, stdout } = await call(args, { ...operator, ...admin });
     const results: { name: string; state: string; detail: string }[] = JSON.parse(stdout);
@@ -195,7 +195,7 @@ describe('vmwright check', () => {
     });
   });
 
-  test('vmwright check reports a wrong key, a missing permission and an old CRD with the remedy, and exits with code 1', async () => {
+  test('vmwright check reports a wrong API key of the cloud, a missing permission and an old CRD, each with its remedy, and exits with code 1', async () => {
     const { cluster } = env.controlPlane;
     await cluster.kubectl(['create', 'serviceaccount', 'nobody', '-n', SYSTEM]);
     const nobody = { KUBECONFIG: await cluster.kubeconfigFor({ namespace: SYSTEM, name: 'nobody' }) };
@@ -225,7 +225,7 @@ describe('vmwright check', () => {
     }
   });
 
-  test('vmwright check fails if the webhook of a checked controller is missing, and passes for a controller without one', async () => {
+  test('vmwright check fails if the validating webhook of a checked controller is missing, and passes if the checked controller needs none', async () => {
     const { api } = env.controlPlane.cluster;
     const folder = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations';
     const { apiVersion, kind, webhooks } = await api.get(`${folder}/vmwright`);
@@ -257,7 +257,7 @@ describe('vmwright check', () => {
     await expect.poll(rejected).toContain('The name "vmforbidden" is prohibited.');
   });
 
-  test('vmwright check reports that the webhooks do not answer, with the remedy, while the operator is down, and vmwright why says that no replica leads', async () => {
+  test('while the operator is down, vmwright check reports that the webhooks do not answer and names the remedy, and vmwright why says that no replica leads', async () => {
     await env.operator.stop();
     try {
       const { code, stdout } = await call(['check', ...SETTINGS], { ...operator, ...admin });
@@ -351,7 +351,7 @@ test('vmwright why explains what blocks an object and when the operator retries'
   expect(ready.stdout).toBe('VM default/web\n\nNothing blocks the object.\n');
 });
 
-test('vmwright orphans deletes machines only with --delete --yes, and only those whose ownership labels name an object that does not exist', async () => {
+test('vmwright orphans deletes machines only with --delete --yes, and only if their ownership labels name an object that does not exist', async () => {
   await using client = new CloudClient({ world: nodeWorld, url: cloud.url, apiKey: cloud.apiKey });
   const labels = {
     'vmwright.dev/cluster': CLUSTER_ID,
@@ -446,7 +446,7 @@ test('vmwright bundle writes an archive with objects, events, versions and metri
   }
 });
 
-test('vmwright mirror verify compares cluster and table', async () => {
+test('vmwright mirror verify compares the table with the cluster, and exits with code 2 if the database is unreachable', async () => {
   const agreeing = await call(['mirror', 'verify'], { ...admin, DATABASE_URL: database });
   expect(agreeing).toMatchObject({ code: 0, stdout: 'The table agrees with the cluster.\n' });
   const broken = await call(['mirror', 'verify'], {
@@ -456,7 +456,7 @@ test('vmwright mirror verify compares cluster and table', async () => {
   expect(broken.code).toBe(2);
 });
 
-test('vmwright version and completion print their output, and wrong command lines print the remedy', async () => {
+test('vmwright version prints the versions, vmwright completion prints a script for bash, and errors in the command line and an unreachable API server are reported', async () => {
   expect((await call(['version'], admin)).stdout).toMatch(
     /^vmwright \S+ \(unknown\), Node v24\S+\nKubernetes v1\./,
   );
@@ -489,7 +489,7 @@ test('vmwright version and completion print their output, and wrong command line
   expect((await call(['run', '--vm-refesh=1s'], {})).stderr).toContain('did you mean "--vm-refresh"?');
 });
 
-test('the commands of docs/cli.md work, with kubectl and without, and print the documented output', async () => {
+test('the commands of docs/cli.md print the documented output, both as vmwright and as the plugin kubectl vmwright', async () => {
   const folder = await temporaryFolder('cli-docs');
   const variables = { ...operator, ...admin, PATH: await pluginPath() };
   const kubectl = await new Assets().path('kubectl');

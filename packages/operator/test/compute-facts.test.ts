@@ -84,7 +84,7 @@ beforeEach(async () => {
   return () => pool[Symbol.asyncDispose]();
 });
 
-/** Waits until `check`, called now and on each change, returns neither undefined nor false. @returns that value */
+/** Calls `check` now and on each change until its result is neither undefined nor false. @returns this result */
 function until<T>(check: () => T | undefined | false): Promise<T> {
   return new Promise((resolve) => {
     const listener = () => {
@@ -348,8 +348,8 @@ test('a machine whose UUID changes is found by the new UUID', async () => {
 test('apart from WaitForUpdatesEx, the number of vCenter calls does not depend on the number of objects and changes', async () => {
   const { host } = first();
   await east.control.host(host.name, { gpus: 1 });
-  // The GPUs of the host count as in use until attached devices are watched. Waits for this watch, because it costs a
-  // call of CreateFilter.
+  // The GPUs of the host count as in use until the devices of its machines are watched. The test waits for this watch
+  // before it counts calls, because the watch itself calls CreateFilter.
   await until(() => facts.host(host.id)?.gpus[0]?.isInUse === false);
   await east.control.resetCalls();
   for (const [index, name] of MACHINES.entries()) await east.control.vm(name, { cpuDemandMhz: 5000 + index });

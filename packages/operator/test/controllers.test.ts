@@ -13,7 +13,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => env[Symbol.asyncDispose]());
 
-test('a controller without settings or CRDs is disabled with one log line, and the others run', async () => {
+test('a controller is disabled with one log line if a setting or CRD that it needs is missing, and the other controllers run', async () => {
   await env.vm('web', 'web');
   await env.until('web', (vm) => field(vm, 'status', 'opStatus') === 'Running');
   const off = (await logLines(env.operator)).filter((line) => field(line, 'msg') === 'Controller is off');

@@ -90,7 +90,7 @@ test('creation and deletion of a machine write exactly one audit line each', asy
   ]);
 });
 
-test('a collector receives a span for a reconcile, with its requests to the API server and the cloud', async () => {
+test('a collector receives a span for a reconcile, and child spans for its requests to the API server and the cloud', async () => {
   const vm = await env.vm('traced', 'vmtraced');
   await env.until('traced', (each) => field(each, 'status', 'opStatus') === 'Running');
   const created = () => {
@@ -136,7 +136,7 @@ test('the debug endpoints on a local port show the queues and the operations in 
   expect(await get('/debug/operations')).toEqual({});
 });
 
-test('metrics over HTTPS need a token with the shipped metrics-reader role', async () => {
+test('metrics over HTTPS are served only to a service account that is bound to the shipped role metrics-reader', async () => {
   const { cluster } = env.controlPlane;
   for (const account of ['prometheus', 'unauthorized'])
     await env.kubectl('create', 'serviceaccount', account, '-n', SYSTEM);
@@ -198,7 +198,7 @@ test('webhooks of disabled controllers still answer, so that their objects can b
   }
 });
 
-// Must be the last test of the file, because it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all other tests.
 test('the operator uses exactly the permissions that it ships', async () => {
   // No test of this file renews the webhook certificate; rotation.test.ts of the runtime does.
   const renewal = ['patch secrets vmwright-webhook-certificate'];

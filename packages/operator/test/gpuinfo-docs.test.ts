@@ -15,7 +15,7 @@ test('the commands of docs/gpuinfo.md print the documented output, with the docu
   await env.node('gpu-a', 4);
   await env.node('gpu-b', 1);
   await env.node('cpu-a');
-  // The documented answers need an operator that knows all nodes.
+  // Waits until the operator knows all nodes. Otherwise, its answers could differ from the documented output.
   for (const name of ['gpu-a', 'gpu-b']) await env.suitable(name);
   await env.info('probe', { gpuRequired: false, nodeSelector: { 'kubernetes.io/hostname': 'cpu-a' } });
   await env.reserved('probe', 'cpu-a');

@@ -42,12 +42,12 @@ const api = () => env.controlPlane.cluster.api;
 const status = (info: KubeObject, name: string) => field(info, 'status', name);
 const onA = { nodeSelector: { 'kubernetes.io/hostname': 'worker-a' } };
 
-test('if VC_* variables are the only settings of the vCenter, the status names the host of the VM of the node', async () => {
+test('if only VC_* variables configure the vCenter, the status names the host on which the VM of the node runs', async () => {
   await env.info('train', onA);
   expect(status(await env.reserved('train', 'worker-a'), 'suitableHostName')).toBe(host);
 });
 
-test('the available time of a node follows a scheduled task and the custom attribute of the host', async () => {
+test('status.availableUntil follows a scheduled task and the custom attribute of the host', async () => {
   const until = (time: string, source: string) =>
     env.until(
       'train',

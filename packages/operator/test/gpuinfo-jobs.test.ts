@@ -57,7 +57,7 @@ afterEach(async () => {
 });
 
 describe('pods of a GPUInfo', () => {
-  test('a pod of a GPUInfo is scheduled to the reserved node, and its deletion ends the reservation', async () => {
+  test('a pod of a GPUInfo is scheduled to the reserved node, and the deletion of the pod ends the reservation', async () => {
     await env.info('train', onB);
     const info = await env.reserved('train', 'gpu-b');
     const own = {
@@ -107,7 +107,7 @@ describe('pods of a GPUInfo', () => {
     expect(await create(podOf('thief', 'absent'))).toContain('The GPUInfo ml/absent does not exist');
   });
 
-  test('a pod of a GPUInfo is rejected while no node is suitable, with the reason', async () => {
+  test('a pod of a GPUInfo is rejected while no node is suitable, and the error contains the reason', async () => {
     await env.info('large', { gpuCount: 9 });
     await env.pending('large', 'TooFewGpus');
     expect(await create(podOf('large', 'large'))).toMatch(
@@ -124,7 +124,7 @@ describe('pods of a GPUInfo', () => {
     expect(await env.reservation('train')).not.toHaveProperty('inUse');
   });
 
-  test('a pod without the label is created even while the operator is down', async () => {
+  test('a pod without the label vmwright.dev/gpuinfo can be created even while the operator is down', async () => {
     await env.info('train', onB);
     await env.reserved('train', 'gpu-b');
     await env.operator.stop();
@@ -235,7 +235,7 @@ describe('JobSets', () => {
     await cluster.apply([manifestPath('jobset-crds')]);
     await cluster.waitFor(`${CRDS}/jobsets.${GROUP}`, (crd) => condition(crd, 'Established') === 'True');
     await vi.waitFor(() => api().list(SETS), { timeout: 60_000 }); // the API server serves the kind a moment later
-    await env.operator.restart(); // a running operator would notice the new kind only after up to 30 s
+    await env.operator.restart(); // a running operator would take up to 30 s to notice the new kind
   });
   afterEach(async () => {
     for (const { metadata } of await api().list(SETS)) await remove(`${SETS}/${metadata.name}`);
@@ -298,7 +298,7 @@ describe('JobSets', () => {
 describe('devices of a DRA driver', () => {
   const DRA = '/apis/resource.k8s.io/v1';
 
-  test('devices of a DRA driver are reserved, and in use once a pod claims them through the ResourceClaimTemplate in status.placement', async () => {
+  test('devices of a DRA driver can be reserved, and count as in use once a pod claims them through the ResourceClaimTemplate in status.placement', async () => {
     const { cluster } = env.controlPlane;
     await env.node('gpu-dra', 0, { pool: 'dra' });
     const driver = 'gpu.example.com';
@@ -352,7 +352,7 @@ describe('available time', () => {
         field(info, 'status', 'availableUntil') === time && field(info, 'status', 'decidedBy') === source,
     );
 
-  test('the available time follows labels, conditions and the calendar of the node; invalid values are reported', async () => {
+  test('status.availableUntil follows a label of the node and the calendar; an invalid label or calendar is reported', async () => {
     await env.info('time', { ...onB, desAccTime: 0 });
     await env.reserved('time', 'gpu-b');
     const node = (patch: object) => api().merge(`${PATHS.nodes}/gpu-b`, patch);

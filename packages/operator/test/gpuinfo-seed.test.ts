@@ -45,7 +45,7 @@ test('the controllers of VmGroups and GPUInfos share one vCenter session', async
   expect(await vcsim.control.sessions()).toHaveLength(2); // the sessions of the operator and of this test
 });
 
-test('gpuModel selects a host, and the status contains its name', async () => {
+test('gpuModel selects a host with GPUs of this model, and the status contains the name of the host', async () => {
   await env.info('h100', { gpuModel: '*h100*' });
   const info = await env.reserved('h100', 'worker-b');
   expect(status(info, 'suitableHostName')).toBe('DC0_C0_H1');

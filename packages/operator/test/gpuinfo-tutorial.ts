@@ -3,7 +3,7 @@ import { type Cluster, createNode, field, shapeOf, type Vcsim } from '@vmwright/
 import type { VcenterClient } from '@vmwright/vsphere';
 import { expect } from 'vitest';
 
-/* The tutorial that GPUInfo is based on: nodes are machines of a vCenter. */
+/* The tutorial that GPUInfo is based on. Its nodes are machines of a vCenter. */
 
 /** The manifest of the tutorial. */
 const SAMPLE = fileURLToPath(new URL('../../../config/samples/gpuinfo.yaml', import.meta.url));
@@ -15,7 +15,7 @@ export const WORKERS = {
   'worker-c': { machine: 'DC0_C0_RP0_VM2', host: 'DC0_C0_H2', cpuDemandMhz: 10 },
 } as const;
 
-/** Adds the GPUs to the hosts in vcsim, and places the machines on them. */
+/** Adds GPUs to the first two hosts in vcsim, and places each machine on its host. */
 export async function placeMachines({ control }: Vcsim): Promise<void> {
   await control.host(WORKERS['worker-a'].host, { gpus: 1 });
   await control.host(WORKERS['worker-b'].host, { gpus: 1, gpuModel: 'NVIDIA H100' });
@@ -23,7 +23,7 @@ export async function placeMachines({ control }: Vcsim): Promise<void> {
     await control.vm(machine, { host, cpuDemandMhz, guestMemoryMb: 327 });
 }
 
-/** Creates the nodes on their machines. kwok must run. */
+/** Creates the nodes, each with the UUID of its machine as provider ID. kwok must run. */
 export async function createWorkers(cluster: Cluster, vcenter: VcenterClient): Promise<void> {
   const machines = await vcenter.list('VirtualMachine', ['name', 'config.uuid']);
   for (const [node, { machine }] of Object.entries(WORKERS)) {

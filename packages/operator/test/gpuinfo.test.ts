@@ -55,7 +55,7 @@ describe('invalid requests are rejected with a message', () => {
 });
 
 describe('requests', () => {
-  test('a request gets the node with GPUs and the lowest usage, and its status says why other nodes were rejected', async () => {
+  test('of the nodes with GPUs, a request gets the one with the lowest usage, and its status says why other nodes are not suitable', async () => {
     await env.info('train');
     const info = await env.reserved('train', 'gpu-a');
     expect(info.status).toMatchObject({
@@ -337,7 +337,7 @@ describe('two replicas', () => {
     await first.start();
   });
 
-  test('kills of the leader while requests are created never give a GPU two owners', async () => {
+  test('a GPU never has two owners, even if the leader is killed while requests are created', async () => {
     const stop = new AbortController();
     const owners = new Map<string, Set<unknown>>();
     const auditing = auditOwners(owners, stop.signal);
@@ -353,7 +353,7 @@ describe('two replicas', () => {
         return infos.map((info) => status(info, 'suitableNodeName')).toSorted();
       };
       await expect.poll(nodes).toEqual(['None available', 'gpu-a', 'gpu-b']);
-      // Guards against an audit without effect: it has read that both GPUs were owned in this round.
+      // Guards against an audit without effect: it must have seen an owner of each of the two GPUs in this round.
       const isAudited = (node: string) => names.some((name) => owners.get(`node/${node}`)?.has(`ml/${name}`));
       for (const node of ['gpu-a', 'gpu-b']) await expect.poll(() => isAudited(node)).toBe(true);
       await first.start();
@@ -402,16 +402,19 @@ test('an idle operator writes nothing', async () => {
   await env.event('more', 'NoneAvailable');
   const before = await settled();
   const { cluster } = env.controlPlane;
-  // Another program changes a label of a node, without an effect on the answers.
+  // Another program changes a label of a node. This label has no effect on the answers.
   for (let index = 0; index < 5; index++)
     await cluster.api.merge(`${PATHS.nodes}/cpu-a`, { metadata: { labels: { beat: String(index) } } });
   await env.info('last', { gpuRequired: false });
   await env.reserved('last', 'cpu-a');
   await env.event('last', 'Reserved');
-  expect(await settled()).toBeLessThanOrEqual(before + 4); // up to four for the last request: reservation, status, event
+  expect(await settled()).toBeLessThanOrEqual(before + 4); // the request `last` causes up to four writes, such as reservation, status and event
 });
 
-/** Returns the operator's number of writes once it no longer grows: the operator counts a write when it gets the response. */
+/**
+ * Waits until the operator's number of writes no longer grows, and returns it. The operator counts a write only when it
+ * gets the response.
+ */
 async function settled(): Promise<number> {
   for (let last = -1; ; ) {
     const writes = await env.writes();
@@ -421,7 +424,7 @@ async function settled(): Promise<number> {
   }
 }
 
-// Must be the last test of the file, because it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all other tests.
 test('the operator uses exactly the permissions that it ships', async () => {
   // Events are patched only when they repeat, and none does in this file.
   await expectExactPermissions(env.controlPlane, permissionsFor(GPUInfo), ['patch events']);

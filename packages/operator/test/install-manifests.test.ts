@@ -101,7 +101,7 @@ describe('controllers that the manifests select', () => {
     operatorSettings(manifests).disabled.map(({ name }) => name);
 
   test.each(CONTROLLERS)(
-    'config/overlays/%s excludes the other controllers and names none, so that a missing backend is no error',
+    'config/overlays/%s excludes the other controllers and does not name its own, so that a missing backend is not an error',
     async (name) => {
       const rendered = await kustomized(`overlays/${name}`);
       expect(operatorSettings(rendered).named.size).toBe(0);
@@ -150,7 +150,7 @@ describe('credentials in extraEnv of the chart', () => {
     [{ GOVMOMI_USERNAME: 'admin', GOVMOMI_PASSWORD: 's3cret' }, 'config.vc-host=vc.example'],
     [{ GOVMOMI_URL: 'vc.example', VC_PASS: 's3cret' }, 'replicas=2'],
   ])(
-    'the Secret of vCenter is used if extraEnv is %j with the value %s, because the matching password is missing',
+    'with extraEnv %j and --set=%s, the Secret of vCenter is used, because extraEnv lacks the matching password',
     async (variables, values) => {
       const { vsphere } = operatorSettings(await withEnv(variables, `--set=${values}`));
       expect(vsphere?.vcenter?.credentials).toEqual({ folder: '/etc/vmwright/vcenter' });
@@ -213,7 +213,7 @@ describe('roles', () => {
     for (const role of roles) expect(JSON.stringify(role), nameOf(role)).not.toContain('*');
   });
 
-  test('the roles for users of each kind aggregate to admin, edit and view, except the viewer role of VirtualMachines, because these may contain passwords', async () => {
+  test('for each kind, the roles for users aggregate to admin, edit and view, except the viewer role of VirtualMachines, because a VirtualMachine may contain passwords', async () => {
     const all = await kustomized('default');
     const crds = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     const aggregated = all.flatMap(({ metadata: { name, labels = {} } }) =>
@@ -268,7 +268,7 @@ describe('chart', () => {
       expect(values).toMatch(new RegExp(`\`${name}[.\`]`));
   });
 
-  test('the chart limits access to the webhooks to the addresses of the API servers', async () => {
+  test('with networkPolicy.apiServers, the chart permits access to the webhooks only from these addresses', async () => {
     const rendered = await helmTemplate('--set=networkPolicy.apiServers={10.0.0.4/32}');
     const policy = rendered.find(({ kind }) => kind === 'NetworkPolicy');
     expect(policy).toMatchObject({

@@ -64,7 +64,7 @@ async function execute(line: string): Promise<string> {
   return (await run(helm, args, { env: { ...process.env, KUBECONFIG: cluster.kubeconfig } })).stdout;
 }
 
-/** Runs all commands, or the given ones, of a section of docs/install.md. */
+/** Runs the commands of a section of docs/install.md, from the index `first` up to, but without, the index `end`. */
 async function follow(heading: string, first = 0, end?: number): Promise<void> {
   const commands = consoleCommands(sectionOf(PAGE, heading)).slice(first, end);
   expect(commands).not.toEqual([]);
@@ -144,7 +144,7 @@ describe('with kustomize', () => {
     expect(result).toMatchObject({ code: 0, stderr: '' });
   });
 
-  describe('beside cert-manager and the Prometheus operator', () => {
+  describe('with the CRDs of cert-manager and of the Prometheus operator', () => {
     const THEIRS = ['cert-manager-crds', 'prometheus-operator-crds'].flatMap((name) => [
       '-f',
       manifestPath(name),
@@ -290,7 +290,7 @@ describe('with Helm', () => {
     operator = await startOperator();
   });
 
-  test('uninstalling keeps the CRDs until they are deleted', async () => {
+  test('uninstalling the chart keeps the CRDs, and the last documented command deletes them', async () => {
     await follow('Uninstall', 0, 2);
     expect(await machines()).toEqual([]);
     await operator.stop();
@@ -328,7 +328,7 @@ describe('uninstalling in another order', () => {
     await first.stop();
     await cluster.kubectl(['delete', 'namespace', SYSTEM]);
     await cluster.kubectl(['delete', 'vms.samplecontroller.k8s.io', 'left', '--wait=false']);
-    // The API server notices a moment later that the Service is gone; until then, it finds no endpoints.
+    // The API server notices a moment later that the Service is gone. Until then, its error is about missing endpoints.
     const rejected = () => create('rejected').then(() => 'accepted', String);
     await expect.poll(rejected).toContain('service "vmwright-webhook" not found');
     expect(await machines()).toEqual(['vmleft']);

@@ -50,8 +50,8 @@ export interface Auditing {
 }
 
 /**
- * Starts a control plane, with KubeVirt if the operator uses it, installs the operator and starts it. The stack disposes of all of
- * them.
+ * Starts a control plane, and KubeVirt if the operator uses it. Then installs the operator and starts it. The stack
+ * disposes of all of them.
  * @param options backends, flags and variables of the operator; the caller disposes of the backends
  */
 export async function installed(
@@ -129,7 +129,7 @@ export async function configureBackends(
 }
 
 /**
- * Matches the metrics of requests other than reads. They would include Lease renewals, so tests that count writes
- * disable leader election.
+ * Matches the metrics that count the operator's write requests. These include renewals of its Lease, so tests that
+ * count writes disable leader election.
  */
 const WRITES = /^rest_client_requests_total\{[^}]*method="(?:POST|PUT|PATCH|DELETE)"[^}]*\} (\d+)$/gm;

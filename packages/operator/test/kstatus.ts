@@ -20,7 +20,7 @@ export function kstatusOf(object: KubeObject): KStatus {
   if (statusOf('Reconciling') === 'True') return 'InProgress';
   if (statusOf('Stalled') === 'True') return 'Failed';
   const ready = statusOf('Ready');
-  // Without any of these fields, kstatus reports Current. This is why our schemas have a default for
+  // If an object has none of these fields, kstatus reports Current. This is why our schemas have a default for
   // observedGeneration.
   return ready === undefined || ready === 'True' ? 'Current' : 'InProgress';
 }

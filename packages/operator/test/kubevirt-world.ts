@@ -48,7 +48,10 @@ export function imagePath(namespace: string, name: string): string {
   return `${IMAGES}/namespaces/${namespace}/vmdiskimages/${name}`;
 }
 
-/** Deletes an object. @returns false if the API server rejects this: the webhook does not answer, or finds a reference */
+/**
+ * Deletes an object.
+ * @returns false if the API server rejects the deletion, because the webhook does not answer or finds a reference
+ */
 export async function deleteObject(cluster: Cluster, path: string): Promise<boolean> {
   try {
     await cluster.api.delete(path);

@@ -87,7 +87,7 @@ async function shell(line: string) {
   return run('sh', ['-ec', script], { env: { ...process.env, KUBECONFIG: cluster.kubeconfig } });
 }
 
-test('the documented commands save a VmGroup to a file, without the finalizer of the earlier operator, and delete it', async () => {
+test('the documented commands save a VmGroup without the finalizer of the earlier operator to a file, and delete the VmGroup', async () => {
   const HEADING = 'From the Code Connect VM operator';
   await follow(HEADING, 0, 1);
   const deletion = follow(HEADING, 1, 2);
@@ -120,7 +120,7 @@ test('a VM and its server are managed once the server has a label with the UID o
   await expect(client.get(serverId)).rejects.toThrow();
 });
 
-test('a GPUInfo from before the migration is answered again', async () => {
+test('a GPUInfo that was created before the migration gets a new answer', async () => {
   const isAnswered = (info: KubeObject) => field(info, 'status', 'phase') === 'Reserved';
   expect((await cluster.waitFor(INFO, isAnswered)).status).toMatchObject({ suitableNodeName: 'worker-a' });
   await shell('kubectl delete gpu training');

@@ -24,7 +24,7 @@ const SEED = Number(process.env.CHAOS_SEED ?? 20261117);
  * made.
  */
 const CHECK_EVERY = 10;
-/** Minimum number of changes in a round. On a slow machine, few changes would be made while the fault lasts. */
+/** Minimum number of changes in a round. Without it, a round on a slow machine could end after very few changes. */
 const MIN_CHANGES = 10;
 const NAMESPACE = 'default';
 const NAMES = Array.from({ length: 20 }, (_, i) => `vm-${i}`);
@@ -63,7 +63,10 @@ const MAX_CHANGES = 7;
 interface Machine {
   readonly name: string;
   readonly rowId: string;
-  /** Number of changes of state since the VM was created; modulo the number of states, the index of the current state. */
+  /**
+   * Number of changes of state since the VM was created. The index of the current state is this number modulo the
+   * number of states.
+   */
   step: number;
   /** `step` at the last check. */
   stepAtCheck: number;

@@ -12,7 +12,7 @@ export const NEVER = new AbortController().signal;
 export interface MirrorDatabase {
   readonly name: string;
   readonly url: string;
-  /** Connection as superuser, for what SSVirt's API server would do. */
+  /** Connection as superuser, for queries that SSVirt's API server would send. */
   readonly ssvirt: Ssvirt;
   /** Returns the mirror's access to the database, by default as superuser. */
   access(options?: Partial<PostgresDatabaseOptions>): PostgresDatabase;
@@ -22,7 +22,7 @@ export interface MirrorDatabase {
   openHolder(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;
   /** Opens a plain connection as superuser, for transactions of other programs. */
   connect(): Promise<pg.Client>;
-  /** Creates a database role with these privileges that may log in, and returns the options to connect as this role. */
+  /** Creates a database role that may log in and has these privileges. @returns the options to connect as this role */
   role(...grants: readonly string[]): Promise<Role>;
 }
 

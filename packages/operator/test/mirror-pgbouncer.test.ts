@@ -68,7 +68,7 @@ async function useAllServerProcesses({ name }: MirrorDatabase): Promise<void> {
 describe('PgBouncer with transaction pooling', () => {
   const table = () => ({ ...addressOf(transactional), fence: 'table' }) as const;
 
-  test('a session with the fence "session" rejects a write that runs in another server process than the lock, with an error that says so', async (env) => {
+  test('the fence "session" rejects a write if the server process that runs it does not hold the lock, and the error recommends the fence "table"', async (env) => {
     await useAllServerProcesses(env);
     const session = await env.openHolder({ ...addressOf(transactional), fence: 'session' });
     await expect(session.write(writes('POWERED_ON'), [0])).rejects.toMatchObject({

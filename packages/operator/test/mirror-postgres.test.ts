@@ -180,7 +180,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     const other = await connect();
     let isDone = false;
     const changing = (async () => {
-      // The rows stay locked for some time without use of a CPU, so that writes meet locks also on a busy machine.
+      // Each transaction sleeps while it locks the rows, so that the batches meet locked rows even on a busy machine.
       for (let round = 0; !isDone; round++)
         await other.query(
           `BEGIN; UPDATE vms SET description = 'round ${round}' WHERE id > 'r00${round % 2}'; SELECT pg_sleep(0.001); COMMIT`,
@@ -220,7 +220,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await session.write(poweredOn('a'), [0])).toEqual({ written: [0], skipped: [] });
   });
 
-  test('a batch changes only status and updated_at, and nothing if the row has the status already', async () => {
+  test('a batch changes only status and updated_at of a row, and changes nothing if the row already has the status', async () => {
     const { session, read } = await start('POWERED_OFF');
     const before = await read('a');
     await session.write(poweredOn('a'), [0]);
@@ -258,7 +258,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     ['an error that a trigger raises', 'P0001', triggerOf(`RAISE EXCEPTION 'c is frozen'`)],
     ['a data exception in a trigger', '22012', triggerOf('PERFORM 1 / 0')],
   ])(
-    'a batch reports a row that the database rejects because of %s, and writes all others',
+    'a batch reports a row that the database rejects because of %s, and writes all other rows',
     async (_, code, ddl) => {
       const { session, ssvirt } = await start(...Array<string>(6).fill('POWERED_OFF'));
       await ssvirt.query(ddl);
@@ -346,8 +346,8 @@ async function gateOf({ ssvirt, connect }: MirrorDatabase) {
   return {
     open: () => gate.query('SELECT pg_advisory_unlock(42)'),
     /**
-     * Resolves when a session of this replica waits for a lock. The first statement of a batch does not count while it waits for
-     * the gate, because its lock timeout ends this wait and releases its other locks.
+     * Resolves when a session of this replica waits for a lock. A wait of the first statement of a batch for the gate
+     * does not count, because the lock timeout of the statement ends this wait and releases its other locks.
      */
     isWaiting: (identity: string) =>
       expect
@@ -463,7 +463,7 @@ describe('the fence of session locks', () => {
     expect(await env.ssvirt.status('c')).toBe('ERROR');
   });
 
-  test('a batch that is in flight when the shard is released is visible to the successor', async () => {
+  test('the rows of a batch that is in flight when the shard is released are visible to the successor', async () => {
     const env = await create();
     const gate = await gateOf(env);
     const first = await env.openHolder({ identity: 'first' });
@@ -686,7 +686,7 @@ describe('failures have a code, a scope and a remedy', () => {
   const opening = async (options: Parameters<MirrorDatabase['access']>[0]) =>
     failureOf((await create()).access(options).open(NEVER));
 
-  test('a wrong password fails with the scope "session"', async () => {
+  test('a wrong password causes an error with the scope "session"', async () => {
     expect(await opening({ password: async () => 'wr0ng' })).toEqual({
       code: '28P01',
       scope: 'session',
@@ -694,13 +694,13 @@ describe('failures have a code, a scope and a remedy', () => {
     });
   });
 
-  test('a missing password fails with the scope "session"', async () => {
+  test('a missing password causes an error with the scope "session"', async () => {
     const { scope, message } = await opening({ password: async () => undefined });
     expect(scope).toBe('session');
     expect(message).toMatch(/password/);
   });
 
-  test('an unknown database fails with the scope "session"', async () => {
+  test('an unknown database causes an error with the scope "session"', async () => {
     expect(await opening({ database: 'no_such_database' })).toEqual({
       code: '3D000',
       scope: 'session',
@@ -709,7 +709,7 @@ describe('failures have a code, a scope and a remedy', () => {
   });
 
   test.each(['127.0.0.1', 'localhost'])(
-    'a missing server at %s fails with the scope "session"',
+    'a missing server at %s causes an error with the scope "session"',
     async (host) => {
       const { code, scope, message } = await opening({ host, port: await freePort() });
       expect([code, scope]).toEqual(['ECONNREFUSED', 'session']);
@@ -717,14 +717,14 @@ describe('failures have a code, a scope and a remedy', () => {
     },
   );
 
-  test('an unknown host fails with the scope "session"', async () => {
+  test('an unknown host causes an error with the scope "session"', async () => {
     const { code, scope, message } = await opening({ host: 'no-such-host.invalid' });
     expect(['ENOTFOUND', 'EAI_AGAIN']).toContain(code);
     expect(scope).toBe('session');
     expect(message).toMatch(/no-such-host.invalid; check the host name$/);
   });
 
-  test('a server other than PostgreSQL fails with the scope "session"', async () => {
+  test('a server other than PostgreSQL causes an error with the scope "session"', async () => {
     await using server = createServer((socket) => socket.resume().end('HTTP/1.1 400 Bad Request\r\n\r\n'));
     server.listen(await freePort(), '127.0.0.1');
     await once(server, 'listening');
@@ -733,7 +733,7 @@ describe('failures have a code, a scope and a remedy', () => {
     expect(await opening({ port })).toMatchObject({ scope: 'session' });
   });
 
-  test('a missing table fails with the scope "session"', async () => {
+  test('a missing table causes an error with the scope "session"', async () => {
     const env = await create();
     const session = await env.openHolder();
     await env.ssvirt.query('ALTER TABLE vms RENAME TO machines');
@@ -750,7 +750,7 @@ describe('failures have a code, a scope and a remedy', () => {
     expect(await session.find(['web'])).toEqual([]);
   });
 
-  test('a missing column fails with the scope "session"', async () => {
+  test('a missing column causes an error with the scope "session"', async () => {
     const env = await create();
     const session = await env.open();
     await env.ssvirt.query('ALTER TABLE vms RENAME COLUMN vm_name TO label');
@@ -761,7 +761,7 @@ describe('failures have a code, a scope and a remedy', () => {
     });
   });
 
-  test('a column whose type changed after its statement was prepared fails with the scope "session", and works in the next session', async () => {
+  test('a change of a column type after a statement was prepared causes an error with the scope "session", and the next session works', async () => {
     const env = await create();
     await env.ssvirt.insertVm({ namespace: 'tenant', name: 'web', id: 'a' });
     const session = await env.open();
@@ -773,7 +773,7 @@ describe('failures have a code, a scope and a remedy', () => {
     expect(await next.write(poweredOn('a'), [0])).toEqual({ written: [0], skipped: [] });
   });
 
-  test('too many connections fail with the scope "session"', async () => {
+  test('too many connections cause an error with the scope "session"', async () => {
     const env = await create();
     const role = await env.role();
     await env.ssvirt.query(`ALTER ROLE ${role.user} CONNECTION LIMIT 0`);
@@ -784,7 +784,7 @@ describe('failures have a code, a scope and a remedy', () => {
     });
   });
 
-  test('a statement timeout fails with the scope "session"', async () => {
+  test('a statement timeout causes an error with the scope "session"', async () => {
     const env = await create();
     const other = await env.connect();
     await other.query('BEGIN; LOCK TABLE vms');
@@ -803,7 +803,7 @@ describe('failures have a code, a scope and a remedy', () => {
   test.each([
     ['session', '30s'],
     ['table', '1h'],
-  ] as const)('with the fence %s, a role with statement_timeout 1h gets %s', async (fence, timeout) => {
+  ] as const)('with the fence %s, statement_timeout 1h of the role becomes %s', async (fence, timeout) => {
     const env = await create();
     await env.ssvirt.insertVm({ namespace: 'tenant', name: 'vm-c', id: 'c', status: 'POWERED_OFF' });
     await env.ssvirt.query(triggerOf(`NEW.description := current_setting('statement_timeout')`));

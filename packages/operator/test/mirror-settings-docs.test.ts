@@ -26,7 +26,7 @@ function isSetting(key: string): boolean {
   return key === 'statusMapping' || (key !== 'url' && keys.includes(key));
 }
 
-test('mirror.md documents the status of every state', () => {
+test('mirror.md documents the row status for every state of a VM', () => {
   const documented: Record<string, string> = {};
   for (const [, states = '', status = ''] of page('mirror.md').matchAll(
     /^\| (`[A-Z].*?) +\| `([A-Z_]+)` +\|$/gm,
@@ -56,7 +56,7 @@ test('the ConfigMap contains every setting, and its commented-out settings show 
   expect({ ...full, password: 0, caFile: 0 }).toEqual({ ...given, password: 0, caFile: 0 });
 });
 
-/** Whether the ConfigMap does not contain a setting: the password itself is in a Secret. */
+/** Whether the ConfigMap omits a setting. It omits only the password, which is in a Secret. */
 function isOmitted(key: string): boolean {
   return key === 'database.password';
 }

@@ -57,7 +57,7 @@ test('the replicas of config/ssvirt-sharding divide the namespaces, and take ove
   const start = async () => stack.use(await startDeployedMirror(cluster));
   const [first, second, third] = await Promise.all([start(), start(), start()]);
   const all = [first, second, third];
-  /** Waits until the replicas own all shards, each at least one. */
+  /** Waits until these replicas together own all shards, and each of them owns at least one. */
   const untilDivided = async (replicas: typeof all) => {
     const owned = () => Promise.all(replicas.map((each) => metricOf(each, OWNED)));
     await expect
@@ -85,7 +85,7 @@ test('the replicas of config/ssvirt-sharding divide the namespaces, and take ove
   await show('Stopping');
   await untilAll('POWERING_OFF');
   await untilDivided([first, third]);
-  // Three Leases: the shard map, and one for each of the two running replicas. The others have been deleted.
+  // Three Leases: the shard map, and one for each of the two running replicas. All other Leases were deleted.
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${SSVIRT_NAMESPACE}/leases`;
   await expect.poll(async () => (await cluster.api.list(leases)).length).toBe(3);
 

@@ -66,7 +66,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
     ['verify-full', 'localhost', 'wrong', UNTRUSTED],
     ['verify-full', 'localhost', 'no', UNTRUSTED],
   ])(
-    'sslmode %s to host %s with %s CA file connects or fails as documented',
+    'a connection with sslmode %s to host %s with %s CA file succeeds or fails as documented',
     async (sslMode, host, ca, expected) => {
       const files = { no: undefined, right: caFile, wrong: otherCaFile };
       expect(await attempt(server, { sslMode, host, caFile: files[ca] })).toMatch(expected);
@@ -111,7 +111,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
       return options;
     }
 
-    test('for a role that must use TLS, sslmode allow uses it, and disable fails', async () => {
+    test('for a role that must use TLS, a connection with sslmode allow uses TLS, and one with sslmode disable fails', async () => {
       const role = await roleWith('hostssl');
       await expect
         .poll(() => attempt(server, { ...role, sslMode: 'disable' }))
@@ -120,7 +120,7 @@ describe('a server with TLS, whose certificate is for localhost', () => {
       expect(await attempt(server, { ...role, sslMode: 'require' })).toBe('encrypted');
     });
 
-    test('for a role that must not use TLS, sslmode prefer connects without it, and require fails', async () => {
+    test('for a role that must not use TLS, a connection with sslmode prefer uses no TLS, and one with sslmode require fails', async () => {
       const role = await roleWith('hostnossl');
       await expect
         .poll(() => attempt(server, { ...role, sslMode: 'require' }))

@@ -53,7 +53,7 @@ describe('rows during the life of a VM', { timeout: 120_000 }, () => {
     await env.until(id, 'DELETED');
   });
 
-  test('the row of a VM that starts does not become POWERED_OFF in between', async ({ env, namespace }) => {
+  test('the row of a new VM never becomes POWERED_OFF while the VM starts', async ({ env, namespace }) => {
     const id = await env.ssvirt.insertVm({ namespace, name: 'starting' });
     await env.create(namespace, 'starting');
     await env.until(id, 'POWERED_ON');
@@ -85,7 +85,7 @@ describe('rows of VMs', () => {
     await env.until(id, 'POWERED_OFF');
   });
 
-  test('the row of a VM is the one in the vApp of its label, even if other vApps have a VM of the same name', async ({
+  test('the row of a VM is the one in the vApp that the label of the VM names, even if other vApps have a VM of the same name', async ({
     env,
     namespace,
   }) => {
@@ -238,7 +238,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     for (const name of names) await env.create(namespace, name, { runStrategy: 'Halted' });
     for (const name of names.slice(1)) await env.until(ids.get(name) ?? '', 'POWERED_OFF');
     await expect.poll(() => env.metric('ssvirt_vm_dead_letters')).toBe(1);
-    // Until virt-controller has reported the status of the VM, the mirror tries to write another status.
+    // Polls, because the mirror tries to write another status until virt-controller has reported the status of the VM.
     await expect
       .poll(async () => (await fetch(`${env.mirror.url}/dead-letters`)).json())
       .toMatchObject([
@@ -254,7 +254,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     await expect.poll(() => env.metric('ssvirt_vm_dead_letters')).toBe(0);
   });
 
-  test('the mirror corrects and counts, at the next resync, a row that another client changed', async ({
+  test('at the next resync, the mirror corrects a row that another client changed, and counts the correction', async ({
     env,
     namespace,
   }) => {

@@ -17,7 +17,7 @@ interface Grant extends Pick<AuditedRequest, 'verb' | 'group' | 'resource' | 'na
  */
 const CHECKED_ELSEWHERE = /\/finalizers$|^datavolumes\/source$/;
 
-/** Permissions that the operator needs without any controller. */
+/** Permissions that the operator needs in addition to those of its controllers. */
 export const OPERATOR_PERMISSIONS: ProgramPermissions = {
   ...programPermissions(SYSTEM),
   controllers: [],
@@ -98,8 +98,8 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /**
- * A cache watches with `sendInitialEvents` and lists only if the API server lacks this feature, so a watch counts as a
- * use of both verbs.
+ * Whether a request uses a permission. A watch also counts as a use of the verb `list`: a cache watches with
+ * `sendInitialEvents`, and lists only if the API server lacks this feature.
  */
 function isUse(request: AuditedRequest, { verb, group, resource, name, namespace }: Grant): boolean {
   return (

@@ -19,7 +19,7 @@ export interface Manifest {
 
 export const CHART = `${ROOT}charts/vmwright`;
 
-/** Returns the objects of a folder in `config/`. */
+/** Returns the objects that kustomize renders from a folder in `config/`. */
 export async function kustomized(folder: string): Promise<readonly Manifest[]> {
   const { stdout } = await run(await new Assets().path('kubectl'), ['kustomize', `${ROOT}config/${folder}`]);
   return manifestsIn(stdout);
@@ -50,7 +50,10 @@ export function operatorContainer(manifests: readonly Manifest[]): unknown {
   return field(deployment, 'spec', 'template', 'spec', 'containers', '0');
 }
 
-/** Returns the settings of the operator with the arguments, variables and ConfigMap of the objects. @throws SettingsError */
+/**
+ * Returns the settings that the operator reads from the arguments, environment variables and ConfigMap in manifests.
+ * @throws SettingsError
+ */
 export function operatorSettings(manifests: readonly Manifest[]): Settings {
   const container = operatorContainer(manifests);
   const list = (name: string): readonly unknown[] => {

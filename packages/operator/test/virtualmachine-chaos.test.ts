@@ -27,8 +27,8 @@ const ROUND_MS = 120_000;
 /**
  * In each round, three VirtualMachines are created, two of which share an image that does not exist yet, and the
  * VirtualMachines of the previous round are deleted with their images. Operators are killed at random moments during
- * both. A round ends when exactly the objects of this round and their children exist, according to a count that is
- * independent of the operator.
+ * these creations and deletions. A round ends when exactly the objects of this round and their children exist,
+ * according to a count that is independent of the operator.
  */
 test(`kills of operators neither duplicate nor leak objects (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
@@ -62,7 +62,7 @@ test(`kills of operators neither duplicate nor leak objects (seed ${SEED}, ${ROU
 
 /**
  * Returns the machines of a round. Blank images are ready sooner than imported ones, so the kills interrupt different
- * steps. Only one machine runs, because each start uses both cores for a second.
+ * steps. Only one machine runs, because each start uses two CPU cores for a second.
  */
 function machinesOf(round: number): readonly NewMachine[] {
   const namespace = NAMESPACE;

@@ -7,7 +7,7 @@ const MACHINES_AT_ONCE = budget(60, 300);
 const IMAGES_AT_ONCE = budget(6, 20);
 const LIMIT = budget(3, 10);
 /**
- * Number of machines that run. Each start uses both cores for a second, so the other machines are prepared and stay
+ * Number of machines that run. Each start uses two CPU cores for a second, so the other machines are prepared but stay
  * stopped.
  */
 const RUNNING = 10;

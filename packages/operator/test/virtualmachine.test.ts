@@ -156,7 +156,7 @@ describe('running machines', () => {
     await env.until('runner', isReady);
   });
 
-  test('a running machine reports a change that needs a restart, or restarts once, depending on its policy', async () => {
+  test('a change that needs a restart is reported for a running machine; with updatePolicy Restart, the machine restarts once', async () => {
     const resources = { cpu: 2, memory: '1Gi', diskSize: '2Gi' };
     await env.patch('runner', { spec: { resources } });
     await env.until('runner', (vm) => condition(vm, 'RestartRequired') === 'True' && isReady(vm));
@@ -187,7 +187,7 @@ describe('running machines', () => {
       spec: { template: { metadata: { annotations: { 'testbed.vmwright.dev/boot': value } } } },
     });
 
-  test('a machine that is stuck although its disk is ready is restarted with an event', async () => {
+  test('a machine that is stuck although its disk is ready is restarted, and an event reports the restart', async () => {
     await boot('hang');
     const stuck = await replaced(
       `${PATHS.instances}/runner`,
@@ -254,7 +254,7 @@ describe('running machines', () => {
     const from = field(JSON.parse(await api.text(PATHS.machines)), 'metadata', 'resourceVersion');
     const watches = [PATHS.kubevirt, PATHS.instances, PATHS.volumes, PATHS.secrets, PATHS.machines].map(
       async (path) => {
-        const changes = `${path}?resourceVersion=${from}`; // also those before the watch begins
+        const changes = `${path}?resourceVersion=${from}`; // includes the changes before the watch begins
         for await (const { type, object } of api.watch(changes, stop.signal)) {
           const isOurs = object.metadata.name === 'runner' || object.metadata.name.startsWith('runner-');
           if (type === 'DELETED' && isOurs) deleted.set(path, Number(object.metadata.resourceVersion));
@@ -314,7 +314,7 @@ describe('the status names the object and the remedy', () => {
     await env.until('use-only', isReady);
   });
 
-  test('an image of another namespace is reported until an annotation shares it', async () => {
+  test('the use of an image of another namespace is reported as not allowed until an annotation shares the image', async () => {
     await env.kubectl('create', 'namespace', 'private');
     await cluster().apply(imageIn('private', 'x'));
     await env.machine('shared', {
@@ -403,7 +403,7 @@ describe('the status names the object and the remedy', () => {
   });
 });
 
-test('the webhook rejects an address that another machine uses; if two machines have one address, the running one keeps it, and the other is halted', async () => {
+test('the webhook rejects an address that another machine uses; if several machines have the same address, the one that already runs with it keeps it, and the others report AddressConflict', async () => {
   const { api } = cluster();
   await env.network('net-b');
   const at = (ipAddress: string) => ({ interfaces: [{ network: 'net-b', ipAddress }] });
@@ -454,7 +454,7 @@ test('machines that need the same missing image at the same time create it once'
   };
   const names = ['shared-1', 'shared-2', 'shared-3'];
   await Promise.all(names.map((name, i) => env.machine(name, { ...spec, ignoreOnDeploy: i === 0 })));
-  // Volumes with WaitForFirstConsumer are populated for a machine that stays stopped, too.
+  // Volumes with WaitForFirstConsumer are populated even for a machine that stays stopped.
   for (const name of names) await env.until(name, isReady);
   const images = await cluster().api.list(PATHS.images);
   expect(images.filter(({ metadata }) => metadata.name === 'shared')).toHaveLength(1);
@@ -500,7 +500,7 @@ test("the claim of a disk with volume mode Filesystem grows to the new size plus
   await api.delete(`${config}/config`);
 });
 
-test('a quota that forbids the growth of the root disk is reported, and other changes are made', async () => {
+test('a quota that forbids the growth of the root disk is reported, and other changes of the spec are still applied', async () => {
   const { api } = cluster();
   const quotas = `/api/v1/namespaces/${WORK}/resourcequotas`;
   await env.until('grower', isReady);
@@ -534,7 +534,7 @@ test('an image gets another snapshot once its last snapshot has maxClones clones
   await expect.poll(counts).toEqual({ references: 3, clones: [1, 1, 1] });
 });
 
-test('with the deletion policy Orphan, the children stay without owner reference and labels', async () => {
+test('with the deletion policy Orphan, the children are kept, but lose their owner reference and the labels of the operator', async () => {
   await env.machine('orphan', { ignoreOnDeploy: true }, { 'vmwright.dev/deletion-policy': 'Orphan' });
   const vm = await env.until('orphan', isReady);
   await env.kubectl('delete', '-n', WORK, 'otvm', 'orphan');
@@ -590,7 +590,7 @@ describe('kubectl delete', () => {
     expect((await get(`${PATHS.instances}/cascade-orphan`)).metadata).toMatchObject({ uid: instance });
   });
 
-  test('kubectl delete --cascade=foreground ends when the children are gone', async () => {
+  test('kubectl delete --cascade=foreground returns only after the children are gone', async () => {
     await env.machine('foreground');
     const vm = await env.until('foreground', isReady);
     await env.kubectl('delete', '-n', WORK, '--cascade=foreground', '--timeout=60s', 'otvm', 'foreground');
@@ -644,7 +644,7 @@ test('without Multus, the operator starts and machines on the pod network run; m
   await env.until('multus', isReady);
 });
 
-// Must be the last test of the file, because it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all other tests.
 test('the operator uses exactly the permissions that it ships', async () => {
   // Needed, but not in the audit log: the API server checks `create` in addition to `patch` when a server-side apply
   // creates KubeVirt's VirtualMachine.

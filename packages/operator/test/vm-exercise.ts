@@ -19,7 +19,7 @@ status:
 
 const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 
-/** Creates the VM, and checks that it has a machine whose utilization it reports again and again. @returns the machine's id */
+/** Creates the VM, and checks that it gets a machine and keeps reporting its CPU usage. @returns the machine's id */
 export async function createSample(cluster: Cluster, client: CloudClient): Promise<string> {
   await cluster.kubectl(['apply', '-f', '-'], { input: MANIFEST });
   const vm = await cluster.waitFor(

@@ -95,7 +95,7 @@ test('a failed machine is kept or, if the VM has the annotation vmwright.dev/rec
   await env.until('kept', isRunning);
 });
 
-test('a VM whose machine is being created is Unknown while the cloud is down', async () => {
+test('if the cloud is down while the machine of a VM is being created, the VM is Unknown', async () => {
   await env.cloud.reconfigure(config(0, 3_600_000));
   const admitted = await env.vm('made', 'vmmade');
   const made = await env.untilAfter(admitted, (vm) => status(vm, 'vmId') !== undefined);

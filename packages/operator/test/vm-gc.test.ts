@@ -121,7 +121,7 @@ async function gauge(orphans: number): Promise<void> {
   await expect.poll(() => metric('vmwright_vm_orphans'), { timeout: 60_000 }).toBe(orphans);
 }
 
-/** Returns the value of a metric of the operator without labels. */
+/** Returns the value of a metric of the operator. The metric must have no labels. */
 async function metric(name: string): Promise<number> {
   return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await env.metrics(env.operator))?.[1]);
 }

@@ -198,7 +198,7 @@ describe('with --namespaces', () => {
     for await (const page of client.list()) all.push(...page);
     return all;
   };
-  /** Creates a server with ownership labels without the operator; by default for a VM that never existed. */
+  /** Creates a server directly in the cloud. By default, its ownership labels name a VM that never existed. */
   const machineFor = async (namespace: string, uid = '00000000-0000-4000-8000-000000000000') => {
     const { metadata } = await cluster.api.get('/api/v1/namespaces/kube-system');
     const labels = {
@@ -233,7 +233,7 @@ describe('with --namespaces', () => {
     expect(await Promise.all(['a', 'b', 'c', SYSTEM].map(may))).toEqual(['yes', 'yes', 'no', 'no']);
   });
 
-  test('with --namespaces, VMs in these namespaces run, and the operator ignores VMs in others', async () => {
+  test('with --namespaces, VMs in these namespaces run, and the operator ignores VMs in other namespaces', async () => {
     await expect(create('a', 'refused', 'vmforbidden')).rejects.toThrow(
       'The name "vmforbidden" is prohibited.',
     );
@@ -265,7 +265,7 @@ describe('with --namespaces', () => {
     expect(left).toEqual(expect.arrayContaining(elsewhere));
   });
 
-  test('a namespace hangs in Terminating if its RoleBinding is deleted before its VM; others work, even after the operator restarts; a ClusterRoleBinding unblocks it', async () => {
+  test('if the RoleBinding of a namespace is deleted before its VM, the namespace hangs in Terminating until a ClusterRoleBinding unblocks it; other namespaces work, even after the operator restarts', async () => {
     const LONG = { timeoutMs: 150_000 };
     const { uid } = (await create('b', 'doomed', 'vmdoomed')).metadata;
     const vmId = status(await until('b', 'doomed', isRunning), 'vmId');
@@ -290,7 +290,7 @@ describe('with --namespaces', () => {
     const port = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(await log())?.[1];
     const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
     expect(readiness).toContain('[+]caches ok: cannot list vms.samplecontroller.k8s.io in b\n');
-    // The operator cannot read the VMs of b, so it keeps their machines. It still collects late creates in a.
+    // The operator cannot read the VMs of b, so it keeps their machines. It still deletes servers of deleted VMs in a.
     const unjudged = await machineFor('b', uid);
     await untilGone(await lateIn('a'));
     expect((await servers()).map(({ id }) => id)).toContain(unjudged);

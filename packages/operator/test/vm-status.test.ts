@@ -131,7 +131,7 @@ describe('outages of the cloud', () => {
     await running(...names);
     const vms = await Promise.all(names.map((name) => env.until(name, isRunning)));
     // At first, only requests for single servers hang. The operator still gets responses to its lists, so it detects no
-    // outage. The report of an outage would replace the message.
+    // outage. The report of an outage would replace the message "Deleting the machine".
     const faults = { latencyMs: { min: 60_000, max: 60_000 }, routes: ['getServer'], seed: 1 };
     await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(faults) });
     await using stack = new AsyncDisposableStack();
@@ -238,7 +238,7 @@ describe('kstatus, as Flux and Argo CD read it', () => {
     expect(field(life.versions[0], 'status')).toEqual({ observedGeneration: -1 });
   });
 
-  test('the kstatus of a VM is Failed for a lost machine and InProgress while it is replaced', async () => {
+  test('the kstatus of a VM is Failed after its machine is lost, and InProgress while the machine is replaced', async () => {
     using life = await recordLife(env.controlPlane.cluster, `${VMS}/dies`);
     await running('dies');
     const vmId = status(await env.until('dies', isRunning), 'vmId');

@@ -44,7 +44,7 @@ beforeAll(async () => {
 }, 180_000);
 afterAll(() => stack.disposeAsync());
 
-/** Timeout for a state to be reached. It is long, because the back-off between two retries grows to a minute. */
+/** Timeout of a wait for a state. It is long, because the back-off between two retries grows to one minute. */
 const LONG = { timeoutMs: 150_000 };
 const TEST_MS = 300_000;
 
@@ -75,14 +75,14 @@ async function running(...names: readonly string[]): Promise<void> {
   await Promise.all(names.map((name) => until(name, isRunning)));
 }
 
-/** Returns the names of the cloud's machines, independently of the operator. */
+/** Reads the names of the machines directly from the cloud, without the operator. */
 async function machines(): Promise<readonly unknown[]> {
   const page: unknown = await (await cloud.fetch('/servers?limit=1000')).json();
   return [field(page, 'items')].flat().map((server) => field(server, 'name'));
 }
 
 test(
-  'the status reports a rejected API key without the key or names of settings; VMs are managed again once the key is replaced',
+  'a rejected API key is reported in the status, which contains neither the key nor names of settings; VMs are managed again once the key is replaced',
   async () => {
     await running('locked', 'deleted');
     const vmId = await vmIdOf('locked');
@@ -114,13 +114,13 @@ test(
     for (const key of [newKey, cloud.apiKey])
       for (const [where, text] of Object.entries(output))
         expect(text.includes(key), `a key is in the ${where}`).toBe(false);
-    expect(output.log).toContain('UnauthorizedError'); // otherwise, the search for keys would prove nothing
+    expect(output.log).toContain('UnauthorizedError'); // the error was logged, so a key could have been in the log
   },
   TEST_MS,
 );
 
 test(
-  'the status reports an unreadable or empty key file without names of settings; VMs are managed again once the file is restored',
+  'an unreadable or empty key file is reported in the status, which contains no names of settings; VMs are managed again once the file is restored',
   async () => {
     await running('unread', 'unread-deleted');
     const vmId = await vmIdOf('unread');
@@ -159,7 +159,7 @@ test(
   TEST_MS,
 );
 
-/** Restarts the cloud with the same port and data, but with another key, until the result is disposed of. */
+/** Restarts the cloud with the same port and data, but with another key. Disposal of the result restores the key. */
 async function withOtherKey(key: string): Promise<AsyncDisposable> {
   const main = fileURLToPath(new URL('../../cloud/src/main.ts', import.meta.url));
   const { dir } = cloud.part;
@@ -205,9 +205,9 @@ async function outputs() {
 describe('after a 429 with Retry-After', () => {
   let calm: WithCloud;
   beforeAll(async () => {
-    // The timeout of requests is the default. With a shorter one, a pause of this process, which is the cloud in these
-    // tests, would make the operator repeat requests that got no answer. With one worker, each of worker, refresher and
-    // garbage collection has at most one request in flight.
+    // Requests have the default timeout. In these tests, this process acts as the cloud. If it paused for longer than a
+    // shorter timeout, the operator would repeat requests that got no answer. There is one worker, so the worker, the
+    // refresher and garbage collection each have at most one request in flight.
     calm = await install({ args: ['--vm-refresh=1s', '--vm-sweep=1s', '--vm-concurrency=1'] });
   }, 120_000);
   afterAll(() => calm?.[Symbol.asyncDispose]());
@@ -216,8 +216,8 @@ describe('after a 429 with Retry-After', () => {
     calm.controlPlane.cluster.waitFor(`${VMS}/${name}`, is, LONG);
 
   test.each([
-    { seconds: 2, times: 5 }, // short: the client waits within the call
-    { seconds: 7, times: 2 }, // long: the client fails the call
+    { seconds: 2, times: 5 }, // short: the call waits and then retries
+    { seconds: 7, times: 2 }, // long: the call fails at once
   ])(
     'the operator sends no request to the cloud for $seconds seconds, and then continues',
     async ({ seconds, times }) => {
@@ -311,7 +311,7 @@ async function busyCloud(cloud: Cloud, seconds: number): Promise<BusyCloud> {
 }
 
 test(
-  'while the cloud hangs, other kinds are reconciled; deleted VMs report what they wait for, and are deleted when the cloud responds again',
+  'while the cloud hangs, other kinds are reconciled; VMs that are being deleted report that they wait for the cloud, and are gone once it responds again',
   async () => {
     const names = ['hangs', 'leaves-1', 'leaves-2', 'leaves-3'];
     await running(...names);

@@ -24,7 +24,7 @@ beforeAll(async () => {
     args: ['--vm-refresh=1s', '--vm-sweep=2s', '--cloud-timeout=2s', '--vm-unknown-after=4s'],
     cloud: {
       prohibited: ['vmforbidden it is the name of a river', 'bad-*'],
-      config: config({ min: HOUR_MS, max: HOUR_MS }), // the first test shortens it
+      config: config({ min: HOUR_MS, max: HOUR_MS }), // the first test shortens this time
       faults: true,
     },
   });
@@ -43,7 +43,7 @@ const reasonOf = (vm: KubeObject) => {
 };
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
-test('the manifest of the exercise that VM is based on creates a machine whose utilization is reported; its deletion removes the machine before the object', async () => {
+test('the manifest of the exercise that VM is based on creates a machine and reports its utilization; when the object is deleted, the machine is removed before the object', async () => {
   const { cluster } = env.controlPlane;
   const vmId = await createSample(cluster, env.client);
   const table = await env.kubectl('get', 'vms.samplecontroller.k8s.io');
@@ -102,7 +102,7 @@ describe('kubectl apply of a VM', () => {
     ['a name of one dot', '{vmname: "."}', 'vmname must not be "." or ".."'],
     ['a name of two dots', '{vmname: ".."}', 'vmname must not be "." or ".."'],
     ['a missing name', '{}', 'spec.vmname: Required value'],
-  ])('kubectl apply of a VM is rejected with %s', async (_, spec, message) => {
+  ])('kubectl apply of a VM with %s is rejected', async (_, spec, message) => {
     expect(await env.refused(manifest('refused', spec))).toContain(message);
   });
 
@@ -133,7 +133,7 @@ describe('kubectl apply of a VM', () => {
   });
 });
 
-test('a VM whose name becomes prohibited after admission reports it, and gets a machine once the name is allowed again', async () => {
+test('a VM with a name that becomes prohibited after admission reports this, and gets a machine once the name is allowed again', async () => {
   {
     await using _ = await failingCreates();
     await env.vm('late', 'vmlate');
@@ -275,7 +275,7 @@ test('deletion with the policy Orphan keeps the machine and removes its ownershi
   expect(server).toMatchObject({ state: 'running', labels: {} });
 });
 
-// Must be the last test of the file, because it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all other tests.
 test('the operator uses exactly the permissions that it ships', async () => {
   await expectExactPermissions(env.controlPlane, permissionsFor(VM));
 });

@@ -57,7 +57,7 @@ test('at most two of six images are synced at the same time, in the order of the
   stop.abort();
   await watching;
   expect(most).toBe(2);
-  // If two slots become free at the same time, the order of the next two images is not defined, so a place may differ by one.
+  // If two slots become free at the same time, the next two images start in any order, so a place may be off by one.
   const startedAt = images.map((image) => String(field(image, 'status', 'attempt', 'startedAt')));
   for (const [place, time] of startedAt.entries())
     expect(Math.abs(startedAt.toSorted().indexOf(time) - place), names[place]).toBeLessThanOrEqual(1);
@@ -83,7 +83,7 @@ describe('imports that cannot succeed', () => {
     ['forbidden', 'SourceForbidden', {}],
     ['checksum', 'ChecksumMismatch', { checksum: `sha256:${'0'.repeat(64)}` }],
   ])(
-    'an import that cannot succeed stops at the first failure and deletes its DataVolume if the source is %s',
+    'an import that cannot succeed (%s) stops after the first failure, and its DataVolume is deleted',
     async (behaviour, reason, spec) => {
       const name = `stop-${behaviour}`;
       await env.create(name, behaviour, spec);
@@ -96,14 +96,14 @@ describe('imports that cannot succeed', () => {
     },
   );
 
-  test('an import that has failed for good starts again when the source is corrected', async () => {
+  test('an import that has failed permanently starts again when the source is corrected', async () => {
     await env.patch('stop-missing', { spec: { url: 'http://images.example/ok/found.qcow2' } });
     const image = await env.untilPhase('stop-missing', 'Ready');
     expect(status(image, 'failureCount')).toBeUndefined();
     expect(status(image, 'attempt', 'number')).toBe(2);
   });
 
-  test('an import that has failed for good is retried when the retry annotation changes', async () => {
+  test('an import that has failed permanently is retried when the retry annotation changes', async () => {
     const annotations = { 'vmwright.dev/retry': 'now' };
     const requested = await env.patch('stop-forbidden', { metadata: { annotations } });
     const image = await env.untilAfter(requested, (each) => status(each, 'attempt', 'number') === 2);
@@ -144,7 +144,7 @@ const hasFailed = (image: KubeObject) => status(image, 'phase') === 'RetryableFa
 
 // Concurrent to save time: both tests wait for a timeout, and the operator runs two imports at the same time.
 describe.concurrent('attempts that take too long', () => {
-  test('an attempt that takes too long is reported with the phase of the importer and retried, if the import hangs', async () => {
+  test('if an import hangs, the attempt is reported with the phase of the importer, and fails after its timeout', async () => {
     const created = await env.create('hanging', 'hang');
     const stalled = await env.untilAfter(created, isStalled);
     expect(conditionIn(stalled, 'Progressing')).toMatchObject({ reason: 'NoProgress' });
@@ -157,7 +157,7 @@ describe.concurrent('attempts that take too long', () => {
     await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
   });
 
-  test('an attempt that takes too long is repeated with a new snapshot, but without a new import, if the snapshot is never ready', async () => {
+  test('if a snapshot is never ready, the attempt fails after its timeout, and is repeated with a new snapshot but without a new import', async () => {
     const created = await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
     const stalled = await env.untilAfter(created, isStalled);
     expect(conditionIn(stalled, 'Progressing')?.message).toContain('the VolumeSnapshot default/unready-');
@@ -179,7 +179,7 @@ describe('referenced images', () => {
     await env.until('used', (image) => status(image, 'references') === 1);
   });
 
-  test('a referenced image reports its references, and its deletion is rejected with their names', async () => {
+  test('an image reports the objects that refer to it, and its deletion is rejected with a message that names them', async () => {
     const image = await env.image('used');
     expect(status(image, 'referencedBy')).toEqual(['VirtualMachine default/user']);
     expect(status(image, 'pruneAt')).toBeUndefined();
@@ -189,7 +189,7 @@ describe('referenced images', () => {
     );
   });
 
-  test('a referenced image counts a foreign DataVolume that clones its snapshot', async () => {
+  test('a foreign DataVolume that clones the snapshot of an image counts as a reference to the image', async () => {
     const { cluster } = env.controlPlane;
     const snapshot = String(status(await env.image('used'), 'snapshots', '0', 'name'));
     const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
@@ -234,7 +234,7 @@ describe('referenced images', () => {
     ]);
   });
 
-  test('a deleted image keeps its data with the deletion policy Orphan, and an unknown policy is rejected', async () => {
+  test('deletion of an image with the policy Orphan keeps its data, and an unknown policy is rejected', async () => {
     await env.patch('limit-two', { metadata: { annotations: { 'vmwright.dev/deletion-policy': 'Orphan' } } });
     const image = await env.image('limit-two');
     await env.remove('limit-two');
@@ -336,7 +336,7 @@ describe('kubectl delete', () => {
   });
 });
 
-test('data of an earlier controller is adopted, with its clones as references, and replaced when the source changes', async () => {
+test('data that an earlier controller imported is adopted, clones of it count as references, and it is replaced when the source changes', async () => {
   const { cluster } = env.controlPlane;
   const { api } = cluster;
   await env.create('earlier', 'ok', {}, { 'vmwright.dev/paused': 'true' });
@@ -421,11 +421,11 @@ describe('pruning', () => {
     const machine = await env.createMachine('last-moment', 'late');
     const { used, deleting } = await usedOrDeleted(image);
     if (used !== undefined) {
-      // Either the image is not deleted, or its finalizer holds it and it stays usable.
+      // Either the image is not being deleted, or its finalizer keeps it, and it stays usable.
       expect(status(used, 'phase')).toBe('Ready');
       expect(await env.children(used, 'snapshots')).toHaveLength(1);
     }
-    // Only a machine that is created after the deletion of the data has begun is too late.
+    // A machine is too late only if it is created after the deletion of the data has begun.
     else expect(versionOf(machine)).toBeGreaterThan(versionOf(deleting));
     await env.removeMachine('last-moment');
     await env.gone('late');
@@ -507,7 +507,7 @@ test('an operator that is killed during an import converges to one DataVolume an
   await expect.poll(slots).toEqual([]);
 });
 
-// Must be the last test of the file, because it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all other tests.
 test('the operator uses exactly the permissions that it ships', async () => {
   await expectExactPermissions(env.controlPlane, permissionsFor(VMDiskImage));
 });

@@ -21,7 +21,7 @@ interface Fault {
  * Users create, scale, change and delete groups while operators are killed and vCenter loses sessions, connections and
  * tasks. The test watches vCenter directly for duplicates.
  */
-test(`kills of operators and failures of vCenter neither duplicate nor lose a machine, and leave none behind (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`when operators are killed and vCenter fails, no machine is duplicated, lost or left behind (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
   await using env = await install({
     vcsim: { templates: TEMPLATES },

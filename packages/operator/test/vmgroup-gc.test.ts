@@ -39,7 +39,7 @@ test('garbage collection deletes a machine that was created after its group was 
   await orphanCount(0);
 }, 180_000);
 
-test('garbage collection deletes a late machine in a folder that was kept because of foreign machines, even without any group', async () => {
+test('garbage collection deletes a late machine in a folder that was kept because of foreign machines, even if no group exists', async () => {
   const folder = 'teams/blue/default-kept';
   const group = await running('kept', { replicas: 1, placement: { folder: 'teams/blue' } });
   const foreign = await env.clone(folder, { name: 'foreign' });
@@ -64,8 +64,8 @@ test('garbage collection deletes a folder whose create request is executed after
   await env.operator.start();
   await env.kubectl('delete', 'vmgroup', 'late');
   expect(await env.folders()).toEqual(before);
-  // Replaces the delay of CreateFolder by one of the removal, so that the test observes the folder before garbage
-  // collection deletes it.
+  // Ends the delay of CreateFolder and delays the removal of folders instead, so that the test observes the folder
+  // before garbage collection deletes it.
   await control.delay({ methods: { UnregisterAndDestroy_Task: HOUR_MS } });
   await expect.poll(() => env.folders()).toHaveLength(before.length + 1);
   await control.clearDelays();
@@ -131,7 +131,7 @@ async function orphanCount(orphans: number): Promise<void> {
 
 /**
  * Creates a late machine, and waits until garbage collection has deleted it. The run that deletes the machine also
- * processes all older orphans. It still counts the machine as an orphan, so a lower count comes from a later run.
+ * processes all older orphans. This run still counts the machine as an orphan; a lower count comes from a later run.
  */
 async function untilCollected(name: string): Promise<void> {
   const total = () => metric('vmwright_vmgroup_swept_total');

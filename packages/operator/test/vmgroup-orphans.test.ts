@@ -6,7 +6,7 @@ import { GROUPS, install } from './with-vcenter.ts';
 
 const ARGS = ['--vmgroup-sweep=1s', '--cluster-id=production'];
 
-test('vmwright orphans --delete --yes deletes machines without a group, and keeps one that a user moved', async () => {
+test('vmwright orphans --delete --yes deletes machines without a group, but not a machine that a user moved', async () => {
   await using env = await install({ args: ARGS });
   await env.group('web', { replicas: 2 });
   await env.running('web', 2);

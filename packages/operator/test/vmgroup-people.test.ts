@@ -46,7 +46,7 @@ async function powerOff(id: string): Promise<void> {
 }
 
 describe('machines that people moved out of the watched folder', () => {
-  test('a machine that people moved out of the watched folder is the one that scale-in selects, and blocks the deletion of its group', async () => {
+  test('a machine that people moved out of the watched folder is selected first by a scale-in, and blocks the deletion of its group', async () => {
     await env.group('moved', { replicas: 3 });
     await env.running('moved', 3);
     const [away] = await machinesOf('moved');
@@ -95,7 +95,7 @@ describe('machines that people moved out of the watched folder', () => {
     expect(await machinesOf('back')).toHaveLength(1);
   });
 
-  test('a machine that people moved out of the watched folder is listed with other moved machines in a message that does not change on retries', async () => {
+  test('several machines that people moved out of the watched folder are listed in one message, which stays the same on every retry', async () => {
     await env.group('many', { replicas: 3 });
     const group = await env.running('many', 3);
     const [one, two] = replicas(group);
@@ -182,7 +182,7 @@ test('a machine that people turned into a template is reported, and not destroye
   expect(await machinesOf('golden')).toEqual([]);
 });
 
-test('the annotation vmwright.dev/replace replaces a machine once', async () => {
+test('the annotation vmwright.dev/replace replaces a machine only once, even if the annotation stays', async () => {
   await env.group('swapped', { replicas: 2 });
   const running = await env.running('swapped', 2);
   const [machine, other] = await machinesOf('swapped');

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => env[Symbol.asyncDispose]());
 beforeEach(() => env.vcsim.control.clearFaults());
 
-/** Waits until Ready has this reason, and returns its message. */
+/** Waits until the condition Ready has this reason. @returns `status.lastMessage` */
 async function messageFor(name: string, reason: string): Promise<unknown> {
   const group = await env.until(name, (found) => field(ready(found), 'reason') === reason);
   return field(group, 'status', 'lastMessage');
@@ -32,7 +32,7 @@ async function templateNamed(name: string): Promise<Ref<'VirtualMachine'>> {
   return lookup.template(await lookup.datacenter(), name);
 }
 
-test('a placement without a cluster is reported as ambiguous, with the names of the clusters, if there are several', async () => {
+test('if vCenter has several clusters, a placement without a cluster is reported as ambiguous, with the names of the clusters', async () => {
   await env.group('anywhere', { replicas: 1 });
   expect(await messageFor('anywhere', 'Ambiguous')).toMatch(
     /specify one by its path \(available: .*DC0_C0.*DC0_C1/,
@@ -114,7 +114,7 @@ test.each([
   ['PowerOnVM_Task', { cpu: 4 }],
   ['Destroy_Task', { replicas: 0 }],
 ])(
-  'a missing privilege for %s is reported, and the operation continues once it is granted',
+  'a missing privilege for %s is reported, and the operation continues once the privilege is granted',
   async (method, change) => {
     const name = `denied-${method.replace('_Task', '').toLowerCase()}`;
     const isLater = Object.keys(change).length > 0;
@@ -133,7 +133,7 @@ test.each([
   },
 );
 
-test('a machine with a rejected size keeps its old size and runs, until the size in the spec changes', async () => {
+test('if vCenter rejects a new size, the machine runs with its old size until the size in the spec changes again', async () => {
   const folder = 'default-rejected';
   const machines = async () => (await env.machines(folder)).map(({ power, cpus }) => ({ power, cpus }));
   await env.group('rejected', { replicas: 1, placement: CLUSTER });

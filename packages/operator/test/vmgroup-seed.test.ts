@@ -44,7 +44,7 @@ describe('common errors of the tutorial', () => {
     expect(message).toMatch(/^vmwright: .*\/nowhere\/config/);
   });
 
-  test('an untrusted certificate is reported with the remedy, and -insecure accepts it', async () => {
+  test('an untrusted certificate is reported together with the settings that solve the problem, and is accepted with -insecure', async () => {
     await using other = await install({ env: { VC_CA: '' } });
     await other.group('web', { replicas: 1 });
     const waiting = await other.until('web', (group) => field(ready(group), 'reason') === 'VcenterUntrusted');

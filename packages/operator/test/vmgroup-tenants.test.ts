@@ -82,9 +82,9 @@ test.each([
   await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(text);
 });
 
-// Must be the first test with groups, because it counts calls that create and destroy views and filters since the start
-// of vCenter. A lost session ends its views without such a call, and the operator stops watching an unused folder only
-// after a minute.
+// Must be the first test with groups, because it compares the numbers of views and filters that were created and
+// destroyed since the start of vCenter. Earlier tests would distort them: a lost session ends its views without a call
+// that destroys them, and the operator stops watching an unused folder only after a minute.
 test('twelve folders are watched by one collector, with a view and a filter each', async () => {
   const { control } = env.vcsim;
   const watched = async () => {
@@ -200,7 +200,7 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
 test('a 503 of vCenter at run time is reported with its HTTP status, and a new group reports it at once', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
-  // Waits for the text, because a call that is in flight when the connections are dropped first reports another cause.
+  // Waits for this text, because a call that is in flight when the connections are dropped reports another cause first.
   const text = "vCenter 'default' responds with HTTP 503 (service unavailable); retrying automatically";
   const unavailable = await env.until('outage', (group) => message(group) === text);
   expect(field(ready(unavailable), 'reason')).toBe('VcenterUnreachable');

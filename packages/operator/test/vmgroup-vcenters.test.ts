@@ -74,7 +74,7 @@ function until(
 const running = (group: KubeObject) => isRunning(group, 2);
 const hasReason = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 
-test('a group may use vCenters that are configured for its namespace or for all namespaces, but none of another namespace', async () => {
+test('a group may use vCenters that are configured for its namespace or for all namespaces, but no vCenter of another namespace', async () => {
   await create('team-east', 'web');
   await create('default', 'web');
   await create('team-east', 'elsewhere', { vcenter: 'default' });
@@ -106,7 +106,7 @@ test('an unknown vCenter is reported, and a change of placement.folder is reject
   expect(await env.machines('default-settled')).toEqual([]);
 });
 
-test('a datacenter can be written as a path, and a missing one is reported although vCenter responds slowly', async () => {
+test('a datacenter can be given as a path, and a missing datacenter is reported even if vCenter responds slowly', async () => {
   await create('default', 'slashed', { datacenter: '/DC0' });
   const first = await until('default', 'slashed', running);
   await env.change('slashed', { replicas: 3 });
@@ -122,7 +122,7 @@ test('a datacenter can be written as a path, and a missing one is reported altho
   await env.kubectl('delete', 'vmgroup', 'mistyped');
 });
 
-test('a rejected password is reported, a new password in its file is used, and no log, object or metric contains a password', async () => {
+test('a rejected password is reported, the operator uses the new password once it is in the file, and no log, object or metric contains a password', async () => {
   await create('team-west', 'web');
   const waiting = await until('team-west', 'web', hasReason('VcenterUnauthorized'));
   expect(field(waiting, 'status', 'lastMessage')).toBe(

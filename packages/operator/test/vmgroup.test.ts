@@ -48,7 +48,7 @@ test('a group creates machines in its own folder, with cpu, memory and stable id
   expect(replicas(group)[0]).toMatchObject({ host: expect.stringMatching(/^DC0_C0_H\d$/) });
 });
 
-test('an idle operator logs in again when its session expires, without a reconcile, and handles the next change', async () => {
+test('an idle operator with an expired session logs in again without a reconcile, and handles the next change', async () => {
   await env.group('idle', { replicas: 1 });
   await env.running('idle', 1);
   expect(await reconciles()).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ test('deleting a group removes its machines and its folder', async () => {
 });
 
 describe('drift is corrected', () => {
-  test('a machine that is powered off is powered on, and a deleted one is cloned again under its name', async () => {
+  test('a machine that is powered off is powered on, and a deleted machine is cloned again under its old name', async () => {
     await env.group('drift', { replicas: 2 });
     const running = await env.running('drift', 2);
     const [one, two] = await env.machines('default-drift');
@@ -265,7 +265,7 @@ describe('errors', () => {
     await env.running('early', 1);
   });
 
-  test('a group with a missing template, and with more replicas than clones may run at a time, backs off and does not delay other groups', async () => {
+  test('a group with a missing template backs off and does not delay other groups, even if it has more replicas than the limit of concurrent clones', async () => {
     await env.group('waiting', { replicas: 5, template: 'never' });
     await env.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
     const before = await reconciles();
@@ -406,7 +406,7 @@ test('a deletion that vCenter rejects is reported, and completes once vCenter ac
   expect(await env.machines('default-stuck')).toEqual([]);
 });
 
-test('names longer than 80 characters are shortened', async () => {
+test('names of machines and folders are shortened to 80 characters', async () => {
   const name = 'long-'.repeat(30).slice(0, -1);
   await env.group(name, { replicas: 2 });
   await env.running(name, 2);
@@ -505,7 +505,7 @@ function makeForeign(folderName: string): Promise<string> {
   return env.clone(`vm-operator/${folderName}`, { name: 'foreign' });
 }
 
-// Must be the last test of the file, because it checks the requests of all others.
+// Must be the last test of the file, because it checks the requests of all other tests.
 test('the operator uses exactly the permissions that it ships', async () => {
   await expectExactPermissions(env.controlPlane, permissionsFor(VmGroup));
 });

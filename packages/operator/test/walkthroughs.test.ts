@@ -40,7 +40,7 @@ import { TEMPLATE } from './with-vcenter.ts';
 
 /*
  * Runs the walk-throughs of all systems that vmwright replaces. They run at the same time on one control plane, with
- * the manifests that users apply, all controllers on, and each program under the service account that it ships.
+ * the manifests that users apply. All controllers are on, and each program uses the service account of its manifests.
  */
 
 const OPERATOR_ACCOUNT = `system:serviceaccount:${SYSTEM}:vmwright`;
@@ -84,7 +84,7 @@ beforeAll(async () => {
 
   await kubectl(`apply --server-side -k ${ROOT}config/default`);
   const replicas = Number(field(await cluster.api.get(DEPLOYMENT), 'spec', 'replicas'));
-  // kwok would run the pods and give them addresses; the replicas are local processes instead.
+  // The replicas are local processes. Pods of the Deployment would be simulated by kwok and get addresses, too.
   await kubectl(`-n ${SYSTEM} scale deployment/vmwright --replicas=0`);
   await cluster.waitFor(
     DEPLOYMENT,
@@ -102,7 +102,7 @@ afterAll(() => stack.disposeAsync());
 
 const kubectl = (line: string) => cluster.kubectl(wordsOf(line));
 
-test('the mirror replaces another controller in the documented steps', async () => {
+test('the documented steps replace another controller with the mirror', async () => {
   const id = await ssvirt.insertVm({ namespace: VDC, name: 'stale', status: 'POWERED_ON', age: 3_600 });
   const role = await createDatabaseRole(ssvirt, postgres);
   const url = `${role.href}?sslmode=require`;
@@ -123,7 +123,7 @@ test('the mirror replaces another controller in the documented steps', async () 
   expect(await ssvirt.status(id)).toBe('DELETED');
 });
 
-/** Walk-throughs of the systems that vmwright replaces, by the kind that replaces them, and of the mirror. */
+/** Walk-throughs by name: one for each kind, of the system that the kind replaces, and one for the mirror. */
 const WALKTHROUGHS = {
   VM: async () => {
     const vmId = await createSample(cluster, client);
@@ -136,7 +136,7 @@ const WALKTHROUGHS = {
   },
   VmGroup: () => playVmGroupTutorial(cluster, vcenter),
   GPUInfo: () => playGpuInfoTutorial(cluster),
-  /** The mirror writes the status of the VirtualMachine's KubeVirt VM to a row of the database. */
+  /** Also checks that the mirror writes the status of the machine's KubeVirt VM to a row of the database. */
   VirtualMachine: async () => {
     const id = await ssvirt.insertVm({ namespace: WORK, name: PROPOSED });
     await createProposed(cluster);

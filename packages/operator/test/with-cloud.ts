@@ -13,11 +13,11 @@ export interface WithCloud extends Installed, AsyncDisposable {
   vm(name: string, vmname: string, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
   /** Waits until the VM satisfies the predicate. */
   until(name: string, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
-  /** Waits until a version of the VM after this one satisfies the predicate. Also finds a state that has ended since. */
+  /** Returns the first version after `known` that satisfies the predicate, even if it is no longer current. */
   untilAfter(known: KubeObject, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
   /** Waits until the VM does not exist. */
   gone(name: string): Promise<void>;
-  /** Client of the cloud that bypasses the operator. */
+  /** Client that sends requests to the cloud directly, without the operator. */
   readonly client: CloudClient;
   /** Returns all servers of the cloud. */
   servers(): Promise<readonly Server[]>;

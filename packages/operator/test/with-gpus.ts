@@ -35,9 +35,9 @@ export interface WithGpus extends Installed, AsyncDisposable {
   until(name: string, is: (info: KubeObject) => boolean): Promise<KubeObject>;
   /** Waits until the status of the request names this node. */
   reserved(name: string, node: string): Promise<KubeObject>;
-  /** Waits until the request is pending for this reason; for any reason if it is undefined. */
+  /** Waits until the request is pending for this reason, or for any reason if `reason` is undefined. */
   pending(name: string, reason?: string): Promise<KubeObject>;
-  /** Waits until a node is suitable for a request for one GPU. Creates such a request and deletes it again. */
+  /** Waits until the operator can reserve one GPU of a node. Creates a request for it and deletes the request again. */
   suitable(node: string): Promise<void>;
   /** Creates a pod that uses GPUs of a node. */
   pod(name: string, node: string, gpus: number): Promise<KubeObject>;

@@ -32,7 +32,7 @@ export interface WithImages extends Installed, AsyncDisposable {
   image(name: string): Promise<KubeObject>;
   until(name: string, is: (image: KubeObject) => boolean): Promise<KubeObject>;
   untilPhase(name: string, phase: string): Promise<KubeObject>;
-  /** Waits until a version of the image after this one satisfies the predicate. Also finds a state that has ended since. */
+  /** Returns the first version after `known` that satisfies the predicate, even if it is no longer current. */
   untilAfter(known: KubeObject, is: (image: KubeObject) => boolean): Promise<KubeObject>;
   remove(name: string): Promise<void>;
   gone(name: string): Promise<void>;

@@ -26,14 +26,14 @@ export interface WithKubevirt extends Installed, AsyncDisposable {
   machine(name: string, spec?: object, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
   /** Waits until the VirtualMachine satisfies the predicate. */
   until(name: string, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
-  /** Waits until a version of the VirtualMachine after this one satisfies the predicate. Also finds a state that has ended since. */
+  /** Returns the first version after `known` that satisfies the predicate, even if it is no longer current. */
   untilAfter(known: KubeObject, is: (vm: KubeObject) => boolean): Promise<KubeObject>;
   /** Merges a patch into the VirtualMachine. */
   patch(name: string, patch: object): Promise<KubeObject>;
   /** Creates an image in the namespace of images. */
   image(name: string, spec?: object): Promise<KubeObject>;
   network(name: string): Promise<KubeObject>;
-  /** Causes a reconcile of the VirtualMachine, by changing an annotation without meaning. */
+  /** Causes a reconcile of the VirtualMachine by changing an annotation that has no other effect. */
   touch(name: string): Promise<void>;
 }
 
@@ -86,7 +86,7 @@ export function createNetwork({ api }: Cluster, name: string): Promise<KubeObjec
   });
 }
 
-/** Waits for an event about a VirtualMachine. @param text part of its note @returns its note */
+/** Waits for an event about a VirtualMachine. @param text part of the event's note @returns the event's note */
 export async function noteOf(
   { api }: Cluster,
   name: string,

@@ -20,7 +20,7 @@ export interface Spec {
 /** An installed operator with a vCenter. */
 export interface WithVcenter extends Installed, AsyncDisposable {
   readonly vcsim: Vcsim;
-  /** Client of vCenter that bypasses the operator. */
+  /** Client that sends requests to vCenter directly, without the operator. */
   readonly vcenter: VcenterClient;
   /** Creates a group in the namespace default. */
   group(name: string, spec?: Spec, annotations?: Readonly<Record<string, string>>): Promise<KubeObject>;
@@ -28,7 +28,7 @@ export interface WithVcenter extends Installed, AsyncDisposable {
   change(name: string, spec: Spec): Promise<KubeObject>;
   /** Waits until the group satisfies the predicate. */
   until(name: string, predicate: (group: KubeObject) => boolean): Promise<KubeObject>;
-  /** Waits until a version of the group after this one satisfies the predicate. Also finds a state that has ended since. */
+  /** Returns the first version after `known` that satisfies the predicate, even if it is no longer current. */
   untilAfter(known: KubeObject, predicate: (group: KubeObject) => boolean): Promise<KubeObject>;
   /** Waits until the group reports that all its machines run and match the spec. */
   running(name: string, replicas: number): Promise<KubeObject>;

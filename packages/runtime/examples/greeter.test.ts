@@ -85,7 +85,7 @@ test('the greeter example runs as a program with its CRD and stops on SIGTERM', 
     metadata,
     spec: { name: 'World' },
   };
-  // The API server publishes the new kind, which kubectl looks up, some time after it serves the kind.
+  // Polled, because kubectl finds a new kind only some time after the API server has begun to serve it.
   const apply = () => cluster.tryKubectl(['apply', '-f', '-'], { input: JSON.stringify(greeting) });
   await expect.poll(async () => (await apply()).stdout).toContain('greeting.example.vmwright.dev/first');
   const path = `/apis/example.vmwright.dev/v1/namespaces/${namespace.name}/greetings/first`;

@@ -68,7 +68,7 @@ export class Host {
         let cancelled = false;
         const fire = () => {
           if (cancelled) return;
-          // If the machine has slept since, the timer is not due yet and is set again.
+          // If the machine has slept since the timer was set, the timer is not due yet and is set again.
           if (monotonic() < due - 1e-6) timeline.at(timeline.now + (due - monotonic()) / speed, whenAwake);
           else callback();
         };
@@ -122,8 +122,8 @@ export class Host {
   }
 
   /**
-   * Calls the function now or, if the machine is suspended, after it resumes. The order is then random, as it is for
-   * timers and sockets after a suspension.
+   * Calls the function now or, if the machine is suspended, after it resumes. After a suspension, the waiting functions
+   * are called in random order, like the callbacks of timers and sockets on a real machine.
    */
   #whenAwake(incarnation: number, callback: () => void): void {
     if (incarnation !== this.#incarnation) return;

@@ -20,8 +20,8 @@ interface ResourcePermission {
 }
 
 /**
- * Waits until the API server grants these permissions to a service account, or denies them. Its authorizer watches roles and
- * bindings, so a change of them takes effect some time after the response to the write.
+ * Waits until the API server grants these permissions to a service account or, if `isGranted` is false, denies them.
+ * The authorizer watches roles and bindings, so a change takes effect some time after the response to the write.
  */
 export async function waitForPermissions(
   { kubeconfig }: { readonly kubeconfig: string },

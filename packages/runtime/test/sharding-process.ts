@@ -74,7 +74,7 @@ export class ReplicaProcess {
   }
 }
 
-/** Returns overlapping reconciles of one object by two processes. A reconcile lasts from first to last write. */
+/** Returns overlapping reconciles of an object by two processes. A reconcile lasts from its first to its last write. */
 export function overlaps(writes: readonly Write[]): string[] {
   interface Span {
     readonly name: string;

@@ -7,9 +7,9 @@ import { Manager } from '../src/manager/manager.ts';
 import { ConfigMap } from './kinds.ts';
 
 /*
- * Process with a manager that shares the ConfigMaps with other processes, divided by namespace. It reconciles each
- * object periodically, with two writes and a pause between them. It prints one line per event, with the nanoseconds of
- * the machine's monotonic clock, which all processes share:
+ * Process with a manager. The namespaces of the ConfigMaps are divided among several such processes. Each reconciles
+ * its objects periodically, with two writes and a pause between them. It prints one line per event, with the
+ * nanoseconds of the machine's monotonic clock, which all processes share:
  * `<ns> <name> write <key> <reconcile>|owns <owned>/<shards>/<members>|stopped|failed <reason>`. SIGTERM stops it.
  */
 

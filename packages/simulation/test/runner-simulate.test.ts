@@ -106,7 +106,7 @@ describe('make mutants', () => {
     expect(status).toBe(0);
   });
 
-  test('make mutants with ONLY and no matching mutant fails with a message', () => {
+  test('make mutants fails with a message if no mutant matches ONLY', () => {
     expect(make('mutants', 'ONLY=no such mutant')).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('no mutant has a name that contains "no such mutant"'),
@@ -164,7 +164,7 @@ describe('progress', () => {
     );
   });
 
-  test('progress updates one line on a terminal, and prints a line from time to time to a file', () => {
+  test('progress updates a single line on a terminal, and appends a line from time to time if the output is a file', () => {
     for (const [isTTY, lines] of [
       [true, 100],
       [false, 2],

@@ -1,4 +1,4 @@
-/** Program that `assets.test.ts` runs concurrently or kills: resolves one asset and prints its path. */
+/** Program that resolves one asset and prints its path. `assets.test.ts` starts it concurrently, or kills it. */
 import { Assets } from '../src/assets/assets.ts';
 import { bundles } from '../src/assets/catalog.ts';
 

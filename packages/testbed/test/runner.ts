@@ -1,4 +1,4 @@
-/** Program that `run-supervisor.test.ts` starts and kills: starts two parts and prints their process ids. */
+/** Program that starts two parts, prints their process ids, and waits. `run-supervisor.test.ts` kills it. */
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Part } from '../src/process/part.ts';

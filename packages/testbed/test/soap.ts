@@ -48,7 +48,7 @@ export class SoapClient implements AsyncDisposable {
     return this.call('Login', sessionManager, args);
   }
 
-  /** Calls a method that returns a reference, such as a task. Throws with the name of the fault if it fails. */
+  /** Calls a method that returns a reference, such as a task. If the call fails, the error names the fault. */
   async start(method: string, object: Ref, args = ''): Promise<Ref> {
     const response = await this.call(method, object, args);
     const [, type, value] = /<returnval[^>]* type="(\w+)"[^>]*>([^<]+)</.exec(response.text) ?? [];
@@ -132,7 +132,10 @@ export function versionOf(text: string): string {
   return /<version>([^<]*)</.exec(text)?.[1] ?? '';
 }
 
-/** Returns the type of the fault with which a call failed, or of a fault that a response has in place of a property. */
+/**
+ * Returns the type of the first fault in a response. It is either the fault with which the call failed, or a fault that
+ * the response contains in place of a property.
+ */
 export function faultOf({ text }: SoapResponse): string | undefined {
   return /<(?:\w+Fault|fault) [^>]*\w+:type="(?:\w+:)?(\w+)"/.exec(text)?.[1];
 }

@@ -75,7 +75,7 @@ describe('a fault has a message and a code', () => {
   });
 });
 
-test('faultOf returns the fields for the type of a fault and for its base types', () => {
+test('faultOf returns the fault if the given type is the type of the fault or one of its base types, and undefined otherwise', () => {
   const fault = { _type: 'InvalidPowerState', existingState: 'suspended' };
   const error = new FaultError('x', 'InvalidPowerState', fault, '');
   expect(faultOf(error, 'InvalidPowerState')?.existingState).toBe('suspended');

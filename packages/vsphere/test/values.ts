@@ -49,7 +49,7 @@ function randomObject(random: Random, type: string, depth: number): Record<strin
   if (info === undefined) throw new Error(`unknown type ${type}`);
   const entries: [string, unknown][] = [];
   for (const field of info.fields) {
-    // Deeper levels omit more optional fields, so that recursive types end.
+    // Deeper levels omit more optional fields, so that values of recursive types have a limited depth.
     if (field.isOptional && random.chance(depth === 0 ? 0.3 : 0.5 + depth / 4)) continue;
     const value = field.isList ? randomList(random, field, depth) : randomField(random, field, depth);
     if (value !== undefined) entries.push([field.name, value]);

@@ -129,7 +129,7 @@ describe('opening', () => {
     expect(await waiting).toBe(sessions[0]);
   });
 
-  test('a wait for a session ends when its signal aborts', async () => {
+  test('a call that waits for a session is rejected when the signal of the call aborts', async () => {
     const { link } = start({ open: isDown });
     const waiting = new AbortController();
     const session = link.session(waiting.signal);
@@ -158,7 +158,7 @@ describe('outages', () => {
     expect(messages()).toEqual([DOWN, UP]);
   });
 
-  test('the failure of a session that has passed a check restarts the back-off and is logged again', async () => {
+  test('the failure of a session that has passed a check is a new outage: it is logged again, and the back-off starts at the base delay', async () => {
     const { link, fake, openedAt, messages, advance, never } = start({ open: isDown });
     await advance(60_000);
     fake.open = async () => undefined;
@@ -212,7 +212,7 @@ describe('failed sessions', () => {
     expect([sessions.length, failures.length, link.current === sessions[1]]).toEqual([2, 1, true]);
   });
 
-  test('a session that fails is detected by the check while nothing is written', async () => {
+  test('a session that fails is detected by the periodic check, even if nothing is written', async () => {
     const { link, fake, sessions, closed, failures, advance, never } = start();
     const first = await link.session(never);
     await advance(CHECK_MS * 3);
@@ -231,7 +231,7 @@ describe('failed sessions', () => {
     expect(new Set(checks)).toEqual(new Set([sessions[1]]));
   });
 
-  test('a session that fails is replaced although its check does not return', async () => {
+  test('a session that fails is replaced, even if its check never returns', async () => {
     const { link, fake, sessions, closed, advance, never } = start();
     const first = await link.session(never);
     fake.check = () => new Promise(() => undefined);
@@ -266,7 +266,7 @@ describe('sessions for which `prepare` fails', () => {
   });
 });
 
-describe('the stop of the link', () => {
+describe('stopping the link', () => {
   test('stopping the link closes the session and counts no failure', async () => {
     const { link, sessions, closed, failures, clock, stop, running, never, messages } = start();
     const session = await link.session(never);
@@ -276,7 +276,7 @@ describe('the stop of the link', () => {
     expect([failures, messages(), clock.timers]).toEqual([[], [], 0]);
   });
 
-  test('stopping the link ends a back-off', async () => {
+  test('stopping the link during a back-off ends the wait at once', async () => {
     const { advance, stop, running, clock } = start({ open: isDown });
     await advance(300_000);
     stop.abort(new Error('SIGTERM'));

@@ -14,7 +14,7 @@ test('of ten thousand simultaneous events, a hundred are allowed', () => {
   expect(start().acquire(10_000)).toBe(100);
 });
 
-test('after a burst, five events per second are allowed, and after a long pause another burst', () => {
+test('after a burst, five events per second are allowed; after a long pause, another burst is allowed', () => {
   const { clock, acquire } = start();
   acquire(100);
   clock.advance(1_000);

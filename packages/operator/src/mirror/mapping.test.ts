@@ -52,7 +52,7 @@ describe('statuses', () => {
     expect(statusOf({ metadata: { name: 'web' }, spec })).toBe(status);
   });
 
-  test('the status of a VM without spec and status is STOPPED', () => {
+  test('a VM that has neither a spec nor a status is mapped to STOPPED', () => {
     expect(statusOf({ metadata: { name: 'web' } })).toBe('STOPPED');
   });
 

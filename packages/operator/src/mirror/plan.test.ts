@@ -50,7 +50,7 @@ function planned(
   return { ...result, ...summaryOf(result) };
 }
 
-/** Returns the writes as `row status state uid`, and the ids of the rows. */
+/** Returns a plan with each write as the text `row-id status state uid`, and with ids instead of rows. */
 function summaryOf({ writes, row: found, duplicates, againAfterMs }: Plan) {
   return {
     writes: writes.map(({ row: { id }, status, state, uid }) => `${id} ${status} ${state} ${uid}`),
@@ -89,7 +89,7 @@ describe('a VM with its row', () => {
     ]);
   });
 
-  test('an older row with a status that the mirror writes for existing VMs becomes DELETED, and counts as a duplicate until then', () => {
+  test('an older row with a status that the mirror writes for existing VMs is changed to DELETED, and counts as a duplicate until that write', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({
       ...NOTHING,
@@ -131,7 +131,7 @@ describe('a VM without a row', () => {
     expect(planned(vm(), [])).toEqual(NOTHING);
   });
 
-  test('nothing is written for a row that was soft-deleted since it was bound', () => {
+  test('nothing is written to a row that was soft-deleted after it was bound to its VM', () => {
     expect(planned(vm(), [], { binding: bound() })).toEqual(NOTHING);
     expect(planned(undefined, [], { binding: bound() })).toEqual(NOTHING);
   });
@@ -167,14 +167,14 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('if the own row of a re-created VM already has the right status, only the old row is written', () => {
+  test('if a re-created VM has its own row with the right status already, only the old row is written', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound(), waitedMs: 0 }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
     ]);
   });
 
-  test('a re-created VM without its own row waits, and the old row becomes DELETED', () => {
+  test('a re-created VM without its own row waits for one, and the old row becomes DELETED', () => {
     expect(planned(successor, [row('POWERED_ON')], { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 DELETED Deleted undefined'],
@@ -203,7 +203,7 @@ describe('a VM that was re-created under the same name', () => {
     },
   );
 
-  test('a re-created VM takes over a row that was never marked as DELETED, with at most one write', () => {
+  test('a re-created VM takes over a row that was never marked as DELETED, and writes to it only if the status differs', () => {
     expect(planned(successor, [row('POWERED_OFF')], { binding: bound(), waitedMs: 10_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-2'],
@@ -215,7 +215,7 @@ describe('a VM that was re-created under the same name', () => {
     );
   });
 
-  test('a late deletion of the old VM does not change the row of the new VM', () => {
+  test('a deletion event of the old VM that arrives late does not change the row of the new VM', () => {
     // The new VM is cached and its row is bound to it when the deletion of the old VM arrives.
     const rows = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound('r-2', 'u-2'), waitedMs: 0 })).toEqual({
@@ -273,11 +273,11 @@ describe('transient Stopped', () => {
     },
   );
 
-  test('Stopped is not written again to a row that has the status POWERED_OFF from an earlier leader', () => {
+  test('for a VM in the state Stopped, nothing is written if an earlier leader already wrote POWERED_OFF to the row', () => {
     expect(planned(stopped(), [row('POWERED_OFF')])).toEqual({ ...NOTHING, row: 'r-1', againAfterMs: 3_000 });
   });
 
-  test('while Stopped of a new VM may be transient, it is not written to a row with the status STARTING', () => {
+  test('while the state Stopped of a new VM may be transient, a row with the status STARTING is not changed', () => {
     expect(planned(stopped(), [row('STARTING')])).toEqual({
       ...NOTHING,
       row: 'r-1',
@@ -299,7 +299,7 @@ describe('transient Stopped', () => {
     ]);
   });
 
-  test('Stopped is written at once if the VM should not run, and DELETING if the VM is being deleted', () => {
+  test('for a VM in the state Stopped, POWERED_OFF is written at once if the VM should not run, and DELETING if it is being deleted', () => {
     const binding = bound();
     expect(planned(stopped({ running: false }), [row('POWERED_ON')], { binding }).writes).toEqual([
       'r-1 POWERED_OFF Stopped u-1',

@@ -37,17 +37,17 @@ describe('vApps', () => {
 });
 
 describe('which rows describe a VM', () => {
-  test('a row describes a VM with the same vApp label, name and namespace, whether the label holds a UUID or a URN', () => {
+  test('a row describes the VM with the same vApp, name and namespace, whether the vApp label of the VM holds a UUID or a URN', () => {
     for (const label of [VAPP, `urn:vcloud:vapp:${VAPP}`])
       expect(indexOf(row('r')).match(vm(label))?.row.id).toBe('r');
   });
 
-  test('a row describes a VM without a label if namespace and name are equal', () => {
+  test('a row describes a VM without a vApp label if both have the same namespace and name', () => {
     expect(indexOf(row('r')).match(vm())?.row.id).toBe('r');
     expect(indexOf(row('r', { vapp: OTHER_VAPP })).match(vm())?.row.id).toBe('r');
   });
 
-  test('a row without a namespace describes a VM if label and name are equal', () => {
+  test('a row without a namespace describes a VM in any namespace if both have the same vApp and name', () => {
     const index = indexOf(row('r', { namespace: '' }));
     expect(index.match(vm(VAPP))?.row.id).toBe('r');
     expect(index.match(vm(VAPP, 'web', 'elsewhere'))?.row.id).toBe('r');
@@ -55,7 +55,7 @@ describe('which rows describe a VM', () => {
     expect(index.match(vm(OTHER_VAPP))).toBeUndefined();
   });
 
-  test('a row whose vApp differs from the label of a VM does not describe the VM', () => {
+  test('a row does not describe a VM if the vApp label of the VM names another vApp', () => {
     const index = indexOf(row('other', { vapp: OTHER_VAPP, createdAt: 9 }), row('own', { createdAt: 1 }));
     expect(index.match(vm(VAPP))).toEqual({ row: row('own', { createdAt: 1 }), older: [] });
     expect(indexOf(row('other', { vapp: OTHER_VAPP })).match(vm(VAPP))).toBeUndefined();
@@ -86,7 +86,7 @@ describe('several rows that describe a VM', () => {
     expect(indexOf(...same.toReversed()).match(vm())?.row.id).toBe('c');
   });
 
-  test('of the rows with and without a namespace that describe a VM, the newest is matched', () => {
+  test('if a row with a namespace and a row without one describe the same VM, the newer row is matched', () => {
     const index = indexOf(row('a', { createdAt: 1 }), row('b', { namespace: '', createdAt: 2 }));
     expect(index.match(vm(VAPP))?.row.id).toBe('b');
     expect(index.match(vm())?.row.id).toBe('a');
@@ -121,7 +121,7 @@ describe('the index of rows', () => {
     expect([...index.rows()]).toHaveLength(1);
   });
 
-  test('the index stores a written status, and ignores rows that it does not know', () => {
+  test('the index stores the new status of a row, and ignores changes of rows that it does not contain', () => {
     const index = indexOf(row('r'));
     index.setStatus('r', 'POWERED_OFF');
     index.setStatus('unknown', 'POWERED_OFF');
@@ -134,8 +134,8 @@ describe('the index of rows', () => {
 });
 
 test('`match` finds the same rows as a linear search through all rows, after any sequence of changes', () => {
-  // Few values, so that names, namespaces, vApps and times coincide. Names may contain slashes, which also separate the parts of
-  // keys.
+  // Chooses from few values, so that names, namespaces, vApps and times often coincide. One name contains a slash,
+  // which is also the separator in keys.
   const vapp = fc.constantFrom('v', 'w');
   const namespace = fc.constantFrom('n', 'm', 'v');
   const name = fc.constantFrom('a', 'b', 'v/a');

@@ -9,7 +9,7 @@ import { mirrorSettings } from './settings.ts';
 
 const USER = { SSVIRT_DATABASE_USERNAME: 'ssvirt' };
 
-/** Creates a temporary folder. @returns a function that writes a file to the folder and returns the path */
+/** Creates a temporary folder. @returns a function that writes a file to the folder and returns the path of the file */
 function folder() {
   const dir = mkdtempSync(join(tmpdir(), 'mirror-settings-'));
   onTestFinished(() => rmSync(dir, { recursive: true }));
@@ -27,7 +27,7 @@ function read(controller: object = {}, database: object = {}, environment: Recor
   return mirrorSettings(configOf({ controller, database }), { ...USER, ...environment });
 }
 
-test('without file and environment, every setting has its default', () => {
+test('settings that neither the config file nor the environment sets have their defaults', () => {
   const { database, ...rest } = mirrorSettings(configOf({}), USER);
   expect(rest).toEqual({
     isEnabled: true,
@@ -138,7 +138,7 @@ describe('the environment takes precedence over the file, and the file over the 
 });
 
 describe('the section "database"', () => {
-  test('the section database may use names with underscores', async () => {
+  test('the keys in the section database may be written in snake_case', async () => {
     const passwordFile = folder()('password', 's3cret');
     const settings = read({}, { max_connections: 3, password_file: passwordFile });
     expect(await settings.database.password()).toBe('s3cret');
@@ -197,7 +197,7 @@ describe('the connection URL', () => {
     expect(await database.password()).toBe('single');
   });
 
-  test('the connection URL may be in the config file and contain an IPv6 address', () => {
+  test('the connection URL may be set in the config file, and its host may be an IPv6 address', () => {
     expect(read({}, { url: 'postgres://[::1]:7/x' }).database).toMatchObject({ host: '::1', port: 7 });
   });
 });

@@ -40,7 +40,7 @@ test('VMs with searches that are due at the same time are returned together', ()
   expect(unmatched.due()).toEqual(['tenant/c']);
 });
 
-test('the search for a VM that was deleted and added again starts with a short delay', () => {
+test('after a VM was removed and added again, its first search follows after the shortest delay', () => {
   const clock = new VirtualClock();
   const unmatched = new Unmatched(clock);
   unmatched.add('tenant/web');

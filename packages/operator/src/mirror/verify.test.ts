@@ -31,7 +31,7 @@ test('a table that agrees with the cluster has no differences', () => {
   expect(compare([vm('a', 'Running'), vm('without-row', 'Running')], rows)).toEqual([]);
 });
 
-test('a row with another status than its VM, and a row without a VM, are differences', () => {
+test('a row that has the wrong status for its VM is a difference, and so is a row without a VM', () => {
   const rows = [row('a', 'POWERED_OFF'), row('gone', 'POWERED_ON')];
   expect(compare([vm('a', 'Running')], rows)).toEqual([
     'tenant/a a POWERED_OFF POWERED_ON',

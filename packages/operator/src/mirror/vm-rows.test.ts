@@ -82,7 +82,7 @@ function start(namespaces?: readonly string[]) {
     vms.onDelete({ namespace, name }, uid);
     vmRows.deleted(`${namespace}/${name}`, vm);
   };
-  /** Plans a key, and stores its result as if all writes were committed. */
+  /** Plans the writes for a key, and stores the plan as if all its writes were committed. */
   const mirror = (key: string) => {
     const planned = vmRows.plan(key);
     vmRows.settle(key, planned);
@@ -103,8 +103,8 @@ function start(namespaces?: readonly string[]) {
   return { clock, vms, vmRows, put, remove, mirror, compareWith, duplicates, unrecognized };
 }
 
-describe('comparisons of table and cluster', () => {
-  test('a comparison of table and cluster lists the cluster after it has read the table, so that the VM of a new row is not missed', async () => {
+describe('comparisons of the table with the cluster', () => {
+  test('a comparison of the table with the cluster reads the table first and then lists the VMs, so that the VM of a new row is not missed', async () => {
     const { put, compareWith } = start();
     const refresh = async () => void put('new');
     expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
@@ -119,7 +119,7 @@ describe('comparisons of table and cluster', () => {
     ['listed', 'other', 0],
     ['listed', 'gone', 1],
   ])(
-    'a comparison of table and cluster with the cache age %s and the row of the VM "%s" lists the cluster %i times',
+    'a comparison of the table with the cluster, with the cache age %s and a row of the VM "%s", lists the VMs %i times',
     async (cacheAge, name, times) => {
       const { put, compareWith } = start();
       put('same');
@@ -146,7 +146,7 @@ describe('comparisons of table and cluster', () => {
     },
   );
 
-  test('a comparison of table and cluster finds rows with another status, and rows whose VM was deleted', async () => {
+  test('a comparison of the table with the cluster finds rows that have the wrong status, and rows of deleted VMs', async () => {
     const { put, compareWith, mirror } = start();
     for (const name of ['same', 'other', 'new']) put(name);
     const found = await compareWith([
@@ -172,7 +172,7 @@ describe('comparisons of table and cluster', () => {
     expect(await compareWith(rows)).toEqual([]);
   });
 
-  test('a comparison of table and cluster ignores rows whose namespace is not watched or belongs to another replica', async () => {
+  test('a comparison of the table with the cluster ignores rows in namespaces that are not watched or belong to another replica', async () => {
     const { compareWith } = start(['tenant']);
     const far = row('far', 'POWERED_ON', { namespace: 'elsewhere' });
     const unknown = row('unknown', 'POWERED_ON', { namespace: '' });
@@ -180,7 +180,7 @@ describe('comparisons of table and cluster', () => {
     expect(await compareWith([row('gone', 'POWERED_ON')], () => false)).toEqual([]);
   });
 
-  test('a comparison of table and cluster matches rows without a namespace to VMs by vApp and name', async () => {
+  test('a comparison of the table with the cluster matches rows without a namespace to VMs by vApp and name', async () => {
     const { put, compareWith } = start();
     put('kept', { vapp: 'v', namespace: 'anywhere' });
     put('gone', { vapp: 'w' });
@@ -188,7 +188,7 @@ describe('comparisons of table and cluster', () => {
     expect(await compareWith(rows)).toEqual(['/gone']);
   });
 
-  test('a comparison of table and cluster finds a row whose vApp differs from the vApp of the VM with the same name', async () => {
+  test('a comparison of the table with the cluster finds a row if the VM with the same name belongs to another vApp', async () => {
     const { put, compareWith, mirror } = start();
     put('web', { vapp: 'w' });
     const rows = [
@@ -267,7 +267,7 @@ describe('reads of the table', () => {
     expect(vmRows.rows.size).toBe(2);
   });
 
-  test('a search does not replace a known row, because a write of it may be in flight', async () => {
+  test('a search does not replace a known row, because a write to that row may be in flight', async () => {
     const { vmRows } = start();
     await vmRows.read(pagesOf([row('a', 'POWERED_ON')]));
     vmRows.found(row('a', 'POWERED_OFF'));
@@ -318,7 +318,7 @@ describe('searches', () => {
   });
 });
 
-test('a status that the mapping lacks is reported each time a VM changes to it, even if the row is UNKNOWN already', async () => {
+test('a printableStatus that the mapping lacks is reported each time a VM changes to it, even if the row is UNKNOWN already', async () => {
   const { put, vmRows, mirror, unrecognized } = start();
   await vmRows.read(pagesOf([row('web', 'UNKNOWN')]));
   put('without-row', { printable: 'Hibernating' });
@@ -402,7 +402,7 @@ describe('VMs without a row', () => {
 });
 
 describe('re-created VMs', () => {
-  test('a re-created VM gets its own row, and the old row becomes DELETED, although the deletion was not observed', async () => {
+  test('a re-created VM gets its own row, and the old row becomes DELETED, even if the deletion of the old VM was not observed', async () => {
     const { put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'POWERED_ON', { vmName: 'web', createdAt: 1 })]));
     put('web', { uid: 'u-1' });
@@ -433,7 +433,7 @@ describe('re-created VMs', () => {
     expect(vmRows.dueSearches()).toEqual([]);
   });
 
-  test('the search for the own row of a re-created VM ends some minutes after the VM took over the old row', async () => {
+  test('the search for a new row of a re-created VM ends some minutes after the VM took over the old row', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web' })]));
     put('web');
@@ -451,7 +451,7 @@ describe('re-created VMs', () => {
     expect(searches).toBe(14);
   });
 
-  test('a late deletion of the old VM does not mark the row of the re-created VM as DELETED', async () => {
+  test('a deletion event of the old VM that arrives late does not mark the row of the re-created VM as DELETED', async () => {
     const { put, vmRows, mirror } = start();
     const rows = [
       row('old', 'DELETED', { vmName: 'web', createdAt: 1 }),
@@ -467,7 +467,7 @@ describe('re-created VMs', () => {
   });
 });
 
-test('several rows of a VM are reported once, and no longer counted when only one of them is left', async () => {
+test('duplicate rows of a VM are reported once, and are no longer counted when only one row of the VM is left', async () => {
   const { put, vmRows, mirror, duplicates } = start();
   const older = row('old', 'INSTANTIATING', { vmName: 'web', createdAt: 1 });
   await vmRows.read(pagesOf([older, row('new', '', { vmName: 'web', createdAt: 2 })]));

@@ -164,7 +164,7 @@ test('a suggestion is made only for a similar name', () => {
   ]);
 });
 
-test('the GPUInfo controller needs no vCenter, and accepts the variables of govmomi', () => {
+test('the GPUInfo controller needs no vCenter, and accepts the environment variables of govmomi', () => {
   const gpuinfo = (args: readonly string[], environment: Record<string, string>) =>
     settingsFrom(['--controllers=gpuinfo', ...args], environment).gpuinfo;
   expect(gpuinfo([], {})).toEqual({
@@ -204,7 +204,7 @@ test('flags may start with one dash, and boolean flags need no value, as in Go p
   expect(settingsFrom(['--enable-leader-election=false'], ENVIRONMENT).election).toBe(undefined);
 });
 
-test('metrics need a token, except on loopback or with --metrics-auth off', () => {
+test('reading metrics requires a token, except on a loopback address or with --metrics-auth=off', () => {
   const status = (...args: readonly string[]) => settingsFrom(args, ENVIRONMENT).status;
   expect(status()).toEqual({ host: '', port: 8080, secure: { host: '', port: 8443 }, openMetrics: false });
   expect(status('--status-address=[::1]:1').secure).toBeUndefined();
@@ -216,7 +216,7 @@ test('metrics need a token, except on loopback or with --metrics-auth off', () =
   expect(status('--metrics-auth=off').openMetrics).toBe(true);
 });
 
-test('settings contain the certificate folder of the webhooks, and the CA and the names of their clients', () => {
+test('the webhook settings contain the certificate folder of the server, and the CA file and the names of the clients', () => {
   const args = [
     '--webhook-cert-dir=/etc/webhook',
     '--webhook-client-ca=/etc/ca.crt',
@@ -354,7 +354,7 @@ describe('a missing or invalid setting is rejected with an error that names it',
     expect(() => settingsFrom(args, environment)).toThrow(message);
   });
 
-  test('an empty --cluster-id counts as unset, so that two clusters do not share it', () => {
+  test('an empty --cluster-id counts as unset, so that two clusters do not both have the empty id', () => {
     expect(settingsFrom(['--cluster-id='], ENVIRONMENT).cluster).toBeUndefined();
   });
 

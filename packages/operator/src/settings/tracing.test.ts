@@ -14,7 +14,7 @@ test.each([
   [{ OTEL_TRACES_SAMPLER: 'always_off' }, 0],
   [{ OTEL_TRACES_SAMPLER: 'parentbased_traceidratio', OTEL_TRACES_SAMPLER_ARG: '0.25' }, 0.25],
   [{ OTEL_TRACES_SAMPLER: 'traceidratio' }, 1],
-])('the variables %o set the sampled share to %s', (variables, ratio) => {
+])('the variables %o set the share of sampled traces to %s', (variables, ratio) => {
   expect(parseTracingSettings({ OTEL_EXPORTER_OTLP_ENDPOINT, ...variables })).toEqual({
     endpoint: OTEL_EXPORTER_OTLP_ENDPOINT,
     ratio,

@@ -152,19 +152,19 @@ function usedOn(host: Parameters<typeof gpuDevices>[0], ...machines: Vim25['Virt
 }
 
 describe('GPUs in use', () => {
-  test('a GPU is in use by a machine that has it attached by its PCI id, in any notation', () => {
+  test('a GPU is in use if a passthrough device of a machine names the PCI id of the GPU, in any notation', () => {
     expect(usedOn(PASSTHROUGH_HOST)).toEqual([]);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('0000:AF:00.0')])).toEqual(['0000:af:00.0']);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('00000:175:00.0')])).toEqual(['0000:af:00.0']);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('0000:01:00.0')])).toEqual([]);
   });
 
-  test('a GPU is in use by a machine that vCenter assigned it to at power-on', () => {
+  test('a GPU is in use if vCenter assigned it to a machine at power-on', () => {
     expect(usedOn(PASSTHROUGH_HOST, [DYNAMIC('0000:3b:00.0')])).toEqual(['0000:3b:00.0']);
     expect(usedOn(PASSTHROUGH_HOST, [DYNAMIC()])).toEqual([]);
   });
 
-  test('a GPU is in use by a running machine that the graphics information lists', () => {
+  test('a GPU is in use if its graphics information lists a running machine', () => {
     const vm = ['vm-0', 'vm-9'].map((value) => ({ type: 'VirtualMachine', value }));
     const host = {
       ...VGPU_HOST,

@@ -34,7 +34,7 @@ test('after a failed attempt to open a folder, the next reconcile gets the same 
   expect(calls.lookups).toBe(1);
 });
 
-test('if opening a folder failed in an outage, it is tried again as soon as vCenter responds', async () => {
+test('if opening a folder failed during an outage, the next reconcile looks up the folder again once vCenter responds', async () => {
   const { health, calls, open } = start();
   health.isFailing = true;
   await expect(open()).rejects.toThrow('does not respond');

@@ -18,13 +18,13 @@ const using = (name: string) => ({
   },
 });
 
-test('the name of the root disk is the stored one, unless a user has changed it to an invalid name', () => {
+test('the root disk has the name that is stored in the status, unless a user has changed the stored name to an invalid one', () => {
   expect(currentVolumeName(vm({ dataVolume: `${first}-3` }), [], undefined)).toBe(`${first}-3`);
   expect(currentVolumeName(vm({ dataVolume: 'of-another' }), [], undefined)).toBe(first);
   expect(currentVolumeName(vm({ dataVolume: `${first}-x` }), [], undefined)).toBe(first);
 });
 
-test('without a stored name, the root disk is the disk that the machine uses, else a cloned disk, else the newest disk', () => {
+test('without a stored name, the root disk is the disk that the machine uses, else a disk with a finished clone, else the newest disk', () => {
   const disks = [
     disk(`${first}-2`, 'Succeeded'),
     disk(`${first}-3`, 'Pending'),

@@ -43,7 +43,7 @@ test.for<readonly [string, (spec: Template) => Template]>([
   expect(differs(stored(change), draft)).toBe(true);
 });
 
-test('a machine without descriptive fields and addresses has no annotations, which does not count as a difference', () => {
+test('a machine with neither descriptive fields nor addresses has no annotations, and their absence does not count as a difference', () => {
   const { baseVm: _, version: __, interfaces: ___, ...spec } = vm.spec;
   const plain = machineDraft({ ...vm, spec }, 'disk');
   expect(plain.metadata.annotations).toBeUndefined();

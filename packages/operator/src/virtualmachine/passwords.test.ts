@@ -34,7 +34,7 @@ function setup() {
   return { state, reader, read };
 }
 
-test('the password is read at most every five minutes if the cloud-init Secret exists', async () => {
+test('the password is read at most once in five minutes if the cloud-init Secret exists', async () => {
   const { state, read } = setup();
   const first = await read(false);
   state.password = 'second';

@@ -209,7 +209,7 @@ describe('rejections', () => {
       'is used by a VirtualMachine in another namespace',
     ],
   ])(
-    'a VirtualMachine with %s is Failed without actions, and continues when the cause is gone',
+    'a VirtualMachine with the problem %s is Failed and gets no actions, and continues when the problem is solved',
     ([reason, spec, observed, text]) => {
       const object = vm({ vmDiskImageTemplate: TEMPLATE, ...spec });
       const planned = next(object, observed);
@@ -291,7 +291,7 @@ describe('images that the machine may use but not create', () => {
 
 describe('images in a namespace that is no longer allowed', () => {
   const object = vm({ vmDiskImageTemplate: TEMPLATE }, PLANNED);
-  test('a machine that has its disk is still repaired if the namespace of its image is no longer allowed', () => {
+  test('a machine that already has its disk is still maintained if the namespace of its image is no longer allowed', () => {
     const observed = all(object, 'Running', { ...FORBIDDEN, image: undefined });
     const planned = next(object, observed);
     expect([planned.status.phase, planned.actions]).toEqual(['Ready', []]);
@@ -391,7 +391,7 @@ describe('root disks', () => {
     expect(reasons(again)).toEqual([]);
   });
 
-  test('a root disk that has a claim but no DataVolume is used if the claim is Bound, and never replaced', () => {
+  test('a root disk that has a claim but no DataVolume is used if the claim is Bound, and is never replaced', () => {
     const object = vm({}, PLANNED);
     const kept = { metadata: { namespace: 'work', name: DISK }, status: { phase: 'Bound' } };
     const observed = all(object, 'Running', { volumes: [], instance, claim: kept });
@@ -430,7 +430,7 @@ describe('root disks', () => {
     expect(planned.status.dataVolume).toBe(DISK);
   });
 
-  test('if its source snapshot is gone, a root disk is replaced while its clone is unfinished, and kept otherwise', () => {
+  test('a root disk with a deleted source snapshot is replaced if its clone is unfinished, and kept if its clone is complete', () => {
     const object = vm({}, PLANNED);
     const renewed = image({ snapshots: [{ name: 'snap-9', clones: 0 }] });
     const pending = volume(object, 'Pending');
@@ -566,7 +566,7 @@ describe('growth of root disks', () => {
     expect(next(object, all(object, 'Running', observed)).actions).toMatchObject([{ size: '30Gi' }]);
   });
 
-  test('growth of a root disk without support by the storage class is reported with one event', () => {
+  test('growth of a root disk that the storage class does not support is reported with one event', () => {
     const observed = all(object, 'Running', {
       claim: claim('24Gi'),
       storageClass: { ...storageClass, allowsExpansion: false },
@@ -600,7 +600,7 @@ describe('growth of root disks', () => {
 describe('machines', () => {
   const object = vm({}, PLANNED);
 
-  test('a machine that runs and is ready is Ready, and nothing is planned for it', () => {
+  test('a machine that runs and is ready in KubeVirt gets the phase Ready, and nothing is planned for it', () => {
     const observed = all(object, 'Running', {
       instance: {
         ...instance,
@@ -634,14 +634,14 @@ describe('machines', () => {
     },
   );
 
-  test('a machine that runs but is not ready yet is not Ready', () => {
+  test('a machine that runs but is not yet ready in KubeVirt does not get the phase Ready', () => {
     const observed = all(object, 'Running', {
       machine: machine(object, { printableStatus: 'Running', ready: false }),
     });
     expect(next(object, observed).status.phase).toBe('Provisioning');
   });
 
-  test('a machine with ignoreOnDeploy is Ready when its disk is cloned and it is stopped', () => {
+  test('a machine with ignoreOnDeploy is Ready when the clone of its disk is finished and the machine is stopped', () => {
     const ignored = vm({ ignoreOnDeploy: true }, PLANNED);
     const observed = all(ignored, 'Stopped');
     expect(condition(next(ignored, observed), 'Ready')).toMatchObject({
@@ -728,7 +728,7 @@ describe('Secrets', () => {
     expect(planned.actions).toEqual([]);
     expect(planned.status).toMatchObject({ phase: 'Provisioning', message: problem.message });
     expect(planned.requeueAfterMs).toBe(30_000);
-    // A machine that has its Secret keeps it.
+    // A machine that already has its Secret stays Ready, and its Secret is not changed.
     const running = next(object, all(object, 'Running', { passwords: { problem } }));
     expect(running.status.phase).toBe('Ready');
     expect(running.actions).toEqual([]);
@@ -750,7 +750,7 @@ describe('restarts', () => {
     claim: { metadata: { namespace: 'work', name: DISK } },
   });
 
-  test('restarts of a stuck machine follow a back-off, and each one is stored before the instance is deleted', () => {
+  test('restarts of a stuck machine follow a back-off, and each restart is stored in the status before the instance is deleted', () => {
     let status = next(object, stuck).status;
     expect(next(object, stuck)).toMatchObject({ actions: [], requeueAfterMs: 10_000 });
     expect(next(vm({}, status), stuck, NOW + 4_000).requeueAfterMs).toBe(6_000);
@@ -785,7 +785,7 @@ describe('restarts', () => {
     expect(next(vm({}, stored), replaced).actions).toEqual([]);
   });
 
-  test('a restart needs a disk and an instance that is not being deleted, and a ready machine resets the back-off', () => {
+  test('a restart requires a ready disk, and an instance that is not being deleted; a ready machine resets the back-off', () => {
     const late = NOW + 3_600_000;
     const waiting = vm({}, { ...PLANNED, restarts: 2, stuckSince: '2026-11-17T10:00:00Z' });
     const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
@@ -818,7 +818,7 @@ describe('restarts', () => {
         ...more,
       });
 
-    test('a machine that failed to start before its disk was ready is halted at once, until KubeVirt has cleared the failure', () => {
+    test('a machine that failed to start before its disk was ready is halted at once, and stays halted until KubeVirt has cleared the failure', () => {
       const planned = next(late, looping(failed));
       const reason = 'a halt ends the back-off of KubeVirt after a failed start';
       expect(planned.actions).toMatchObject([

@@ -13,12 +13,12 @@ const VM: VirtualMachine = {
 
 test.for([
   ['no DataVolume and no claim are cached', undefined, false, true],
-  ['the cached DataVolume is cloned and no claim is cached', { phase: 'Succeeded' }, false, true],
+  ['the cached DataVolume has succeeded and no claim is cached', { phase: 'Succeeded' }, false, true],
   ['the cached DataVolume is being cloned', { phase: 'CloneInProgress' }, false, false],
   ['the cached DataVolume is new', {}, false, false],
   ['a claim is cached', { phase: 'Succeeded' }, true, false],
 ] as const)(
-  'the claim is read only if the disk could wrongly be considered lost: %s',
+  'the claim is read from the API server only if the caches alone would suggest that the disk is lost: %s',
   async ([, status, hasClaim, isRead]) => {
     const { caches, client } = new Manager({
       world: nodeWorld,

@@ -85,7 +85,7 @@ const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 const available = (status: VMStatus) => conditionOf(status.conditions, 'CloudAvailable');
 
 describe('new VMs', () => {
-  test('a new VM with an empty vmId, as the controller that this operator replaces writes it, has no machine yet', () => {
+  test('an empty vmId, which the controller that this operator replaces writes for a new VM, counts as no machine', () => {
     expect(lookup(vm({ vmId: '' }), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     expect(isOutdated(vm({ vmId: '', opStatus: 'New' }), new Map())).toBe(false);
     expect(ended(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });
@@ -170,7 +170,7 @@ describe('VMs that have a machine', () => {
     expect(ready(back)?.status).toBe('True');
   });
 
-  test('with the annotation recreate, a lost machine is replaced: its id is dropped, the idempotency key changes', () => {
+  test('with the annotation recreate, a lost machine is replaced: its id is removed from the status, and the idempotency key changes', () => {
     const object = vm({ vmId: 's-1', attempts: 1 }, RECREATE);
     const recreating = next(object, { server: { gone: 's-1' }, owned: 'none' });
     expect(recreating).toMatchObject({
@@ -305,7 +305,7 @@ describe('CloudAvailable', () => {
     expect(available(valid(errorStatus(vm(before), REJECTED, NOW)))).toMatchObject({ status: 'True' });
   });
 
-  test('CloudAvailable stays False when the deletion is reported during an outage', () => {
+  test('CloudAvailable stays False when the status reports the deletion of the VM during an outage', () => {
     const status = errorStatus(vm(before), UNREACHABLE, NOW);
     expect(available(deletingStatus(vm(status), NOW, 'Deleting the machine'))).toEqual(available(status));
   });
@@ -356,7 +356,7 @@ describe('wrong vmIds', () => {
     ['a machine of another VM', stolen],
     ['a machine without an owner', unlabelled],
     ['a machine that does not exist', { gone: 's-4' }],
-  ])('a vmId that names %s is corrected to the machine with the UID label of the VM', (_, server) => {
+  ])('a vmId that names %s is corrected to name the machine with the UID label of the VM', (_, server) => {
     const vmId = 'gone' in server ? server.gone : server.id;
     const object = vm({ vmId });
     expect(lookup(object, { server })).toEqual({ type: 'findOwned', except: vmId });
@@ -372,7 +372,7 @@ describe('wrong vmIds', () => {
     expect(ended(repaired)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
   });
 
-  test('a VM without a machine is VmLost, and a foreign machine that its vmId names is not reported', () => {
+  test('a VM is VmLost if its vmId names a foreign machine and it has no other machine, and the state of the foreign machine is not reported', () => {
     const foreign: Server = { ...unlabelled, name: 'vmother' };
     expect(ready(ended(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe(
       'VmLost',

@@ -177,7 +177,7 @@ test('a reference does not block the foreground deletion of an image, which dele
   }
 });
 
-test('a machine in a namespace that is not allowed to use the image does not block its deletion, unless the image is shared with that namespace', async () => {
+test('a machine in another namespace blocks the deletion of an image only if that namespace is allowed to use the image', async () => {
   for (const sharedWith of ['other', 'other, lab']) {
     const { caches, done, finalize } = setup(undefined, []);
     caches.get(VirtualMachine).onWrite(MACHINE);
@@ -208,7 +208,7 @@ describe('PVCs of the image', () => {
   const owner = { apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume', name: NAME, uid: 'uid-dv' };
   const claim = { metadata: { ...metadata, ownerReferences: [{ ...owner, controller: true }] } };
 
-  test('a PVC of the image blocks the removal of the finalizer only while it has an owner reference', async () => {
+  test('a PVC of the image blocks the removal of the finalizer only while the PVC has an owner reference', async () => {
     const { caches, finalize } = setup();
     caches.get(PersistentVolumeClaim).onWrite(claim);
     expect(await finalize(marked), 'its DataVolume owns it').toBeDefined();
@@ -216,8 +216,8 @@ describe('PVCs of the image', () => {
     expect(await finalize(marked)).toBeUndefined();
   });
 
-  // The garbage collector removes the finalizer `orphan` after the owner references. So the operator may see only a DataVolume
-  // without an owner, and never the finalizer.
+  // The garbage collector removes the owner references first and the finalizer `orphan` afterwards. So the operator may
+  // observe only a DataVolume without an owner, and never the finalizer.
   test.each(['cached', 'not cached'])(
     'a PVC (%s) does not block the removal of the finalizer if --cascade=orphan has removed the owner of its DataVolume',
     async (where) => {

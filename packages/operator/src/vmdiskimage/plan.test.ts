@@ -166,7 +166,7 @@ describe('Queued', () => {
     expect(planned).toMatchObject({ actions: [], requeueAfterMs: MINUTE });
   });
 
-  test('a queued image that gets a slot begins an attempt, and the time in the queue does not count for the time limits', () => {
+  test('a queued image that gets a slot begins an attempt, and the time in the queue does not count towards the time limits', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(20 * HOUR) }), { slot: 'held' });
     expect(planned.status).toMatchObject({
       phase: 'Syncing',
@@ -361,7 +361,7 @@ describe('final failures', () => {
     });
   });
 
-  test('a checksum that CDI dropped is a final failure, even if the disk is already imported', () => {
+  test('it is a final failure if CDI has dropped the checksum, even if the disk is already imported', () => {
     const checksum = { spec: { checksum: 'md5:0123456789abcdef0123456789abcdef' } };
     const source = sourceDigest({ ...SPEC, ...checksum.spec });
     const syncing = image({ ...SYNCING, attempt: { ...ATTEMPT, source } }, checksum);
@@ -384,7 +384,7 @@ describe('final failures', () => {
     expect(shown(next(failed, { ...COMPLETE, users: { machines: [], clones: [clone] } }))).toEqual([]);
   });
 
-  test('a final failure of a new source keeps the last complete data', () => {
+  test('a final failure with a new source keeps the newest complete data of earlier attempts', () => {
     const failed = image({ phase: 'Failed', attempt: { ...ATTEMPT, number: 4 } });
     const complete = (number: number) => ({
       volume: volume({ phase: 'Succeeded' }, { name: `win-12345678-${number}` }),
@@ -465,7 +465,7 @@ describe('failures that are retried', () => {
     expect(failed.status.message).toContain('CDI reports: Error: connection reset');
   });
 
-  test('a failed attempt is repeated after a back-off of 3ⁿ minutes up to the limit, when its children are gone and its slot is released', () => {
+  test('a failed attempt is repeated after a back-off of 3ⁿ minutes, at most one hour, and only after its children are gone and its slot is released', () => {
     const failing = (failureCount: number): VMDiskImageStatus => ({
       ...SYNCING,
       phase: 'RetryableFailure',
@@ -565,7 +565,7 @@ describe('requests to try a Failed image again', () => {
     expect(shown(next(changed, { ...IMPORTED, slot: 'held' }))).toEqual(['create win-12345678-1-1']);
   });
 
-  test('a Failed image stays Failed if its retry annotation was handled, or only its deletion raised the generation', () => {
+  test('a Failed image stays Failed if its retry annotation was already handled, or if its generation increased only because of its deletion', () => {
     const options = { annotations: { 'vmwright.dev/retry': 'one' } };
     const attempt = { ...ATTEMPT, generation: 2 };
     expect(next(image({ ...failed, attempt }, options)).status.phase).toBe('Failed');
@@ -649,7 +649,7 @@ describe('Ready images', () => {
     expect(next(image(READY, { spec }), COMPLETE).status.phase).toBe('Ready');
   });
 
-  test('a Ready image takes one more snapshot at a time when every snapshot has maxClones clones', () => {
+  test('a Ready image takes one more snapshot when every snapshot has maxClones clones, and waits for it before it takes another', () => {
     const spec = { maxClones: 2 };
     const machines = ['a', 'b'].map((name) => machine(name, 'win-12345678-1-1'));
     const full = { ...COMPLETE, users: { machines, clones: [] } };
@@ -728,7 +728,7 @@ describe('pruning of unreferenced images', () => {
     expect(next(image(planned.status), COMPLETE).status.pruneAt).toBe(ago(-20 * HOUR));
   });
 
-  test('pruning is announced a day ahead when retention.keep is removed from an image that was unreferenced for long', () => {
+  test('pruning is announced a day ahead when retention.keep is removed from an image that has been unreferenced for a long time', () => {
     const kept = { ...READY, unreferencedSince: ago(1_000 * HOUR) };
     const planned = next(image(kept, { spec: { retention: { pruneAfter: '72h' } } }), COMPLETE);
     expect(planned).toMatchObject({ status: { pruneAt: ago(-24 * HOUR) }, actions: [] });
@@ -756,7 +756,7 @@ describe('pruning of unreferenced images', () => {
     },
   );
 
-  test('an image with retention.keep, or that is not Ready, is not pruned', () => {
+  test('an image is not pruned if it has retention.keep or is not Ready', () => {
     expect(next(image(unused, { spec: { retention: { keep: true } } }), COMPLETE).status).not.toHaveProperty(
       'pruneAt',
     );
@@ -804,7 +804,7 @@ describe('imports without progress', () => {
     );
   });
 
-  test('an import is not reported as stalled before the time without progress has passed', () => {
+  test('an import is not reported as stalled before the time limit without progress has passed', () => {
     const seen = { slot: 'held', volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM } as const;
     const planned = next(image(SYNCING), seen);
     expect(condition(planned, 'Progressing')?.status).toBe('True');
@@ -853,7 +853,7 @@ describe('paused, terminating and foreign images', () => {
     expect(next(after, { volume: seen.volume })).toEqual({ status: planned.status, actions: [] });
   });
 
-  test('an image that is being deleted and referenced stays usable, and its message names the referrers', () => {
+  test('an image that is being deleted stays usable while it is referenced, and its message names the referrers', () => {
     const users = { machines: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => machine(name)), clones: [] };
     const planned = next(image(READY, { deleting: true }), { ...COMPLETE, users });
     expect(planned.status.phase).toBe('Ready');
@@ -863,7 +863,7 @@ describe('paused, terminating and foreign images', () => {
     expect(marked.status.phase).toBe('Ready');
   });
 
-  test('an image with a status of another controller and without data is imported', () => {
+  test('an image that has a status from another controller but no data is imported', () => {
     expect(next(image({ phase: 'Ready' })).status.phase).toBe('Queued');
     expect(next(image({ phase: 'Syncing' })).status.phase).toBe('Queued');
   });

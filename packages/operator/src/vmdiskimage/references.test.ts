@@ -93,7 +93,7 @@ function show<T extends KubeObject>(cache: ObjectCache<T>, objects: ReadonlyMap<
   for (const object of objects.values()) cache.onWrite(object);
 }
 
-/** Counts from all objects, without indexes and without the functions under test. */
+/** Counts the references to an image in all objects, without indexes and without the functions under test. */
 function recount(
   image: VMDiskImage,
   { machines, volumes, sources }: State,

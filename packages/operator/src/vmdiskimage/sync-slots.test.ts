@@ -33,7 +33,7 @@ describe('the queue of images', () => {
   const put = (queue: SyncQueue, object: VMDiskImage) =>
     queue.update({ type: 'changed', key: `farm/${object.metadata.name}`, object });
 
-  test('the queue orders images by queuedAt and key, after those that already sync', () => {
+  test('the queue lists the images that are already syncing first, and then the queued images by queuedAt and key', () => {
     const queue = new SyncQueue();
     put(queue, image('b', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
     put(queue, image('a', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
@@ -147,7 +147,7 @@ describe('slots', () => {
     expect(server.writes).toBe(1);
   });
 
-  test('sync slots never exceed the limit, with any number of replicas in any order', async () => {
+  test('the number of held sync slots never exceeds the limit, whatever the order of the operations of several replicas', async () => {
     const uids = ['a', 'b', 'c', 'd', 'e', 'f'];
     const action = fc.record({
       replica: fc.nat(2),

@@ -109,7 +109,7 @@ describe('operations', () => {
     expect(requeueMs()).toBe(undefined);
   });
 
-  test('the back-off of an operation grows with each failure until it succeeds', async () => {
+  test('the back-off of an operation grows with each failure until the operation succeeds', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 8; count++) {
@@ -377,7 +377,7 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
 });
 
 describe('dropped failures', () => {
-  test('failures of a slot are dropped a minute after their back-off, also if two operations failed in turn', async () => {
+  test('failures of a slot are dropped a minute after their back-off ends, even if two operations failed one after the other', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (type: Operation['type'], error: Error) => {
       const { operation, reject } = pending(type);
@@ -393,7 +393,7 @@ describe('dropped failures', () => {
     expect(state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('failures of a clone are dropped a minute after their back-off', async () => {
+  test('failures of a clone are dropped a minute after their back-off ends', async () => {
     const { state, enqueued, permit, world } = start();
     const { operation, reject } = pending();
     await state.start(0, operation, permit);

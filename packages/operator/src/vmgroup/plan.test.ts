@@ -104,7 +104,7 @@ describe('scaling out', () => {
     expect(next.status.replicas?.map(({ slot }) => slot)).toEqual([7]);
   });
 
-  test('clones and removals are counted in the status, so that a status write precedes each of them', () => {
+  test('each clone and each removal increases a counter in the status, so that the status is written before the action', () => {
     const { status, actions } = plan(group({ replicas: 1 }), observed(), NOW);
     expect(withAttempts(status, actions, NOW).replicas).toMatchObject([{ attempts: 1 }]);
     expect(withAttempts(status, [], NOW)).toEqual(status);
@@ -144,7 +144,7 @@ test('a UUID that a user edited in the status is corrected before a machine is c
 });
 
 describe('scaling in', () => {
-  test('by default, scale-in terminates machines that do not run first, then the newest', () => {
+  test('by default, scale-in first terminates the machines that do not run, and then the newest machines', () => {
     const machines = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
     const { status, actions } = plan(group({ replicas: 1 }, { replicas }), observed(machines), NOW);
     expect(terminatingSlots(status)).toEqual([0, 2]);
@@ -320,7 +320,7 @@ describe('updates', () => {
     expect(status).toMatchObject({ phase: 'RUNNING', updatedReplicas: 0 });
   });
 
-  test('cpu and memory are hot-added where possible, else changed with a restart, one machine at a time', () => {
+  test('cpu and memory are hot-added if possible; otherwise they are changed with a restart, and only one machine restarts at a time', () => {
     const hot = { cpus: true, maxMemoryMb: 3_072 };
     const machines = [machine(0, { hotAdd: hot }), machine(1), machine(2)];
     const more = plan(group({ cpu: 4 }, { replicas }), observed(machines), NOW);
@@ -557,7 +557,7 @@ describe('requests to replace machines', () => {
     ).toEqual([0]);
   });
 
-  test('a request to replace machines is also executed with OnDelete, and not before the template is found', () => {
+  test('a request to replace machines is also executed with OnDelete, but not before the template is found', () => {
     const update = { strategy: 'OnDelete' } as const;
     const waiting = plan(asking('1', { replicas }, { update }), observed(three), NOW);
     expect([waiting.actions, waiting.status.replacing]).toEqual([[], { request: '1', slots: [1] }]);

@@ -76,7 +76,7 @@ describe('VCenterAvailable', () => {
     });
   });
 
-  test('VCenterAvailable is removed when another error replaces an outage', () => {
+  test('VCenterAvailable is removed when the first reconcile after an outage fails with another error', () => {
     const outage = { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true } as const;
     const down = failedStatus(group(available), outage, NOW);
     const error = { reason: 'NotFound', message: 'no such datacenter' } as const;

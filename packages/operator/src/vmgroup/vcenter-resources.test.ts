@@ -16,11 +16,11 @@ const names = new Map([
   ['group-2', 'archive'],
 ]);
 
-test('a machine in the folder of its group was not taken over', () => {
+test('a machine in the folder of its group does not count as taken over', () => {
   expect(isMachineTakenOver({ ownership, properties: { parent: FOLDER } }, names)).toBe(false);
 });
 
-test('a machine that people moved or turned into a template was taken over', () => {
+test('a machine counts as taken over if a user moved it or turned it into a template', () => {
   const elsewhere = { ...FOLDER, value: 'group-2' };
   expect(isMachineTakenOver({ ownership, properties: { parent: elsewhere } }, names)).toBe(true);
   expect(
@@ -28,7 +28,7 @@ test('a machine that people moved or turned into a template was taken over', () 
   ).toBe(true);
 });
 
-test('a machine without a known folder counts as taken over', () => {
+test('a machine counts as taken over if its folder or the name of its folder is unknown', () => {
   expect(isMachineTakenOver({ ownership, properties: {} }, names)).toBe(true);
   expect(isMachineTakenOver({ ownership, properties: { parent: FOLDER } }, new Map())).toBe(true);
 });

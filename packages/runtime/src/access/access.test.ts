@@ -11,7 +11,7 @@ import { CertificateAuthority } from '../pki/certificate.ts';
 import { AccessError } from './access.ts';
 import { inClusterAccess } from './in-cluster.ts';
 
-/** Returns the user name that the API server reports in its 403: the tests' service accounts may not read Secrets. */
+/** Returns a client's user name. The API server reports it in a 403, because only administrators may read Secrets. */
 async function userOf(client: Client): Promise<string> {
   try {
     await client.raw('/api/v1/secrets?limit=1');

@@ -132,7 +132,7 @@ describe('exec plugin', () => {
       const error: unknown = await garbled.authorization().catch((caught) => caught);
       expect(error).toBeInstanceOf(AccessError);
       expect(error).toMatchObject({ message: expect.stringMatching(/^credential plugin .*plugin /) });
-      // All properties are checked, because a logger may print others besides the message.
+      // All properties are checked, because a logger may print more than the message.
       expect(JSON.stringify(error, Object.getOwnPropertyNames(error))).not.toContain('s3cret');
       expect(error).not.toHaveProperty('cause');
     },

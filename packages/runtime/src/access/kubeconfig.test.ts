@@ -89,7 +89,7 @@ describe('KUBECONFIG with several paths', () => {
     const env = { KUBECONFIG: ['/nowhere', first, '', second].join(delimiter) };
     const { server, credentials } = await access({ env });
     expect(server.origin).toBe('https://127.0.0.1:6443');
-    // The relative path of the token file starts at the directory of the kubeconfig that contains it.
+    // The path of the token file is relative to the directory of the kubeconfig that contains this path.
     expect(await credentials.authorization()).toBe('Bearer first');
   });
 
@@ -100,7 +100,7 @@ describe('KUBECONFIG with several paths', () => {
     );
   });
 
-  test('several paths in KUBECONFIG are ignored when a path is given', async () => {
+  test('KUBECONFIG is ignored when a path is given', async () => {
     const path = await writeConfig(config({}));
     await expect(access({ path, env: { KUBECONFIG: '/nowhere' } })).resolves.toBeDefined();
   });

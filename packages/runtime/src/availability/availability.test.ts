@@ -20,7 +20,7 @@ function setUp() {
 
 const refused = new Error('connection refused');
 
-test('a backend becomes unavailable after a failure and 25 s without a response, and available with the next response', () => {
+test('a backend becomes unavailable if a request fails and no response arrives for 25 s, and available again with the next response', () => {
   const { clock, lines, changes, availability } = setUp();
   clock.advance(15_000);
   availability.failed(refused);
@@ -40,7 +40,7 @@ test('a backend becomes unavailable after a failure and 25 s without a response,
   ]);
 });
 
-test('a failure later than 25 s after the last response makes the backend unavailable at once', () => {
+test('a failure more than 25 s after the last response makes the backend unavailable at once', () => {
   const { clock, availability } = setUp();
   clock.advance(60_000); // no requests were made, so this is not an outage
   expect(availability.outage).toBeUndefined();

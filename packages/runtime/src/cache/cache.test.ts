@@ -182,7 +182,7 @@ test('writes of the program are visible at once, cause one event each, and are n
   expect(seen).toEqual(['added', 'changed', 'removed']);
 });
 
-test('a metadataOnly cache drops the content of objects that the program writes; list items have kind and apiVersion', async ({
+test('a metadataOnly cache drops the content of objects that the program writes; items of a client list have kind and apiVersion', async ({
   cluster,
   namespace,
 }) => {

@@ -56,7 +56,7 @@ async function installGadgets(cluster: Cluster, client: Client): Promise<void> {
     `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${crdOf(Gadget).metadata.name}`,
     (crd) => condition(crd, 'Established') === 'True',
   );
-  // The API server learns of the condition through a watch, too, so it may serve the kind a moment later.
+  // The API server itself also watches the CRD, so it may serve the kind a moment after the condition is True.
   const isServed = () => client.list(Gadget).then(() => true);
   await expect.poll(() => isServed().catch(() => false)).toBe(true);
 }

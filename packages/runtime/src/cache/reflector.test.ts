@@ -58,7 +58,7 @@ test('a watch without an event for 70 s is reported and resumed', async ({ clust
   expect(errors).toEqual(['Error: no event for 70 s']);
   await expect
     .poll(() => {
-      clock.advance(100); // until the back-off has ended
+      clock.advance(100); // repeated until the back-off has ended
       return watches.length;
     })
     .toBe(2);

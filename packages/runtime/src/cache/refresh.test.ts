@@ -229,7 +229,7 @@ test('refresh rejects with the abort reason of its signal', async ({ cluster }) 
   );
 });
 
-test('refresh leaves out a namespace that has become forbidden, and keeps its objects', async ({
+test('refresh skips a namespace that has become forbidden, and keeps its cached objects', async ({
   cluster,
 }) => {
   const stack = new AsyncDisposableStack();

@@ -64,7 +64,7 @@ test('setting the same outcome again changes nothing', () => {
   expect(withOutcome(object, first, outcome, LATER)).toEqual(first);
 });
 
-test('a paused object has the condition Paused next to the others; resuming removes it', () => {
+test('a paused object has the condition Paused in addition to its other conditions; resuming removes Paused', () => {
   const ready = withOutcome(object, NOTHING, { state: 'ready', reason: 'Running', message: 'a' }, NOW);
   const paused = withPaused(object, ready, { reason: 'Annotation', message: 'Remove x to resume' }, NOW);
   expect(shown(paused.conditions)).toEqual(['Ready=True Running', 'Paused=True Annotation']);

@@ -15,7 +15,7 @@ const NAMESPACE = 'default';
 const LABELS = { chaos: 'yes' };
 const QUICK = ['nothing', 'reset', 'down', 'half open', 'held'] as const;
 
-/** Back-offs take at most a quarter of a second. Every fault ends in its round, so that no timeout has to expire. */
+/** Back-offs take at most a quarter of a second. Every fault ends within one round, so no timeout has to expire. */
 const world = withShortBackoffs(60);
 
 /**
@@ -80,7 +80,7 @@ test(`after any fault the cache equals the server and every object was reconcile
       await etcd.kill();
       await apiserver.kill();
       await etcd.start();
-      // the watch cache of the API server starts empty, so the resource version of the controller is gone (410)
+      // The watch cache of the API server starts empty, so it answers the controller's next watch with 410 (Gone).
       await apiserver.start();
       await proxy.enable();
     },
@@ -120,8 +120,8 @@ test(`after any fault the cache equals the server and every object was reconcile
         [...cache.list()].map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
       );
     const message = `round ${round} of seed ${SEED}, fault: ${fault}`;
-    // Polled, because a new list after a 410 contains the fence before other objects, and removes deleted objects only
-    // at its end.
+    // Polled, because the cache lists the objects again after a 410. It may get the fence before other objects, and it
+    // removes deleted objects only at the end of the list.
     await expect.poll(cached, { message }).toEqual(expected);
     await expect
       .poll(() => Object.keys(expected).filter((key) => reconciled.get(key) !== expected[key]), { message })

@@ -115,7 +115,7 @@ test("a reconcile's own write is visible in the cache at once and does not enque
   });
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'writes' } });
   await until(client, namespace.name, 'writes', (object) => object?.data?.done === 'yes');
-  // Once the cache has an object that was created later, the watch has passed the write.
+  // Once the cache has an object that was created later, the watch has delivered the write.
   await client.create(ConfigMap, { metadata: { namespace: namespace.name, name: 'fence' } });
   await seen.until((all) => all.includes('fence '));
   expect(seen.all).toEqual(['writes ', 'fence ']);
@@ -196,7 +196,7 @@ test('a status that another program edits or empties is restored at once; own st
   await written();
   await edit(null);
   await seen.until((all) => all.length === 3);
-  // Once the cache has an object that was created later, the watch has passed all writes above.
+  // Once the cache has an object that was created later, the watch has delivered all writes above.
   await create('fence');
   await seen.until((all) => all.includes('fence undefined'));
   expect(seen.all).toEqual(['a undefined', 'a edited', 'a undefined', 'fence undefined']);
@@ -222,7 +222,9 @@ test('a reconcile that fails because its backend is unavailable is retried, and 
   );
 });
 
-test('different objects are reconciled concurrently, the same object never', async ({ cluster }) => {
+test('different objects are reconciled concurrently, but no object is reconciled twice at the same time', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const active = new Map<string, number>();
   const max = { perObject: 0, total: 0 };
@@ -297,7 +299,7 @@ test('the finalizer is added before the first reconcile and removed when finaliz
   await until(client, namespace.name, 'held', (object) => object === undefined);
 });
 
-test('an owned object enqueues its owner, a watched object the objects it maps to, and a source the keys it names', async ({
+test('an owned object enqueues its owner, a watched object enqueues the objects that it maps to, and a source enqueues the keys that it names', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -350,7 +352,7 @@ test('an owned object enqueues its owner, a watched object the objects it maps t
 test('events recorded right before shutdown are still written', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
-  const { world } = virtualWorld(); // no time limit for the events that are sent after the stop
+  const { world } = virtualWorld(); // its clock stands still, so the sending of events after the stop cannot time out
   const { client, stop, running } = await run(
     cluster,
     namespace.name,
@@ -383,7 +385,7 @@ test('only changes that match the predicate enqueue an object', async ({ cluster
   await client.create(ConfigMap, { metadata: ref, data: { n: '1' } });
   await seen.until((all) => all.includes('filtered 1 - -'));
   await client.mergePatch(ConfigMap, ref, { data: { n: '2' } });
-  // Watch events arrive in order: when this object is reconciled, the change before it was filtered out.
+  // Watch events arrive in order: when this object is reconciled, the change before it has been filtered out.
   await client.create(ConfigMap, { metadata: { ...ref, name: 'marker' }, data: { n: '0' } });
   await seen.until((all) => all.includes('marker 0 - -'));
   await client.mergePatch(ConfigMap, ref, { metadata: { labels: { a: 'x' } } });
@@ -535,7 +537,7 @@ test('an event source that fails is restarted', async ({ cluster }) => {
   await seen.until((all) => all.includes('source') && all.lastIndexOf('a') > all.indexOf('source'));
 });
 
-test('declared caches are synced before the first reconcile, and undeclared caches are rejected', async ({
+test('declared caches are synced before the first reconcile, and a read of an undeclared cache is rejected', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -605,7 +607,7 @@ test('a standby replica does not collect keys in its queue', async ({ cluster })
   expect([events, queue.depth]).toEqual([1, 0]);
 });
 
-test('onStartedLeading is called at the start of each run, before sources and reconciles', async ({
+test('onStartedLeading is called at the start of each leadership term, before sources and reconciles start', async ({
   cluster,
 }) => {
   const access = await kubeconfigAccess({ world: nodeWorld, path: cluster.kubeconfig });
@@ -645,7 +647,9 @@ test('an unchanged object is reconciled again after resyncMs', async ({ cluster 
   expect(new Set(seen.all).size).toBe(1);
 });
 
-test('after a conflict the next change of the object skips the predicate', async ({ cluster }) => {
+test('after a conflict, the next change enqueues the object even if it does not match the predicate', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   let failures = 0;

@@ -62,7 +62,7 @@ describe('debug endpoints', () => {
     expect(JSON.parse((await send('/debug/operations')).text)).toEqual(operations);
   });
 
-  test('debug endpoints call `authorize` for every path; without it they are closed on a non-loopback address', async () => {
+  test('debug endpoints call `authorize` for every path; without `authorize`, they reject all requests on a non-loopback address', async () => {
     const asked: string[] = [];
     const authorize = async (_: unknown, path: string) => {
       asked.push(path);
@@ -136,7 +136,7 @@ describe('debug endpoints', () => {
     await expect.poll(() => send(UNRECORDED)).toMatchObject({ status: 400 });
   });
 
-  test('a heap snapshot is the only recording until it has been sent or its client has disconnected', async () => {
+  test('while a heap snapshot is sent, other recordings are rejected; they are accepted again once its client has disconnected', async () => {
     await using env = await start({ authorize });
     const { state, send, port } = env;
     state.isLeading = false;

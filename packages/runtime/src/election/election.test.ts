@@ -84,7 +84,7 @@ class Candidate {
     });
   }
 
-  /** @param endsWithSignal whether the leader's work ends when its signal aborts; otherwise with `finish` or `fail` */
+  /** @param endsWithSignal whether the leader's work ends when its signal aborts; if not, `finish` or `fail` end it */
   run(endsWithSignal = true): this {
     this.ended = this.election.run(this.stop.signal, (leading) => {
       this.signal = leading;
@@ -129,7 +129,7 @@ describe('leaders', () => {
     expect(first.transitions).toEqual(['lease false', 'lease true', 'lease false']);
   });
 
-  test('a leader stops in time when calls hang and ignore their signal', async () => {
+  test('a leader stops leading by the renew deadline even if its calls hang and ignore their signal', async () => {
     using env = new TestEnv();
     let hangs = false;
     const never = new Promise<never>(() => undefined);
@@ -215,7 +215,7 @@ describe('leaders', () => {
     expect(first.transitions).toEqual(['lease false', 'lease true']);
   });
 
-  test('run rejects with the error of the work and leaves the lease to expire', async () => {
+  test('if the work fails, run rejects with its error and does not release the lease', async () => {
     using env = new TestEnv();
     const candidate = env.candidate('first').run(false);
     await env.pass(100);
@@ -252,7 +252,7 @@ describe('candidates', () => {
     expect(env.server.lease?.spec).toMatchObject({ leaseDurationSeconds: 15, leaseTransitions: 8 });
   });
 
-  test('a candidate leads after the response to its create was lost', async () => {
+  test('a candidate becomes the leader even if the response to its create request is lost', async () => {
     using env = new TestEnv();
     const open = env.client();
     let lost = 0;

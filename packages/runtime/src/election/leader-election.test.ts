@@ -131,8 +131,8 @@ describe('election with two processes', () => {
     const lease = `lease-${leases}`;
     const leader = start({ kubeconfig, namespace, lease, name: 'first', times });
     await leader.acts();
-    // A lease lasts as long as its holder says: the standby takes over soon from a leader with short durations, and then
-    // does not lose the lease again.
+    // The holder determines how long a lease lasts. So the standby takes over soon from a leader with short durations.
+    // With its own long durations, it does not lose the lease afterwards.
     const standby = start({ kubeconfig: cluster.kubeconfig, namespace, lease, name: 'second', times: LONG });
     await standby.prints('follows first_');
     return { leader, standby, lease };
@@ -190,7 +190,7 @@ describe('election with two processes', () => {
   });
 
   test.for(['disable', 'halfOpen'] as const)(
-    'a leader without connection to the API server (%s) stops before the standby starts',
+    'a leader that loses its connection to the API server (%s) stops acting before the standby begins to act',
     async (how, { cluster, namespace }) => {
       await using toxiproxy = await startToxiproxy();
       const proxy = await toxiproxy.proxy({

@@ -33,18 +33,18 @@ function removed(object: KubeObject): void {
   notify({ type: 'removed', object, before: object, replaces: false });
 }
 
-test('a removed object that had a deletionTimestamp is a witnessed deletion', () => {
+test('the removal of an object that had a deletionTimestamp is a witnessed deletion', () => {
   removed(vm('a', true));
   expect(deletions.has('a')).toBe(true);
   expect(deletions.has('b')).toBe(false);
 });
 
-test('a removed object without a deletionTimestamp is not a witnessed deletion', () => {
+test('the removal of an object without a deletionTimestamp is not a witnessed deletion', () => {
   removed(vm('a', false));
   expect(deletions.has('a')).toBe(false);
 });
 
-test('an object that was replaced under the same name is a witnessed deletion if it had a deletionTimestamp', () => {
+test('the replacement of an object by another of the same name is a witnessed deletion if the old object had a deletionTimestamp', () => {
   notify({ type: 'changed', object: vm('b', false), before: vm('a', true), replaces: true });
   notify({ type: 'changed', object: vm('d', false), before: vm('c', false), replaces: true });
   expect(['a', 'b', 'c', 'd'].filter((uid) => deletions.has(uid))).toEqual(['a']);
@@ -55,7 +55,7 @@ test('a deletion that keeps the external resources does not count as witnessed',
   expect(deletions.has('a')).toBe(false);
 });
 
-test('an object that is restored with the same UID is no longer a witnessed deletion', () => {
+test('a witnessed deletion is forgotten when the object is restored with the same UID', () => {
   removed(vm('a', true));
   notify({ type: 'added', object: vm('a', false), before: undefined, replaces: false });
   removed(vm('a', false));

@@ -166,13 +166,13 @@ const test = base
       `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/vms.${Vm.group}`,
       (crd) => condition(crd, 'Established') === 'True',
     );
-    // The API server learns of the condition through a watch, too, so it may serve the kind a moment later.
+    // The API server itself also watches the CRD, so it may serve the kind a moment after the condition is True.
     const isServed = () => connection.list(Vm).then(() => true);
     await expect.poll(() => isServed().catch(() => false)).toBe(true);
     return connection;
   });
 
-test('a CRD with every feature is stored unchanged, becomes Established, and has an equal YAML form', async ({
+test('a CRD with every feature is stored unchanged, becomes Established, and equals its YAML form', async ({
   client,
 }) => {
   const crd = await client.get(CustomResourceDefinition, crdOf(Vm).metadata);

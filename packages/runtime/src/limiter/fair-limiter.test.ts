@@ -34,7 +34,7 @@ describe('FairLimiter', () => {
     expect(limiter.acquire('a')).toBe(undefined);
     expect(available).toEqual([]);
     first?.release();
-    first?.release(); // the second call does nothing
+    first?.release(); // a second release of the same permit does nothing
     expect(available).toEqual(['a']);
     expect(limiter.acquire('a')).toBeDefined();
     expect(limiter.acquire('a')).toBe(undefined);

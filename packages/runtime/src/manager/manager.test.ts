@@ -20,10 +20,10 @@ import type { ManagerOptions } from './options.ts';
 
 const ELECTION = { name: 'manager-test', leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
-/** A leader that cannot renew its Lease loses it within 1.5 s, and another replica can get it 0.5 s later. */
+/** A leader that cannot renew its Lease stops leading after 1.5 s. Another replica can acquire it 0.5 s later. */
 const QUICK_ELECTION = { ...ELECTION, leaseMs: 2_000, renewMs: 1_500 };
 
-/** Writes another holder into the Lease; '' releases it. */
+/** Writes another holder into the Lease. The holder '' releases the Lease. */
 const steal = (client: Client, namespace: string, holderIdentity = 'another') =>
   client.mergePatch(Lease, { namespace, name: ELECTION.name }, { spec: { holderIdentity } });
 
@@ -194,7 +194,7 @@ test('run rejects with an error that names the kinds that could not be listed be
   );
 });
 
-test('a namespace that cannot be listed is logged and does not block the others', async ({
+test('a namespace that cannot be listed is logged and does not block the other namespaces', async ({
   cluster,
   namespace: forbidden,
 }) => {
@@ -325,7 +325,7 @@ test('invalid controllers and jobs are rejected when they are added', async ({ c
     () => undefined,
     (added) => {
       expect(() => added.control({ for: ConfigMap, reconcile: async () => undefined })).toThrow(
-        'a controller or job named configmap already exists; set a different `name`',
+        'a controller, job or runnable named configmap already exists; set a different `name`',
       );
       expect(() =>
         added.control({ name: 'mine/yours', for: ConfigMap, reconcile: async () => undefined }),
@@ -474,7 +474,7 @@ test('losing leadership during shutdown shortens the grace period', async ({ clu
   await expect(running).rejects.toThrow('a reconcile has not ended within 0.5 s of the stop request');
 });
 
-test('a pending request is aborted when leadership is lost, and the replica stands by again', async ({
+test('a pending request is aborted when leadership is lost, and the replica becomes a standby again', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -507,7 +507,7 @@ test('a pending request is aborted when leadership is lost, and the replica stan
   await expect.poll(leading).toEqual([false, true, false, true]);
 });
 
-test('a reconcile of an earlier term of the same process cannot write in the next term', async ({
+test('a reconcile from an earlier term cannot write after the same process has become leader again', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

@@ -43,9 +43,9 @@ const FLUSH_EVENTS_MS = 2_000;
  * that it can take over immediately. Stop order: controllers accept no new work and finish running reconciles, leadership
  * is released, caches stop, webhooks stop, connections close, the status server stops.
  *
- * Guarantees: leadership is never released while a reconcile is running, because the next leader would act at the same
- * time. With sharding, the same holds per namespace: another replica gets a namespace only when no reconcile in it is
- * running.
+ * Guarantees: leadership is never released while a reconcile is running, because otherwise the next leader would act
+ * at the same time. With sharding, the same holds per namespace: another replica gets a namespace only when no
+ * reconcile in it is running.
  */
 export class Manager {
   readonly client: Client;
@@ -64,7 +64,7 @@ export class Manager {
   readonly #queues = new Map<string, { readonly keys: readonly QueuedKey[] }>();
   readonly #operations = new Map<string, () => readonly object[]>();
   readonly #endpoints: StatusEndpoints | undefined;
-  /** Fence of a manager without election and sharding, open until `run` returns. */
+  /** Fence of a manager with neither election nor sharding; open until `run` returns. */
   readonly #soleReplica = new Fence();
   #running = false;
 
@@ -112,7 +112,7 @@ export class Manager {
     this.#sharding = sharding && this.#createSharding(sharding);
     const debug = new DebugEndpoints({
       clock: world,
-      // False without election and sharding: the replica then has no Lease to lose while a heap snapshot blocks it.
+      // False with neither election nor sharding: there is no Lease to lose while a heap snapshot blocks the process.
       isLeading: () => this.#election?.isLeading() ?? this.#sharding?.isMember() ?? false,
       queues: () => Object.fromEntries([...this.#queues].map(([queue, { keys }]) => [queue, keys])),
       operations: () => Object.fromEntries([...this.#operations].map(([worker, read]) => [worker, read()])),
@@ -128,7 +128,8 @@ export class Manager {
 
   /**
    * Adds a controller. Must be called before `run`.
-   * @throws if the manager runs already, or the name is used already or not valid as an event's reporting controller
+   * @throws if the manager is already running, the name is already in use, or the API server would reject the name as
+   *   an event's `reportingController`
    */
   control<T extends KubeObject>(options: ControllerOptions<T>): Controller<T> {
     const name = options.name ?? options.for.kind.toLowerCase();
@@ -141,7 +142,7 @@ export class Manager {
     return controller;
   }
 
-  /** Lists in `/debug/operations` the operations that outlive a reconcile. @param read returns those in flight */
+  /** Shows operations that outlive a reconcile in `/debug/operations`. @param read returns the operations in flight */
   showOperations(name: string, read: () => readonly object[]): void {
     this.#operations.set(name, read);
   }
@@ -153,26 +154,26 @@ export class Manager {
     this.#workers.set(options.name, new Job(options, { ...this.#environment, events }));
   }
 
-  /** Adds long-running work that runs on the leader, or with sharding on every replica. Must be called before `run`. */
+  /** Adds long-running work. It runs on the leader or, with sharding, on every replica. Must be called before `run`. */
   add(options: RunnableOptions): void {
     this.#assertNew(options.name);
     const events = this.#recorder(options.name);
     this.#workers.set(options.name, new Runnable(options, { ...this.#environment, events }));
   }
 
-  /** Adds an admission webhook that validates or mutates objects of a kind. Must be called before `run`, on all replicas. */
+  /** Adds an admission webhook that validates or mutates objects of a kind. Call it on all replicas, before `run`. */
   admit<T extends KubeObject>(kind: Kind<T>, rules: AdmissionRules<T>): void {
     this.#addWebhook(admission(kind, rules));
   }
 
-  /** Adds a conversion webhook between the versions of a kind. Must be called before `run`, on all replicas. */
+  /** Adds a conversion webhook between the versions of a kind. Must be called on all replicas, before `run`. */
   convert<const V extends readonly NamedVersion[]>(kind: DeclaredKind<V>, rules: ConversionRules<V>): void {
     this.#addWebhook(conversion(kind, rules));
   }
 
   /**
-   * Whether this replica may act at this moment: it leads or, with sharding, is a member. Without election and
-   * sharding: whether `run` was called.
+   * Whether this replica may act at this moment. With election: whether it leads. With sharding: whether it is a
+   * member. With neither: whether `run` was called.
    */
   get isActive(): boolean {
     return this.#election?.isLeading() ?? this.#sharding?.isMember() ?? this.#running;
@@ -187,7 +188,7 @@ export class Manager {
    * Runs until the signal aborts and everything has stopped. A replica that loses leadership stands by again; a replica
    * that loses its sharding membership joins again.
    * @throws if a server cannot start, the caches do not sync, a runnable ends early, or a reconcile does not end in
-   *   time: the process must then exit
+   *   time. In all these cases, the caller must exit the process
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;
@@ -226,12 +227,12 @@ export class Manager {
     };
   }
 
-  /** Creates the event recorder of a controller, job or runnable. @throws if the API server would reject its name */
+  /** Creates the event recorder of a controller, job or runnable. @throws if the API server would reject the name */
   #recorder(name: string): EventRecorder {
     const controller = `${this.#options.name}/${name}`;
     if (!QUALIFIED_NAME.test(controller))
       throw new Error(
-        `${controller} is not a valid reporting controller for events: the manager name may contain lower-case letters, digits, "-" and "."; the controller name letters, digits, "-", "_" and ".", at most 63 characters`,
+        `${controller} is not a valid reporting controller for events: the manager name may contain lower-case letters, digits, "-" and "."; the controller name may contain letters, digits, "-", "_" and ".", and must have at most 63 characters`,
       );
     const { world, eventGroup } = this.#options;
     const events = new EventRecorder({
@@ -249,7 +250,7 @@ export class Manager {
   #assertNew(name: string): void {
     if (this.#running) throw new Error(`cannot add ${name}: the manager is already running`);
     if (this.#workers.has(name))
-      throw new Error(`a controller or job named ${name} already exists; set a different \`name\``);
+      throw new Error(`a controller, job or runnable named ${name} already exists; set a different \`name\``);
   }
 
   #addWebhook(webhook: Webhook): void {
@@ -328,7 +329,7 @@ export class Manager {
   async #runWorkers(signal: AbortSignal, leadershipLost: AbortSignal): Promise<void> {
     const { world, graceMs = 30_000 } = this.#options;
     const working = Promise.all([
-      aborted(signal), // without controllers, for example with webhooks only, the manager also runs until it is stopped
+      aborted(signal), // a manager without controllers, for example with only webhooks, also runs until it is stopped
       ...[...this.#workers.values()].map((worker) => worker.run(signal)),
     ]);
     const done = new AbortController();

@@ -14,7 +14,7 @@ export interface ManagerElection extends Pick<LeaderElectionOptions, 'leaseMs' |
   readonly namespace?: string;
   /** Human-readable prefix of the holder identity. @default the host name */
   readonly identity?: string;
-  /** Whether to read the Lease before the caches are listed; see `RunnableContext.hasFreshCaches`. @default false */
+  /** Whether to read the Lease before the caches sync; see `RunnableContext.hasFreshCaches`. @default false */
   readonly observesFirst?: boolean;
 }
 
@@ -27,7 +27,7 @@ export interface ManagerSharding
   readonly identity?: string;
 }
 
-/** Coordination between replicas. With neither option, the manager acts immediately: run only one replica then. */
+/** Coordination between replicas. With neither option, replicas do not coordinate, so only one replica may run. */
 export type Replicas =
   | {
       /** Leader election: one replica acts, the others stand by. */
@@ -54,12 +54,13 @@ export interface CommonOptions {
   readonly log?: Logger;
   /**
    * Namespaces to watch. If several are given and a kind cannot be listed in one of them (for example: 403), that
-   * namespace is skipped and retried without blocking the others. Until it can be listed, its objects are not reconciled,
-   * and their absence from a cache does not mean that they were deleted, unless the namespace does not exist any more.
+   * namespace is skipped and retried without blocking the others. Until it can be listed, its objects are not
+   * reconciled. During this time, an object that is missing from the cache may still exist, unless its namespace was
+   * deleted.
    * @default all namespaces
    */
   readonly namespaces?: readonly string[];
-  /** Records a span for each reconcile and job, with the requests to the API server that it makes. @default no tracing */
+  /** Records a span for each reconcile and each run of a job, with its API requests. @default no tracing */
   readonly tracer?: Tracer | undefined;
   /** Server for `/healthz`, `/readyz`, `/metrics` and `/debug/…`. @default no server */
   readonly status?: StatusOptions;
@@ -70,8 +71,8 @@ export interface CommonOptions {
   /** Time within which running reconciles must end when the manager stops, in milliseconds. @default 30_000 */
   readonly graceMs?: number;
   /**
-   * API group in which events are written: the program needs the permission to create and patch events there. Both groups
-   * show the same events. @default 'events.k8s.io'
+   * API group in which events are written. The program needs the permission to create and patch events in this group.
+   * Clients see the same events in both groups, core and `events.k8s.io`. @default 'events.k8s.io'
    */
   readonly eventGroup?: EventGroup;
 }
@@ -81,20 +82,21 @@ export interface StatusOptions {
   /** Port to listen on; 0 selects a free one. */
   readonly port: number;
   /**
-   * Address to listen on. A loopback address serves `/metrics` and `/debug/…`, except `/debug/heap`, without
-   * authentication; any other address serves only `/metrics`, and only with `openMetrics`. @default all addresses
+   * Address to listen on. On a loopback address, `/metrics` and `/debug/…` need no authentication, except
+   * `/debug/heap`, which is rejected. On any other address, `/debug/…` is rejected, and `/metrics` is served only with
+   * `openMetrics`. @default all addresses
    */
   readonly host?: string;
   /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
   readonly logLevel?: LogLevel;
   /** Whether to serve `/metrics` without authentication on any address. @default false */
   readonly openMetrics?: boolean;
-  /** Additional paths, by their absolute path. @default none */
+  /** Additional routes, keyed by absolute path. @default none */
   readonly routes?: Readonly<Record<string, StatusRoute>>;
   /**
    * HTTPS server for `/metrics` and `/debug/…` that requires a Kubernetes bearer token with permission to `get` or
-   * `put` the path. Requires `webhooks`, because it uses their serving certificate, and the permissions that `rbacOf`
-   * adds with `secureStatus`. @default no HTTPS server
+   * `put` the path. Requires `webhooks`, because it uses their serving certificate. Also requires the permissions that
+   * `rbacOf` adds with `secureStatus`. @default no HTTPS server
    */
   readonly secure?: { readonly port: number; readonly host?: string } | undefined;
 }

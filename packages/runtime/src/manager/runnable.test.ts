@@ -14,7 +14,7 @@ import { Manager } from './manager.ts';
 import type { ManagerOptions } from './options.ts';
 import type { RunnableContext } from './runnable.ts';
 
-/** A leader keeps its Lease while its process is paused, or the API server is slow, for less than 10 s. */
+/** A leader keeps its Lease if its process or the API server pauses for less than 10 s. */
 const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
 /** Starts a manager with one runnable. `terms` has a context for each call of `run`. */
@@ -67,7 +67,7 @@ function untilAborted({ signal }: RunnableContext): Promise<void> {
   });
 }
 
-test('a runnable runs only on the leader, and on the next leader when the first one stops', async ({
+test('a runnable runs only on the leader; when the leader stops, the runnable runs on the next leader', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -89,7 +89,7 @@ test('a runnable runs only on the leader, and on the next leader when the first 
   await second.until(() => second.terms.length === 1);
 });
 
-test('a runnable ends with the term of its replica, and runs again in the next term with a new fence', async ({
+test('a runnable ends when the term of its replica ends, and runs again in the next term with a new fence', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -196,12 +196,12 @@ test('an error of a runnable that was asked to stop is ignored', async ({ cluste
   await running;
 });
 
-test('a runnable reads declared caches, writes and records events', async ({ cluster }) => {
+test('a runnable can read declared caches, write objects and record events', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   const ref = { namespace: namespace.name, name: 'subject' };
   const object = await client.create(ConfigMap, { metadata: ref });
-  const { world } = virtualWorld(); // no time limit for the events that are sent after the stop
+  const { world } = virtualWorld(); // so that sending the remaining events after the stop cannot time out
   const { terms, until, stop, running } = await start(cluster, { world, namespaces: [namespace.name] });
   await until(() => terms.length === 1);
   const [context] = terms;
@@ -218,7 +218,7 @@ test('a runnable reads declared caches, writes and records events', async ({ clu
   ]);
 });
 
-test('a runnable with a name in use, or added while the manager runs, is rejected', async ({
+test('add rejects a runnable if its name is in use or the manager is already running', async ({
   cluster,
   namespace,
 }) => {

@@ -15,8 +15,8 @@ export interface RunnableContext extends WorkContext {
   readonly shards: ShardOwnership | undefined;
   /**
    * Whether the caches were listed after the last moment at which another replica led, so that they are at least as new
-   * as everything that the other replica acted on. False if that is not known, and always false unless the option
-   * `observesFirst` of the election is set.
+   * as everything that the other replica acted on. False if that is not known. Always false without the
+   * election option `observesFirst`.
    */
   readonly hasFreshCaches: boolean;
   /** Records a Kubernetes event about an object, which does not have to exist; see `EventRecorder`. */

@@ -106,7 +106,7 @@ test('the HTTPS status server serves metrics and debug endpoints only to service
   expect((await send(`${prometheus}x`)).status).toBe(401);
   expect(await send(unprivileged)).toEqual({
     status: 403,
-    text: `system:serviceaccount:${namespace}:unprivileged may not get /metrics; a ClusterRole with this path in nonResourceURLs allows it\n`,
+    text: `system:serviceaccount:${namespace}:unprivileged may not get /metrics; to allow it, bind a ClusterRole with this path in nonResourceURLs\n`,
   });
   expect((await send(prometheus, 'PUT', '/debug/loglevel', 'debug')).status).toBe(403);
   expect(logLevel.level).toBe('info');

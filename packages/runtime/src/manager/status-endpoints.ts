@@ -55,7 +55,7 @@ export class StatusEndpoints {
     return server;
   }
 
-  /** Starts the HTTPS server if it is configured. The webhooks must have started, because it uses their certificate. */
+  /** Starts the HTTPS server, if configured. Call it after the webhooks have started: it uses their certificate. */
   async serveSecure(): Promise<AsyncDisposable | undefined> {
     const { world, client, log, registry, debug, webhooks } = this.#parts;
     const { secure, logLevel } = this.#options;

@@ -34,7 +34,7 @@ export class ObjectMetrics {
   /** Adds the objects of a cache to the gauge. Call it once per cache. */
   count<T extends KubeObject>(cache: ObjectCache<T>, { phases, phaseOf }: CountOptions<T>): void {
     const { kind } = cache.kind;
-    // The index keeps the returned array of each object, so all objects of a phase share one array to save memory.
+    // The index stores the array that this function returns. To save memory, all objects of a phase share one array.
     const values = new Map([...phases, NONE].map((phase) => [phase, [phase] as const]));
     const none = [NONE] as const;
     cache.addIndex(INDEX, (object) => values.get(phaseOf(object) ?? NONE) ?? none);

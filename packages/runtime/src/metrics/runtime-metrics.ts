@@ -26,8 +26,8 @@ export interface QueueState {
 
 export interface QueueMetrics extends QueueObserver {
   /**
-   * Sets the queue that is read at each scrape. Called after the construction of the queue, which itself needs this
-   * observer.
+   * Sets the queue that is read at each scrape. Called after the queue is constructed, because its constructor needs
+   * this observer.
    */
   read(state: QueueState): void;
 }
@@ -211,7 +211,7 @@ export class RuntimeMetrics {
   }
 }
 
-/** Methods and status codes for which a series exists before the first such API request. */
+/** Pairs of method and status code for which a series exists before the first such API request. */
 const COMMON_RESPONSES = [
   ['GET', '200'],
   ['POST', '201'],

@@ -30,7 +30,7 @@ test('a client certificate contains the user as common name and the groups as or
   expect(certificate.ca).toBe(false);
 });
 
-test('subject alternative names can be DNS names, IPv4 and IPv6 addresses', () => {
+test('subject alternative names can be DNS names, IPv4 addresses and IPv6 addresses', () => {
   const names = [
     'webhook.default.svc',
     '127.0.0.1',
@@ -111,7 +111,7 @@ test('a loaded CA issues certificates like the original', () => {
   expect(certificate.checkHost('x.y.svc')).toBe('x.y.svc');
 });
 
-test('CertificateAuthority.load rejects a certificate or key that does not belong to a CA', () => {
+test('CertificateAuthority.load rejects input that is not the certificate and the key of one CA', () => {
   const leaf = ca.issue({ ...validity, subject: { commonName: 'x' }, usage: ['server'] });
   const otherCa = CertificateAuthority.create({ commonName: 'test authority' }, validity);
   expect(() => CertificateAuthority.load(leaf)).toThrow('do not belong to the same certificate authority');

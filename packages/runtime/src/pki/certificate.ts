@@ -69,14 +69,15 @@ export class CertificateAuthority {
 
   /**
    * Loads an existing CA.
-   * @throws if certificate or key are not PEM, do not match, do not belong to a CA, or the key is not ECDSA P-256
+   * @throws if the certificate or the key is not PEM, they do not match, the certificate is not that of a CA, or the
+   *   key is not ECDSA P-256
    */
   static load(issued: Issued): CertificateAuthority {
     const certificate = new X509Certificate(issued.certificate);
     const key = createPrivateKey(issued.key);
     if (!certificate.ca || !certificate.checkPrivateKey(key))
       throw new Error('the key and the certificate do not belong to the same certificate authority');
-    // Issued certificates declare ECDSA with SHA-256; the signature of any other key could not be verified.
+    // Issued certificates declare ECDSA with SHA-256. Clients could not verify a signature by another type of key.
     if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')
       throw new Error('the key of the certificate authority is not an ECDSA P-256 key');
     return new CertificateAuthority(issued, subjectOf(certificate.raw), key, keyIdOf(certificate.publicKey));
@@ -147,7 +148,7 @@ function signed({ subject, issuer, publicKey, signer, validity, extensions }: Un
   return `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`;
 }
 
-/** Returns a serial number with 126 random bits, which is always positive. */
+/** Returns a positive serial number with 126 random bits. */
 function serial(): Uint8Array {
   const bytes = randomBytes(16);
   bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;

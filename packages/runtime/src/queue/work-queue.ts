@@ -4,7 +4,10 @@ import { type Delayed, DelayHeap } from './delay-heap.ts';
 
 /** Default priority, used for changes. */
 export const NORMAL = 0;
-/** Priority of the initial list and of resyncs, so that changes never wait behind them. The value is controller-runtime's. */
+/**
+ * Priority of keys from the initial list and from resyncs, so that changes never wait behind them. The value is the
+ * same as in controller-runtime.
+ */
 export const LOW = -100;
 
 export interface AddOptions {
@@ -39,7 +42,7 @@ export interface QueuedKey {
   readonly readyInMs?: number;
   /** Number of consecutive failures. */
   readonly failures: number;
-  /** Whether the key was added again while it is processed. It is then queued again after `done`. */
+  /** Whether the key was added again during its processing; if so, it is queued again after `done`. */
   readonly isAddedAgain?: boolean;
 }
 
@@ -181,7 +184,10 @@ export class WorkQueue {
     return new Promise((resolve) => this.#waitingWorkers.push(resolve));
   }
 
-  /** Ends the processing of a key. Queues it again if it was added in the meantime. @throws Error if it is not being processed */
+  /**
+   * Ends the processing of a key. Queues the key again if it was added during the processing.
+   * @throws Error if the key is not being processed
+   */
   done(key: string): void {
     const entry = this.#entries.get(key);
     if (entry?.state !== 'processing') throw new Error(`${key} is not being processed`);
@@ -199,7 +205,7 @@ export class WorkQueue {
     if (this.#closed && this.#processing === 0) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  /** Drops all queued keys and rejects new ones. Resolves when no key is processed any more. */
+  /** Drops all queued keys and ignores new ones. Resolves when no key is being processed any more. */
   close(): Promise<void> {
     this.#closed = true;
     this.#timer?.timer.cancel();

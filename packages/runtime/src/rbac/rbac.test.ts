@@ -70,7 +70,7 @@ describe('rules', () => {
       // Events about cluster-scoped objects, here nodes, are stored in the namespace default.
       'RoleBinding default noter-own',
     ]);
-    // A cache that is forbidden to list a namespace gets the Namespace object, to see whether it was deleted.
+    // If listing objects in a namespace is forbidden, the cache reads the Namespace to see whether it was deleted.
     const cluster = objects.find(({ metadata }) => metadata.name === 'noter-cluster');
     expect(cluster).toMatchObject({
       rules: expect.arrayContaining([

@@ -12,7 +12,7 @@ import type { Webhook } from '../webhook/endpoints.ts';
 import type { WebhookOptions } from '../webhook/webhooks.ts';
 import { type PathRule, type Permission, type PolicyRule, rulesFor } from './permission.ts';
 
-/** Parts of a controller's options from which its permissions follow. */
+/** Options of a controller that determine its permissions. */
 export interface ControllerPermissions {
   readonly for: Kind;
   readonly owns?: readonly Kind[];
@@ -23,16 +23,16 @@ export interface ControllerPermissions {
   /** Additional permissions in the program's own namespace. */
   readonly ownPermissions?: readonly Permission[];
   /**
-   * Part of the program that these permissions belong to. They are granted by separate roles, named `<program>-<role>`,
-   * which an installation can leave out. @default the roles of the program
+   * Part of the program that these permissions belong to. Separate roles grant them, with names that start with
+   * `<program>-<role>`. An installation can omit these roles. @default the roles of the program grant the permissions
    */
   readonly role?: string;
 }
 
-/** Parts of a job's options from which its permissions follow. */
+/** Options of a job that determine its permissions. */
 export type JobPermissions = Pick<ControllerPermissions, 'reads' | 'permissions' | 'role'>;
 
-/** Parts of a program from which its permissions follow. */
+/** Parts of a program that determine its permissions. */
 export interface ProgramPermissions {
   /** Name of the program, its service account and its roles. */
   readonly name: string;
@@ -75,8 +75,8 @@ const RBAC = 'rbac.authorization.k8s.io';
 /**
  * Returns the manifests of a service account with exactly the permissions that the program declares. There is one set
  * of roles for the program itself, and one for each `role` of its controllers and jobs. A set consists of ClusterRoles
- * for the objects that are watched and written, a Role in each namespace with objects of the program itself, and their
- * bindings.
+ * for the objects that are watched and written, a Role in each namespace that contains objects of the program itself,
+ * such as its Leases, and the bindings of these roles.
  */
 export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest | BindingManifest)[] {
   const { name, namespace } = program;
@@ -104,7 +104,7 @@ export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest 
   ];
 }
 
-/** Controllers and jobs with permissions in the same roles. */
+/** Controllers and jobs that share one set of roles. */
 interface ProgramPart {
   readonly controllers: readonly ControllerPermissions[];
   readonly jobs: readonly JobPermissions[];
@@ -185,13 +185,13 @@ function watchedPermissionsOf({ controllers, jobs }: ProgramPart): readonly Perm
   ];
 }
 
-/** Returns the permissions in all watched namespaces that a program needs independent of its controllers. */
+/** Returns the permissions that a program needs in all watched namespaces, regardless of its controllers. */
 function programPermissionsOf(program: ProgramPermissions): readonly Permission[] {
   const { namespaces: names, secureStatus, permissions = [] } = program;
   return [
     ...webhookPermissions(program),
     ...(secureStatus ? TOKEN_REVIEWS : []),
-    // A cache that is forbidden to list a namespace gets the Namespace object, to see whether it was deleted.
+    // If listing a namespace is forbidden, the cache reads the Namespace object to find out whether it was deleted.
     ...(names === undefined ? [] : [{ kind: Namespace, verbs: ['get'], names } satisfies Permission]),
     ...permissions,
   ];
@@ -229,13 +229,13 @@ function programOwnPermissionsOf(program: ProgramPermissions): readonly OwnPermi
   return all;
 }
 
-/** Returns the permissions of controllers in the program's own namespace, and for events about cluster-scoped objects. */
+/** Returns the permissions that controllers need in the program's own namespace and for events in `default`. */
 function ownPermissionsOf(
   { controllers }: ProgramPart,
   { namespace, namespaces }: ProgramPermissions,
 ): readonly OwnPermission[] {
   return [
-    // Events about cluster-scoped objects are stored in the namespace default.
+    // Events about cluster-scoped objects are stored in the namespace `default`.
     ...(namespaces !== undefined && controllers.some((each) => each.for.scope === 'Cluster')
       ? [['default', RECORD_EVENTS] satisfies OwnPermission]
       : []),

@@ -31,7 +31,7 @@ export class RequestBodies {
   readonly #incoming = new Set<IncomingBody>();
   #heldBytes = 0;
 
-  /** @param maxTotalBytes limit for all bodies that are being received or processed */
+  /** @param maxTotalBytes maximum total size of all bodies that are being received or processed */
   constructor(maxTotalBytes: number) {
     this.#maxTotalBytes = maxTotalBytes;
   }

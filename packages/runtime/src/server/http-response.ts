@@ -4,7 +4,7 @@ import { pipeline, type Readable } from 'node:stream';
 /** Response to a request. */
 export interface HttpResponse {
   readonly status: number;
-  /** Body. A stream is sent as it is read, and closed when it is sent or the client has disconnected. */
+  /** Body. A stream is closed when all of it has been sent, or when the client has disconnected. */
   readonly text: string | Readable;
   /** @default 'text/plain; charset=utf-8' */
   readonly contentType?: string;

@@ -53,7 +53,7 @@ async function statusLineOver(socket: Socket, path = '/'): Promise<string> {
   return String(data).split('\r\n')[0] ?? '';
 }
 
-test('a connection over the limit closes the least recently used connection that has no pending request', async () => {
+test('when a new connection exceeds the limit, the least recently used connection without a pending request is closed', async () => {
   await using env = await start();
   const used = await env.dial();
   const silent = await env.dial();
@@ -65,7 +65,7 @@ test('a connection over the limit closes the least recently used connection that
   for (const socket of [late, used, other]) expect(await statusLineOver(socket)).toBe('HTTP/1.1 200 OK');
 });
 
-test('connections with incomplete requests are closed at the limit; those with a pending response are not', async () => {
+test('at the limit, a connection with an incomplete request is closed, and one with a pending response stays open', async () => {
   await using env = await start();
   const requested = once(env.server, 'request');
   const waiting = await env.dial(head('/slow'));
@@ -85,7 +85,7 @@ test('connections with incomplete requests are closed at the limit; those with a
   expect(String((await answered)[0])).toContain('200 OK');
 });
 
-test('when all connections have a pending response, a new connection is closed', async () => {
+test('at the limit, a new connection is closed if all others have a pending response', async () => {
   await using env = await start();
   for (let count = 0; count < MAX_CONNECTIONS; count += 1) {
     const requested = once(env.server, 'request');

@@ -18,7 +18,7 @@ export class ServerError extends Error {
 export interface ListenerOptions {
   readonly clock: Pick<Clock, 'after'>;
   readonly logger: Logger;
-  /** Purpose of the server, for the error when its port is in use: `metrics and health`. */
+  /** What the server serves, such as `metrics and health`. Named in the error if the server cannot listen. */
   readonly serves: string;
   /** Port to listen on; 0 selects a free one. */
   readonly port: number;
@@ -38,7 +38,10 @@ export interface ListenerOptions {
  * request with 408 and closes the connection.
  */
 export const SERVER_TIMEOUTS = {
-  /** Timeout of the headers of a request, from its first byte or from the start of the connection. */
+  /**
+   * Timeout for receiving the headers of a request. It starts with the connection for the first request, and with the
+   * first byte for each later request.
+   */
   headersTimeout: 10_000,
   /** Timeout of the whole request. */
   requestTimeout: 20_000,
@@ -89,8 +92,8 @@ export class Listener {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#unused.delete(request.socket);
       this.#touch(request, response);
-      // While the server closes, an idle connection is closed at once: it would delay `close` until its keep-alive
-      // timeout.
+      // While the server closes, an idle connection is closed at once. Otherwise it would delay `close` until its
+      // keep-alive timeout.
       response.once('close', () => this.#closing && server.closeIdleConnections());
     });
   }
@@ -132,7 +135,7 @@ export class Listener {
   #makeRoom({ socket }: Connection): void {
     if (this.#connections.size < this.#options.maxConnections) return;
     for (const [id, { socket: other, request }] of this.#connections) {
-      // An incomplete request does not protect a connection, because it costs the client nothing.
+      // A connection with an incomplete request is closed too, because such a request costs the client nothing.
       if (request?.complete) continue;
       this.#connections.delete(id);
       other.destroy();

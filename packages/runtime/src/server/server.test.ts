@@ -56,7 +56,7 @@ describe('health', () => {
     expect(await send(server, '/healthz/ping')).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('the health endpoint responds with 500 and all checks in order of their names if one fails', async () => {
+  test('the health endpoint responds with 500 if a check fails, and then lists all checks in order of their names', async () => {
     await using env = await start();
     const { server, lines } = env;
     let synced = false;
@@ -138,7 +138,7 @@ describe('metrics', () => {
     expect(await send(env.server, '/metrics', 'HEAD')).toMatchObject({ status: 200, text: '' });
   });
 
-  test('/metrics responds with 500 without the reason if collecting the metrics throws, and the next request succeeds', async () => {
+  test('if collecting the metrics throws, /metrics responds with 500 and hides the reason, and the next request succeeds', async () => {
     const metrics = {
       text: () => {
         throw new Error('s3cret');
@@ -315,7 +315,7 @@ describe('non-loopback address', () => {
     expect(options.logLevel.level).toBe('info');
   });
 
-  test('on a non-loopback address, openMetrics opens the metrics but not the log level', async () => {
+  test('on a non-loopback address, openMetrics allows access to the metrics, but not to the log level', async () => {
     await using env = await start({ ...everything(), openMetrics: true });
     expect((await send(env.server, '/metrics')).status).toBe(200);
     expect((await send(env.server, '/debug/loglevel', 'PUT', 'debug')).status).toBe(403);
@@ -356,7 +356,7 @@ describe('non-loopback address', () => {
 });
 
 describe('additional routes', () => {
-  /** An address of this machine that is not a loopback address; undefined if it has none. */
+  /** An address of this machine that is not a loopback address; undefined if the machine has no such address. */
   const external = Object.values(networkInterfaces())
     .flat()
     .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
@@ -402,7 +402,7 @@ describe('additional routes', () => {
     expect(env.lines[0]).toMatchObject({ level: 'error', path: '/broken' });
   });
 
-  test('a local route of a server on all addresses is open to local clients', async () => {
+  test('a local route of a server that listens on all addresses is open to local clients', async () => {
     for (const host of ['0.0.0.0', '::']) {
       await using env = await withRoutes({ host });
       expect((await send(env.server, '/dead-letters')).status, host).toBe(200);

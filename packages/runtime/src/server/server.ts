@@ -17,7 +17,7 @@ const { createServer: createTlsServer } = process.getBuiltinModule('node:https')
 export interface StatusRoute {
   /**
    * Clients that may read the path. `anyone` is open to all clients, like `/healthz`. `local` is open to clients on
-   * this machine, which includes `kubectl port-forward`; use `local` for details such as object names.
+   * this machine and through `kubectl port-forward`; use `local` for details such as object names.
    */
   readonly for: 'anyone' | 'local';
   respond(): HttpResponse | Promise<HttpResponse>;
@@ -45,7 +45,7 @@ export interface StatusServerOptions {
   readonly authorize?: ((request: IncomingMessage, path: string) => Promise<void>) | undefined;
   /** Whether to serve `/metrics` without authentication. @default false */
   readonly openMetrics?: boolean | undefined;
-  /** Additional paths, by their absolute path. @default none */
+  /** Additional routes, keyed by absolute path. @default none */
   readonly routes?: Readonly<Record<string, StatusRoute>> | undefined;
   /** Time that `close` waits for pending responses, in milliseconds. @default 5_000 */
   readonly graceMs?: number;
@@ -57,8 +57,9 @@ const MAX_LEVEL_BYTES = 64;
 const MAX_CONNECTIONS = 100;
 
 /**
- * HTTP or HTTPS server for `/healthz`, `/readyz` (with `?verbose`, `?exclude=name`, `/healthz/name`), `/metrics`,
- * `/debug/loglevel` (GET, PUT with the level as body) and the paths of `DebugEndpoints`.
+ * HTTP or HTTPS server for `/healthz` and `/readyz` (both also with `?verbose`, with `?exclude=name` and for one check,
+ * such as `/healthz/name`), `/metrics`, `/debug/loglevel` (GET, and PUT with the level as body) and the paths of
+ * `DebugEndpoints`.
  *
  * Guarantees: no request crashes the process; a failed check responds with 500, as in Kubernetes components; `close`
  * waits for pending responses. Health and readiness need no authorization; `/metrics` and the paths below `/debug` do

@@ -6,7 +6,7 @@ import type { Kind } from '../kind/kind.ts';
 import { RequestError } from './http-response.ts';
 import { TokenAccess } from './token-access.ts';
 
-/** Simulates an API server with the tokens `good` of jane and `poor` of joe that allows only jane's requests. */
+/** Simulates an API server that knows the tokens `good` (jane) and `poor` (joe), and allows only jane's requests. */
 function start() {
   const clock = new VirtualClock();
   const { logger, lines } = collectingLogger();
@@ -73,7 +73,7 @@ test.for([
   expect(reviews).toEqual([]);
 });
 
-test('an invalid token gives 401, a user without permission 403', async () => {
+test('an invalid token gets 401, and the token of a user without permission gets 403', async () => {
   const { request, reviews } = start();
   expect(await request('Bearer unknown')).toBe(401);
   expect(await request('bearer poor')).toBe(403);
@@ -84,7 +84,7 @@ test('an invalid token gives 401, a user without permission 403', async () => {
 });
 
 describe('cache of verdicts', () => {
-  test('the cache of verdicts keeps a granted verdict for a minute, separately for each verb and path', async () => {
+  test('the cache of verdicts keeps an approval for a minute, separately for each verb and path', async () => {
     const { request, reviews, clock, server } = start();
     await request('Bearer good');
     server.janeMay = false;

@@ -114,7 +114,7 @@ export class TokenAccess {
       if (allowed === true) return undefined;
       return new RequestError(
         403,
-        `${username} may not ${verb} ${path}; a ClusterRole with this path in nonResourceURLs allows it\n`,
+        `${username} may not ${verb} ${path}; to allow it, bind a ClusterRole with this path in nonResourceURLs\n`,
       );
     } catch (error) {
       logger.warn({ path, error: messageOf(error) }, 'Checking a token with the API server failed');

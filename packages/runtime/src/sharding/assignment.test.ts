@@ -36,7 +36,7 @@ test('the assignment does not depend on the order of the members', () => {
   );
 });
 
-test('a member that joins or leaves moves only its own shards', () => {
+test('when a member joins or leaves, only the shards that it gets or had change their owner', () => {
   fc.assert(
     fc.property(names, fc.uuid(), (members, another) => {
       const before = assign(SHARDS, members);
@@ -63,7 +63,7 @@ test('namespaces are spread evenly over the shards', () => {
 });
 
 test('shards and their owners are the same in every version of the program', () => {
-  // Replicas of two versions that disagree would act on the same namespace.
+  // If two versions disagreed, a replica of each version could act on the same namespace.
   expect(['', 'default', 'kube-system', 'team-a'].map((name) => shardOf(name, 256))).toMatchInlineSnapshot(`
     [
       11,

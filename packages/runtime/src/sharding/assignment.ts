@@ -10,7 +10,7 @@ export function shardOf(namespace: string, shards: number): number {
 
 /**
  * Assigns each shard to the member with the highest score for it (rendezvous hashing). A member that joins takes shards
- * evenly from all others, a member that leaves gives its shards evenly to them, and no other shard moves.
+ * evenly from the others. A member that leaves gives its shards evenly to the remaining ones. No other shard moves.
  * @returns the member of each shard
  */
 export function assign(shards: number, members: Iterable<string>): readonly (string | undefined)[] {

@@ -15,7 +15,7 @@ function start(...configured: readonly number[]) {
       new Replica({ name: `r${at}`, timeline, server, random, speed: 1, wallOffsetMs: 0, shards }),
   );
   const heldBy = (replica: Replica | undefined) => [...(replica?.sharding?.held ?? [])].sort();
-  /** Checks that no shard is held twice, and that each replica owns only keys in shards that it holds. */
+  /** Checks that no two replicas hold the same shard, and that each replica owns only keys in shards that it holds. */
   const check = () => {
     const held = replicas.flatMap(heldBy);
     expect(new Set(held).size).toBe(held.length);
@@ -31,7 +31,7 @@ function start(...configured: readonly number[]) {
   return { replicas, heldBy, run };
 }
 
-test('a single replica holds all shards, and none before it is a member', async () => {
+test('a single replica holds no shard before it is a member, and all shards afterwards', async () => {
   const { replicas, heldBy, run } = start(SHARDS);
   const [only] = replicas;
   only?.start();
@@ -69,7 +69,7 @@ test('replicas agree on the shard of a key, even if one is configured with anoth
   }
 });
 
-test('`held` is empty while a replica has lost its membership', async () => {
+test('`held` of a replica is empty after the replica has lost its membership', async () => {
   const { replicas, heldBy, run } = start(SHARDS);
   const [only] = replicas;
   only?.start();

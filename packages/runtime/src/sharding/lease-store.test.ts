@@ -27,7 +27,7 @@ function start() {
 
 const OWNERS = ['x-a', undefined, 'x-b'];
 
-test('a shard map is absent at first, then blank if a blank one is written, then has the written owners', async () => {
+test('the shard map is absent before the first write, blank after a blank one is written, and then has the written owners', async () => {
   const { store } = start();
   expect((await store.read()).shardMap).toBe('absent');
   expect(await store.write(undefined, 'blank')).toBe(true);

@@ -54,8 +54,8 @@ export class LeaseStore {
   }
 
   /**
-   * Reads all Leases with one list request. It sets no resourceVersion, so the API server reads from etcd and not from
-   * its watch cache: members and shard map are consistent, and not older than the request.
+   * Reads all Leases with one list request. The request sets no resourceVersion, so the API server reads from etcd and
+   * not from its watch cache: the Leases are from the same moment, which is not before the request.
    */
   async read(signal?: AbortSignal): Promise<Snapshot> {
     const { client, namespace, name } = this.#options;
@@ -73,7 +73,7 @@ export class LeaseStore {
    * Writes the shard map if it has not changed since it was read.
    * @returns false if the stored map is not the one that was read: another member has changed it, or an earlier attempt
    *   of this call has written it and the response was lost
-   * @throws if the request fails; whether the server has processed it, or still will, is unknown
+   * @throws if the request fails; it is then unknown whether the API server has processed it or will still process it
    */
   async write(seen: Lease | undefined, shardMap: Owners | 'blank', signal?: AbortSignal): Promise<boolean> {
     const { clock, client } = this.#options;

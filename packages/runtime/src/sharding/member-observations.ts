@@ -3,7 +3,7 @@ import { holderOf } from '../election/record.ts';
 import type { Lease } from '../kind/builtin/lease.ts';
 import type { Snapshot } from './lease-store.ts';
 
-/** Version of an object, and when it was first observed on the monotonic clock. */
+/** Version of an object, and the monotonic time at which this version was first observed. */
 interface Observed {
   readonly version: string | undefined;
   readonly at: number;
@@ -18,7 +18,7 @@ export class MemberObservations {
   readonly #leaseMs: number;
   readonly #self: string;
   readonly #members = new Map<string, Observation>();
-  /** Owners in the shard map that have no Lease, because a user has deleted it. */
+  /** Owners in the shard map without a Lease, because a user has deleted it; each with the version of the shard map. */
   readonly #missing = new Map<string, Observed>();
   #shardMap: Observed | undefined;
   /** Longest observed lease duration: the maximum time for which a member acts after it last read the shard map. */
@@ -69,7 +69,7 @@ export class MemberObservations {
     return missing !== undefined && this.#now - missing.at >= this.#longestMs;
   }
 
-  /** Whether it is certain that no member acts according to the shard map that preceded the blank one. */
+  /** Whether it is certain that no member still acts on the shard map that the blank one replaced. */
   get blankIsSafe(): boolean {
     if (!this.#othersHold) return true;
     return this.#shardMap !== undefined && this.#now - this.#shardMap.at >= this.#longestMs;

@@ -6,8 +6,8 @@ import type { ShardingClient } from './lease-store.ts';
 /** Receives sharding events, for metrics and logs. */
 export interface ShardingObserver {
   /**
-   * Called when the number of held shards, of all shards or of members changes. All are 0 while this replica is not a
-   * member.
+   * Called when the number of held shards, of all shards or of members changes. All three are 0 while this
+   * replica is not a member.
    */
   owns(held: number, shards: number, members: number): void;
   /** Called when reading or writing the Leases fails. The request is retried. */
@@ -44,6 +44,6 @@ export interface ShardOwnership {
   owns(key: string): boolean;
   /** Begins work on an object; returns undefined if this replica does not own it. */
   begin(key: string): Work | undefined;
-  /** Calls the listener whenever this replica gains shards, with a predicate for the gained objects. */
+  /** Calls the listener whenever this replica gains shards, with a predicate that selects the objects in them. */
   onGained(listener: (isGained: (key: string) => boolean) => void): void;
 }

@@ -81,12 +81,12 @@ describe('shard map with unknown owners', () => {
 describe('member with another number of shards', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('a member with another number of shards than the shard map uses the number of the map while another member acts', () => {
+  test('a member with another number of shards uses the number from the shard map while another member acts', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('a member with another number of shards writes its own number when no member acts, even if it claims no shard', () => {
+  test('a member with another number of shards writes a map with its own number when no other member acts, even if it claims no shard', () => {
     expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
     const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';

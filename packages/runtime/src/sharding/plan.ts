@@ -10,7 +10,7 @@ export interface PlanInput {
   readonly live: readonly string[];
   /** Returns whether a member certainly does not act. */
   isGone(member: string): boolean;
-  /** Whether it is certain that no member acts according to the shard map that preceded the blank one. */
+  /** Whether it is certain that no member still acts on the shard map that the blank one replaced. */
   readonly blankIsSafe: boolean;
   /** Shards that this member holds, including those that it is releasing. */
   readonly held: ReadonlySet<number>;
@@ -33,8 +33,8 @@ const NOTHING: Plan = { write: undefined, claims: [], release: [] };
  * Plans the next change of the shard map.
  *
  * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first:
- * an owner that reads the blank map stops. Shards are assigned again only after the time in which every owner must have
- * stopped.
+ * an owner that reads the blank map stops. Shards are assigned again only when enough time has passed for every owner
+ * to have stopped.
  */
 export function planOf(input: PlanInput): Plan {
   const { shardMap, blankIsSafe } = input;
@@ -42,7 +42,7 @@ export function planOf(input: PlanInput): Plan {
   if (shardMap === 'blank' && !blankIsSafe) return NOTHING;
   const owners = shardMap === 'blank' || shouldReshard(input, shardMap) ? unowned(input.shards) : shardMap;
   const plan = planShards(input, owners);
-  // A new number of shards is written even if this member claims none of them, because the other members wait for it.
+  // The new map is written even if this member claims no shard, because the other members wait for that write.
   return owners === shardMap ? plan : { ...plan, write: plan.write ?? owners };
 }
 
@@ -65,8 +65,8 @@ function planShards({ self, live, held, isGone }: PlanInput, owners: Owners): Pl
       if (!mine) release.push(shard);
       continue;
     }
-    // A shard that the map assigns to this member but that it does not hold is from an earlier membership, or from a
-    // write without a response. The map must be written again, so that writes based on the current version fail.
+    // If the map assigns this member a shard that it does not hold, the assignment is from an earlier membership or
+    // from a write without a response. The map must be written again, so that writes based on this version fail.
     const free = owner === undefined || owner === self || isGone(owner);
     if (!free || (!mine && owner !== self)) continue;
     next[shard] = mine ? self : undefined;

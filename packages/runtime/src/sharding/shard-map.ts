@@ -17,7 +17,7 @@ export type Owners = readonly (string | undefined)[];
  * Content of the shard map.
  * - absent: its Lease does not exist, or was deleted
  * - damaged: it was changed by something other than a member
- * - blank: it names no owners, so a member that holds shards stops when it reads it
+ * - blank: it names no owners; a member that holds shards stops when it reads a blank map
  */
 export type ShardMap = 'absent' | 'damaged' | 'blank' | Owners;
 

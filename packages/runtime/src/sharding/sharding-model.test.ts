@@ -292,7 +292,7 @@ describe('mutants', () => {
     expect(await failureOf({ mutate: hasty })).toContain('2 replicas act');
   });
 
-  test('the model detects that a shard is given away before its work has ended', async () => {
+  test('the model detects that a member releases a shard before the work in that shard has ended', async () => {
     expect(await failureOf({ endsEarly: true })).toContain('2 replicas act');
   });
 

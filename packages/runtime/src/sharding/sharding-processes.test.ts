@@ -20,7 +20,7 @@ const Namespace = foreignKind({
 
 const OBJECTS = 30;
 /**
- * leaseMs/renewMs/retryMs, long enough that a replica remains a member if it or the API server is paused for seconds.
+ * leaseMs/renewMs/retryMs. A replica must remain a member if it or the API server is paused for a few seconds.
  * `SHARDING_TIMES=15000/10000/2000` measures the defaults.
  */
 const TIMES = process.env.SHARDING_TIMES ?? '12000/8000/300';
@@ -42,7 +42,7 @@ test('`overlaps` finds two processes that reconcile one object at the same time'
   expect(overlaps([...first, write(3n, 'b', '1'), write(7n, 'b', '1')])).toHaveLength(1);
 });
 
-test('processes that join, stop, are killed or suspended never reconcile one object at the same time', async ({
+test('two processes never reconcile one object at the same time, even if processes join, stop, are killed or are suspended', async ({
   cluster,
   namespace,
 }) => {
@@ -58,7 +58,7 @@ test('processes that join, stop, are killed or suspended never reconcile one obj
     started.push(replica);
     return replica;
   };
-  /** Waits until these replicas have together written every object since this time, and each replica at least one. */
+  /** Waits until each of these replicas has written since this time, and together they have written every object. */
   const sharedBy = async (names: readonly string[], since: bigint) => {
     await output.until(() => {
       const later = output.writes.filter(({ at, name }) => at > since && names.includes(name));
@@ -70,7 +70,7 @@ test('processes that join, stop, are killed or suspended never reconcile one obj
   };
   const now = () => process.hrtime.bigint();
   const figures: string[] = [];
-  /** Replica that has last written each object. Lines of different processes arrive in any order. */
+  /** Returns the last writer of each object. Sorts by time, because lines of several processes arrive in any order. */
   const owners = (before = now()) =>
     new Map(
       output.writes
@@ -206,7 +206,8 @@ test('processes that join, stop, are killed or suspended never reconcile one obj
   d.signal('SIGTERM');
   expect(await d.exited()).toBe(0);
   expect(overlaps(output.writes)).toEqual([]);
-  // The Leases of the stopped replicas are deleted, except that of the last one, which the shard map still names.
+  // The Leases of the stopped replicas are deleted, except for the replica that stopped last: the shard map still names
+  // that replica.
   const left = await leases();
   expect(left.map(({ spec }) => spec?.holderIdentity ?? '')).toEqual(['', '']);
   console.log([`${output.writes.length} writes`, ...figures].join('\n'));

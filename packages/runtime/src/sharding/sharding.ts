@@ -15,8 +15,8 @@ import { type Plan, planOf } from './plan.ts';
 interface Membership {
   readonly heldShards: HeldShards;
   /**
-   * Term that lasts while the shard map was recently read and agrees with the held shards. Its fence is open while this
-   * member may act on them.
+   * Term that ends when the last read of the shard map is too old, or when the map no longer assigns the held shards to
+   * this member. Its fence is open while this member may act on the held shards.
    */
   readonly term: Term;
   /** Number of shards in the shard map. */
@@ -25,7 +25,7 @@ interface Membership {
 
 const DEFAULT_SHARDS = 256;
 
-/** Fraction of the usual pause before the next sync if there is more to do, for example after a write conflict. */
+/** Pause before the next sync if there is more to do, such as after a write conflict; a fraction of the usual pause. */
 const SOON = 0.1;
 
 /**
@@ -41,16 +41,16 @@ const SOON = 0.1;
  * - A member holds a shard only after its write of the shard map, based on the version that it read, has succeeded.
  * - A shard is claimed from another member only after that member has released its Lease, or after the Lease was observed
  *   unchanged for its whole duration on the local monotonic clock.
- * - `owns` and `holds` return false, `begin` returns undefined, and all signals abort, `renewMs` after the start of the
- *   last successful renewal or of the last sync that found the expected shard map, whichever started earlier. This
- *   needs no connection to the API server.
+ * - A member stops acting when `renewMs` have passed since the start of its last successful renewal, or since the start
+ *   of its last sync that found the expected shard map. Then all signals abort, `owns` and `holds` return false, and
+ *   `begin` returns undefined. This needs no connection to the API server.
  * - If the shard map is deleted or edited by hand, or the Lease of a member is deleted, the owners concerned stop by
- *   themselves, and their shards are assigned again after the time in which they must have stopped.
+ *   themselves. Their shards are assigned again when enough time has passed for them to have stopped.
  * - On a stop, all work ends before the Lease is released; the other members take over within about `retryMs`.
  *
  * Assumptions: those of `LeaderElection`. Only members write to the Leases of members. The Lease that stores the shard map
- * is not restored from a backup, because the checksum of an old map is valid. The shard map and the Lease of a member are
- * not deleted at the same time.
+ * is not restored from a backup, because the checksum of an old map is still valid. The shard map and the Lease of a
+ * member are not deleted at the same time.
  *
  * Errors: as for `LeaderElection`.
  */
@@ -306,7 +306,10 @@ export class Sharding implements ShardOwnership {
         await this.#store.remove(lease, signal);
   }
 
-  /** Pauses until the next sync: shorter than usual if a Lease may expire earlier, a shard was released or a write conflicted. */
+  /**
+   * Waits until the next sync. The wait is shorter than usual if a Lease may expire earlier, a shard was released, or a
+   * write conflicted.
+   */
   async #pause(settled: boolean, done: AbortSignal): Promise<void> {
     const { world } = this.#options;
     const usual = jittered(world, this.#times.retryMs, 0.25);

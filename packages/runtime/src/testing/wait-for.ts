@@ -13,8 +13,8 @@ export interface WaitOptions {
 
 /**
  * Watches an object until the predicate returns true, and returns the object. The predicate gets undefined while the object
- * does not exist. Connection and API errors are retried.
- * @throws Error with the last state of the object after the timeout
+ * does not exist. Connection errors and API errors other than 403 are retried.
+ * @throws Error after the timeout, with the last state of the object; ForbiddenError
  */
 export async function waitFor<T extends KubeObject>(
   client: Client,

@@ -14,8 +14,8 @@ import { messageOf, type Tracer, type World } from '@vmwright/core';
 interface Scope {
   readonly context: Context;
   /**
-   * Difference between wall clock and monotonic clock at the start of the trace, used for all its spans, so that a wall
-   * clock that jumps does not distort them.
+   * Difference between the wall clock and the monotonic clock at the start of the trace. All spans of the trace use it,
+   * so that a jump of the wall clock does not distort their times.
    */
   readonly offset: number;
   isEnded: boolean;

@@ -22,12 +22,13 @@ export interface AdmissionSettings {
   readonly operations?: readonly Operation[];
   /** Whether to review writes of the status subresource too. @default false */
   readonly status?: boolean;
-  /** Whether the API server rejects a request if the webhook fails, or accepts it without a review. @default 'Fail' */
+  /** If the webhook fails, `Fail` rejects the request and `Ignore` accepts it without a review. @default 'Fail' */
   readonly failurePolicy?: 'Fail' | 'Ignore';
   /** Time that the API server waits for a response, 1 to 30 seconds. @default 10 */
   readonly timeoutSeconds?: number;
   /**
-   * Side effects of the handlers: `NoneOnDryRun` if they change external state unless `dryRun` is set. @default 'None'
+   * Side effects of the handlers: `None` if they never change external state, `NoneOnDryRun` if they change it only in
+   * requests without `dryRun`. @default 'None'
    */
   readonly sideEffects?: 'None' | 'NoneOnDryRun';
   readonly namespaceSelector?: object;
@@ -72,7 +73,7 @@ export interface Admission {
   readonly mutate: ((review: AdmissionReview, signal: AbortSignal) => Promise<Mutation>) | undefined;
 }
 
-/** Declares an admission webhook. @throws DeclarationError for rules without a handler, or that the API server would reject */
+/** Declares an admission webhook. @throws DeclarationError if the rules have no handler or invalid settings */
 export function admission<T extends KubeObject>(
   kind: Kind<T>,
   { validate, mutate, ...settings }: AdmissionRules<T>,

@@ -7,8 +7,8 @@ import type { Conversion } from './conversion.ts';
 const CONVERSION_API = 'apiextensions.k8s.io/v1';
 
 /**
- * Converts the objects of a ConversionReview. If one of them fails, the response names it and contains no objects, as the
- * API server requires.
+ * Converts the objects of a ConversionReview. If one object cannot be converted, the response names this object and
+ * contains no converted objects, as the API server requires.
  * @throws RequestError if the review is invalid
  */
 export function convertReview(body: unknown, conversions: readonly Conversion[], logger: Logger): object {

@@ -91,7 +91,7 @@ describe('objects of a review', () => {
       'no conversion is registered for kind Chain',
     ],
     ['that are null', null, 'no conversion is registered for kind undefined'],
-  ] as const)('objects %s fail the whole review with a message', ([, object, message]) => {
+  ] as const)('objects %s make the whole review fail with a message', ([, object, message]) => {
     const { review, lines } = convert('ropes.dev/v1', [rope('v1beta1', { length: '6m' }), object]);
     expect(review.response).toMatchObject({ uid: 'u1', convertedObjects: [], result: { status: 'Failure' } });
     expect(review.response.result.message).toContain(message);

@@ -37,8 +37,8 @@ export type ConversionRules<V extends Versions> = {
 
 /** Untyped form of the conversion functions of one version. */
 interface AnyConversion {
-  // Declared as methods, because TypeScript checks the parameters of methods bivariantly and so accepts functions for
-  // one version. `objectIn` checks the version.
+  // Declared as methods, because TypeScript checks the parameters of methods bivariantly and therefore accepts
+  // functions that take objects of only one version. `objectIn` checks the version.
   toStored(object: KubeObject): Converted<KubeObject>;
   fromStored(object: KubeObject): Converted<KubeObject>;
 }
@@ -47,7 +47,10 @@ interface AnyConversion {
 export interface Conversion {
   readonly type: 'conversion';
   readonly kind: AnyDeclaredKind;
-  /** Converts an object. @throws RequestError for another kind or an unknown version, or the error of a conversion function */
+  /**
+   * Converts an object.
+   * @throws RequestError if the object is of another kind or unknown version; also errors of the conversion functions
+   */
   convert(object: unknown, desiredApiVersion: string): KubeObject;
 }
 

@@ -18,8 +18,8 @@ export interface WebhookManifestsOptions {
   readonly webhooks: readonly Webhook[];
   readonly address: WebhookAddress;
   /**
-   * `namespace/name` of a cert-manager Certificate. Adds the annotation that makes cert-manager write its CA into every
-   * `caBundle`. @default the running program writes the `caBundle`
+   * `namespace/name` of a cert-manager Certificate. Adds the annotation that makes cert-manager write the CA of this
+   * Certificate into every `caBundle`. @default the running program writes the `caBundle`
    */
   readonly injectCaFrom?: string | undefined;
 }

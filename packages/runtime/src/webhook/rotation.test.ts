@@ -19,7 +19,7 @@ import { dataOf, EMPTY_STATE } from './certificates/state.ts';
 import { allow } from './verdict.ts';
 
 /**
- * `settleMs` covers the time in which an API server observes a changed caBundle, which is seconds on a busy machine.
+ * `settleMs` covers the time until an API server observes a changed caBundle. On a busy machine, this takes seconds.
  */
 const TIMES = { authorityMs: 600_000, servingMs: 60_000, settleMs: 5_000, pollMs: 200 };
 
@@ -180,7 +180,8 @@ test('no request fails while the certificate and the CA are rotated', async ({
   }
   expect(failures).toEqual([]);
   expect(requests).toBeGreaterThan(400);
-  // the expired certificate, its successor, the last certificate of the old CA, and the first one of the new CA
+  // The Secret has held the expired certificate, its successor, the last certificate of the old CA, and the first
+  // certificate of the new CA.
   await expect.poll(() => issued.size).toBeGreaterThanOrEqual(4);
   expect(leaves.size).toBeGreaterThanOrEqual(2);
 });

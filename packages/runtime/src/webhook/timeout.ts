@@ -8,8 +8,8 @@ const PART = /(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/y;
 const MAX_MS = 30_000;
 
 /**
- * Returns the timeout of a review in milliseconds: 5 % less than the API server's `?timeout=10s`, so that the error still
- * reaches the API server.
+ * Returns the timeout of a review in milliseconds. It is 5 % shorter than the timeout that the API server sends, such
+ * as `?timeout=10s`, so that the error still reaches the API server.
  */
 export function timeoutOf(parameter: string | null): number {
   const requested = parameter === null ? undefined : durationOf(parameter);

@@ -190,7 +190,7 @@ test('kubectl shows the warnings of an allowed request', async ({ kubectl }) => 
   expect(stdout).toContain('created');
 });
 
-test('a handler gets the user, dryRun, and the stored object: as `before` of an update, as the object of a deletion', async ({
+test('a handler gets the user and dryRun; the stored object is `before` in an update, and the reviewed object in a deletion', async ({
   kubectl,
 }) => {
   await kubectl.create('reviewed', { width: 1, height: 1 }, ['--dry-run=server']);
@@ -280,7 +280,7 @@ test('an object that cannot be converted is rejected with a message that names t
   );
 });
 
-test('readiness and metrics include the webhooks, with series for status codes that have not occurred', async ({
+test('readiness and metrics include the webhooks, and the metrics have series for status codes that have not occurred', async ({
   replica: { lines },
 }) => {
   const port = lines.find(({ msg }) => msg === 'Serving metrics, health and readiness')?.port;

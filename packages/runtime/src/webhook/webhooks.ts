@@ -27,8 +27,8 @@ export interface WebhookOptions {
   readonly configuration?: string;
   readonly certificates?: CertificateOptions;
   /**
-   * Directory with `tls.crt`, `tls.key` and, optionally, `ca.crt`, such as a mounted Secret. Changes are picked up. The
-   * program then issues no certificate itself. @default the program issues its own certificate
+   * Directory with `tls.crt`, `tls.key` and, optionally, `ca.crt`, such as a mounted Secret. Changes take effect
+   * without a restart. The program then issues no certificate itself. @default the program issues its own certificate
    */
   readonly certificateFolder?: string | undefined;
   /** Requires client certificates for admission requests. @default no client certificate is required */
@@ -39,7 +39,7 @@ export interface WebhookOptions {
 
 /** Client certificates that the webhook server accepts. */
 export interface WebhookClientOptions {
-  /** PEM file with the CAs of the client certificates. Changes are picked up. */
+  /** PEM file with the CAs of the client certificates. Changes take effect without a restart. */
   readonly caFile: string;
   /** Accepted common names. @default all */
   readonly names?: readonly string[] | undefined;

@@ -119,7 +119,7 @@ test('the garbage collector deletes a dependent some time after its owner', asyn
   const requestedAt = simulation.schedule.now;
   await done(client.delete(ConfigMap, metadata('owner')));
   await simulation.run({ until: requestedAt + 60_000 });
-  // One millisecond for the request, one for the garbage collector.
+  // The request takes one millisecond, and the garbage collector acts one millisecond later.
   expect(deletions).toEqual([`default/owner at ${requestedAt + 1}`, `default/owned at ${requestedAt + 2}`]);
 });
 

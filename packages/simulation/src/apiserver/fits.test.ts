@@ -7,7 +7,7 @@ import { same } from './json.ts';
 
 const { object, optional, string, integer, boolean, array, map, literals, anything } = schema;
 
-/** Uses every kind of field, including those that only `schema.admit` supports. */
+/** Schema with every kind of field, including the kinds that only `schema.admit` supports. */
 const MIXED = object({
   name: string(),
   size: optional(integer({ minimum: 1 })),

@@ -18,9 +18,9 @@ interface Located {
 type Owner = 'exists' | 'gone' | 'waits for its dependents';
 
 /**
- * Model of kube-controller-manager's garbage collector: deletes objects that lost all their owners, deletes dependents
- * before an owner in foreground deletion, and removes the owner references of dependents before an owner is deleted
- * with the orphan policy.
+ * Model of kube-controller-manager's garbage collector. It deletes objects that lost all their owners. Before an
+ * owner is deleted with the foreground policy, it deletes the dependents. Before an owner is deleted with the orphan
+ * policy, it removes the owner references of the dependents.
  *
  * It processes one object per step, some time after the object changed or the deletion of one of its owners began, and
  * decides by the state at the time of processing. Not modelled: the delay of its watches, owner cycles, owners in other

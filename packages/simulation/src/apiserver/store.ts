@@ -18,7 +18,7 @@ interface Table {
   readonly objects: Map<string, Version>;
   /** Changes since the last compaction, in order. */
   changes: Change[];
-  /** Sorted keys; undefined after an object was added or removed. */
+  /** Sorted keys; undefined if an object was added or removed since the keys were last sorted. */
   sorted: readonly string[] | undefined;
 }
 
@@ -55,7 +55,7 @@ export class Store {
     return this.#table(resource).objects.get(key);
   }
 
-  /** Lists the current objects of a kind by key order. */
+  /** Lists the current objects of a kind, sorted by key. */
   *list(resource: Resource): Generator<readonly [string, Version], void, undefined> {
     const table = this.#table(resource);
     table.sorted ??= [...table.objects.keys()].sort();

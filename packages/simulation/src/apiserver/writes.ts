@@ -277,8 +277,8 @@ export function keyOf(namespace: string | undefined, name: string): string {
 }
 
 /**
- * Throws UnmodelledError for an apply of undeclared fields or wrong types, because the model lacks the errors of the
- * real server.
+ * Throws UnmodelledError for an apply of undeclared fields or wrong types, because the model does not produce the
+ * errors that the real server returns for them.
  */
 function checkApplicable(
   resource: Resource,
@@ -307,8 +307,8 @@ function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
 }
 
 /**
- * Throws UnmodelledError if a write to the main resource contains an invalid status. The real server ignores the status
- * here, but drops metadata.managedFields if the status is invalid, which is not modelled.
+ * Throws UnmodelledError if a write to the main resource contains an invalid status. The real server ignores such a
+ * status, but also drops metadata.managedFields. The model does not drop them.
  */
 function checkDroppedStatus({ schema: { properties } }: Resource, status: unknown): void {
   const [wrong] =

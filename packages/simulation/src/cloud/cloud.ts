@@ -27,7 +27,7 @@ export interface CloudEnvironment {
   wipeMs(): number;
   /** Whether the next created server fails to boot. */
   bootFails(): boolean;
-  /** Age of the state that a list shows. */
+  /** Age of the state that a list shows, in milliseconds. */
   lagMs(): number;
   /** Maximum page size, even if the request has a larger limit. 1,000 in the real cloud. */
   readonly maxPageSize: number;

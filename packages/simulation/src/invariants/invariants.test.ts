@@ -186,7 +186,7 @@ describe('invariants of objects', () => {
     expect(violations).toEqual([expect.stringContaining('b (')]);
   });
 
-  test('a secret outside a Secret is a violation', async () => {
+  test('a secret value in an object that is not a Secret is a violation', async () => {
     const stage = new Stage();
     const violations = stage.watched(noSecretOutsideSecrets('hush'));
     const client = stage.client('alpha.1');
@@ -212,7 +212,7 @@ describe('invariants of objects', () => {
     expect(stage.against(hasStatus)).toEqual([expect.stringContaining('b')]);
   });
 
-  test('a queue with remaining work is a violation', () => {
+  test('a queue that still has work at the end of a run is a violation', () => {
     const stage = new Stage();
     expect(stage.against(emptyQueue(() => undefined))).toEqual([]);
     expect(stage.against(emptyQueue(() => ({ depth: 1, working: [5] })))).toEqual([

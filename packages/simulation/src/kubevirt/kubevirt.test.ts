@@ -145,7 +145,7 @@ describe('model of CDI', () => {
     expect(JSON.stringify(volumeIn(env, 'disk'))).toContain('got 404');
   });
 
-  test('a hanging import continues when the behaviour changes, even after a restart of CDI', async () => {
+  test('a hanging import continues when the configured behaviour changes, even if CDI restarts', async () => {
     const env = setup();
     env.importing = 'hang';
     await importVolume(env);
@@ -223,7 +223,7 @@ describe('model of virt-controller', () => {
     expect(statusOf(env)).toBe('Running');
   });
 
-  test('a halted machine stays stopped, and a failed start is repeated', async () => {
+  test('a halted machine stays stopped, and a failed start is retried', async () => {
     const env = setup();
     await importVolume(env);
     await settled(env);

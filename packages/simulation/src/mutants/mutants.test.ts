@@ -11,7 +11,7 @@ const SEEDS: Record<string, number> = JSON.parse(
 );
 /** Maximum number of seeds to try if the stored seed no longer finds its mutant, for example after a code change. */
 const MAX_SEEDS = 3_000;
-/** Parallel searches: the number of cores of the smallest supported machine. */
+/** Number of parallel searches, equal to the number of cores of the smallest supported machine. */
 const WORKERS = 2;
 
 describe('mutants', () => {

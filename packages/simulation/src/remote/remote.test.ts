@@ -27,7 +27,7 @@ async function settled<T>(simulation: Simulation, promise: Promise<T>): Promise<
 }
 
 describe('Remote', () => {
-  test('the backend creates no second machine for a key while the first exists, and one machine per request without a key', async () => {
+  test('the backend creates no second machine with the same key while the first exists, but a new machine for each request without a key', async () => {
     const { simulation, remote, client } = setup();
     const create = (key?: string) =>
       settled(simulation, client.create({ size: 1, ...(key && { key }) }, signal));

@@ -78,7 +78,7 @@ describe('replicas', () => {
     }
   });
 
-  test('a replica whose program fails is restarted', async () => {
+  test('a replica is restarted when its program fails', async () => {
     let starts = 0;
     const { simulation, replicas } = stage(async () => {
       starts += 1;

@@ -6,7 +6,7 @@ import { runSeed, runTape } from '../runner/seed.ts';
 import { VIRTUAL_MACHINE_MUTANTS } from './mutants.ts';
 import { virtualmachine } from './scenario.ts';
 
-describe('the operator over KubeVirt and CDI under faults', () => {
+describe('the operator with KubeVirt and CDI under faults', () => {
   test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const { tape, hash, steps } = await runSeed(virtualmachine, seed, { tape: true });

@@ -6,7 +6,7 @@ import { runSeed, runTape } from '../runner/seed.ts';
 import { VM_MUTANTS } from './mutants.ts';
 import { vm } from './scenario.ts';
 
-describe('the operator over the private cloud under faults', () => {
+describe('the operator with the private cloud under faults', () => {
   test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const { tape, hash, steps } = await runSeed(vm, seed, { tape: true });

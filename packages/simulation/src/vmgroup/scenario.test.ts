@@ -6,7 +6,7 @@ import { runSeed, runTape } from '../runner/seed.ts';
 import { VMGROUP_MUTANTS } from './mutants.ts';
 import { vmgroup } from './scenario.ts';
 
-describe('the operator over vCenter under faults', () => {
+describe('the operator with vCenter under faults', () => {
   test('running a seed twice, or replaying its recorded choices, gives the same run', async () => {
     for (let seed = 1; seed <= 5; seed++) {
       const { tape, hash, steps } = await runSeed(vmgroup, seed, { tape: true });

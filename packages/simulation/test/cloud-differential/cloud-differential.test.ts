@@ -37,7 +37,7 @@ describe('the model and the real cloud give the same responses to random request
   });
 });
 
-/** Outcomes that must occur: the success of every operation, and each of its possible errors. */
+/** Outcomes that must occur in the run of all sequences: for every operation, success and each possible error. */
 const EXPECTED = [
   'check succeeds',
   'check gets PROHIBITED_NAME',

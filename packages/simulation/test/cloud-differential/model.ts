@@ -4,7 +4,7 @@ import { nodeWorld } from '@vmwright/runtime';
 import { Cloud } from '../../src/cloud/cloud.ts';
 import { PROHIBITED } from './operations.ts';
 
-/** Behaviour of machines, with the same configuration in the model and in the real cloud. */
+/** Behaviour of machines. The model and the real cloud are configured with the same behaviour. */
 export interface Machines {
   readonly boots: 'immediately' | 'never' | 'fails';
   readonly stops: 'immediately' | 'never';

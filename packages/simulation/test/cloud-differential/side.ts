@@ -5,7 +5,7 @@ export interface SideOptions {
   readonly world: CloudWorld;
   readonly url: string;
   readonly apiKey: string;
-  /** Prefix of the sequence's names, because all sequences share a cloud. */
+  /** Prefix of all names in the sequence. It keeps sequences apart, because all of them share a cloud. */
   readonly prefix: string;
 }
 
@@ -36,7 +36,7 @@ export class Side implements AsyncDisposable {
       if (!(error instanceof CloudError)) throw error;
       const { name, code, status, problem } = error;
       const serverId = 'serverId' in error ? error.serverId : undefined;
-      // The texts of the schema validator are not part of the API.
+      // Messages of the schema validator are not compared, because they are not part of the API.
       const message = problem === 'INVALID_REQUEST' ? undefined : error.message;
       return { error: this.#normalized({ name, code, status, problem, serverId, message }) };
     }

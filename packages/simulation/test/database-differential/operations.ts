@@ -26,8 +26,9 @@ const SHARDS: readonly (readonly number[])[] = [[0], [1], [0, 1]];
 
 /** UUID of the vApp of all rows. */
 export const VAPP = '11111111-1111-4111-8111-111111111111';
-/** Earliest creation time of a row, and the `updated_at` of some rows, which is in the future. */
+/** Earliest creation time of a row. */
 export const CREATED_MS = Date.UTC(2026, 0, 1);
+/** Time in the future that some rows have as `updated_at`. */
 export const FUTURE_MS = Date.UTC(2100, 0, 1);
 
 /** Whether the constraint, which both databases have, rejects this status in this row. */

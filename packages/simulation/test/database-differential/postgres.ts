@@ -33,7 +33,7 @@ export function realDatabase(
   });
 }
 
-/** Other clients of PostgreSQL. @param locker client with one connection, whose transaction stays open between calls */
+/** Other clients of PostgreSQL. @param locker has one connection, so that a transaction can stay open between calls */
 export function realClients(ssvirt: Ssvirt, locker: Ssvirt): OtherClients {
   return {
     insert: async ({ id, name, vappId, vmName, namespace, status, createdAt, updatedAt }) => {

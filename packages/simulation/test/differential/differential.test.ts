@@ -44,7 +44,7 @@ test('the model and the real API server give the same responses to a thousand ra
   });
 });
 
-/** Outcomes that must occur: the success of every operation, and each of its possible errors. */
+/** Outcomes that must occur in the run of all sequences: for every operation, success and each possible error. */
 const EXPECTED = [
   'create succeeds',
   'create gets ALREADY_EXISTS',

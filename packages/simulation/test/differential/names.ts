@@ -16,7 +16,7 @@ export class Names {
     this.#exact = exact;
   }
 
-  /** Returns a copy. A caller that discards an observation goes back to the copy, which lacks the aliases of the observation. */
+  /** Returns a copy of the current aliases. A caller that discards a later observation goes back to this copy. */
   copy(): Names {
     const copy = new Names(this.#prefix, this.#exact);
     copy.#uids = new Map(this.#uids);

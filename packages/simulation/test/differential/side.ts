@@ -36,7 +36,7 @@ export class Side {
   /** Observed UIDs and versions by object name, oldest first. */
   readonly #seen = new Map<string, { readonly uid: string; readonly version: string }[]>();
 
-  /** @param prefix of the sequence's names, because all sequences share a namespace */
+  /** @param prefix of all names in the sequence; it keeps sequences apart, because all of them share a namespace */
   constructor(clients: readonly [Client, Client], namespace: string, prefix: string, exact: boolean) {
     this.#clients = clients;
     this.#namespace = namespace;
@@ -336,7 +336,7 @@ export class Side {
     const isList = status === 422 && different.length > 1;
     const text = isList ? message.slice(0, message.indexOf('is invalid')) : message;
     const about = this.#names.shared({ message: text, causes: different });
-    // The texts of the server's patch library are not part of the API.
+    // Messages of the server's patch library are not compared, because they are not part of the API.
     if (status === 422 && causes.length === 0) return { name, code, status, reason };
     return { name, code, status, reason, about };
   }

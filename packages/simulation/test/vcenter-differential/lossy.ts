@@ -1,6 +1,6 @@
 import type { VsphereWorld } from '@vmwright/vsphere';
 
-/** A world in which a sequence can send one request without its session, or lose one response with updates. */
+/** World that can send one request without the session cookie, or lose one response that contains updates. */
 export class Lossy {
   readonly world: VsphereWorld;
   #losesSession = false;
@@ -20,7 +20,7 @@ export class Lossy {
               return transport.request({ ...request, headers });
             }
             const response = await transport.request(request);
-            // Does not lose the initial response. Only the repetition of calls with a version is compared.
+            // Loses only responses to calls with a version, because only repetitions of such calls are compared.
             if (isWait && this.#losesUpdates && !request.body?.includes('<version></version>')) {
               await response.text();
               this.#losesUpdates = false;

@@ -18,7 +18,7 @@ export const MACHINE: Omit<Draft, 'name' | 'folder' | 'instanceUuid'> = {
   ip: undefined,
 };
 
-/** The model without a simulation: it runs in real time without any delays. */
+/** Runs the model of vCenter outside a simulation, in real time and without delays. */
 export class DirectVcenter {
   readonly world: VsphereWorld;
   readonly vcenter: Vcenter;

@@ -1,6 +1,6 @@
 import type { Choices } from '@vmwright/simulation';
 
-/** Index of an object that the sequence has created, counted from the newest; `none` for one that never existed. */
+/** Index of an object that the sequence created, counted from the newest; `none` is an object that never existed. */
 export type Which = number | 'none';
 
 export type Operation =

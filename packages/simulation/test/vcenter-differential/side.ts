@@ -19,7 +19,7 @@ export interface SideOptions extends Omit<VcenterClientOptions, 'world' | 'crede
   readonly world: VsphereWorld;
   readonly username: string;
   readonly password: string;
-  /** Name of the sequence's folder. Each sequence has its own, because all sequences share a vCenter. */
+  /** Name of the sequence's folder. Each sequence has its own folder, because all sequences share a vCenter. */
   readonly prefix: string;
 }
 
@@ -214,8 +214,8 @@ export class Side implements AsyncDisposable {
         powerOn,
         ...(pool && { resourcePool: await lookup.resourcePool(datacenter) }),
         ...config,
-        // Overwrites the compared keys, because vcsim, unlike vCenter, does not copy the extraConfig of a cloned
-        // machine.
+        // Sets the compared keys on the clone, because vcsim, unlike vCenter, does not copy the extraConfig of the
+        // source machine.
         ...(from === 'machine' && { extraConfig: COPIED }),
         ...(uuid !== undefined && {
           instanceUuid: `5f0c2c1e-7f4e-4a8e-9d0e-${String(uuid).padStart(12, '0')}`,
@@ -293,7 +293,7 @@ export class Side implements AsyncDisposable {
 
 const COPIED: NonNullable<Config['extraConfig']> = { 'vmwright.uid': 'copied', 'vmwright.slot': '9' };
 
-/** Strips the suffix `Fault`, which a fault has if it is named after its XML element. */
+/** Strips the suffix `Fault`. A fault type has this suffix if it is named after its XML element. */
 function bare(type: string): string {
   return type.replace(/Fault$/, '');
 }

@@ -33,7 +33,7 @@ test('the model and vcsim give the same responses to random calls of the real cl
   });
 });
 
-/** Outcomes that must occur: the success of every operation, and each of its possible errors. */
+/** Outcomes that must occur in the run of all sequences: for every operation, success and each possible error. */
 const EXPECTED = [
   'createFolder succeeds',
   'createFolder gets DUPLICATE_NAME',

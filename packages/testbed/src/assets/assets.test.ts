@@ -60,7 +60,7 @@ const NO_GO = '/nowhere';
 
 describe('a program is resolved', () => {
   for (const variable of ['VMWRIGHT_ASSETS', 'KUBEBUILDER_ASSETS']) {
-    test(`a program is taken from the folder that ${variable} names, before any other source`, async () => {
+    test(`a program in the folder that ${variable} names has precedence over every other source`, async () => {
       const own = await folder();
       writeFileSync(join(own, 'etcd'), PROGRAM, { mode: 0o755 });
       const assets = new Assets({ env: { [variable]: own, XDG_CACHE_HOME: await folder() }, platform });
@@ -68,7 +68,7 @@ describe('a program is resolved', () => {
     });
   }
 
-  test('a program is downloaded from a release with the right checksum, and the next time taken from the cache', async () => {
+  test('a program is downloaded from a release if its checksum matches, and is taken from the cache the next time', async () => {
     const mirror = await startMirror(upstream(PROGRAM));
     const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const path = await new Assets({ env, platform }).path('toxiproxy-server');
@@ -96,7 +96,7 @@ describe('a program is resolved', () => {
     expect(readdirSync(dirname(path))).toEqual(['etcd']);
   });
 
-  test('a program is built from the pinned module if there is no release', async () => {
+  test('a program is built from the pinned Go module if there is no release', async () => {
     // GOCACHE is set to its usual folder. By default, it would be below the empty XDG_CACHE_HOME of this test, and Go
     // would compile all packages again.
     const GOCACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim();
@@ -108,7 +108,7 @@ describe('a program is resolved', () => {
   });
 });
 
-describe('the error lists the reason for each source and the remedy', () => {
+describe('the error lists why each source failed, and names the remedy', () => {
   test('a program is unavailable when upstream is unreachable and Go is missing', async () => {
     const cache = await folder();
     const VMWRIGHT_MIRROR = `http://127.0.0.1:${await freePort()}`;
@@ -189,7 +189,7 @@ test('a failed download leaves no files next to the program that is built instea
 });
 
 describe('concurrent runs', () => {
-  test('concurrent runs download a program once', async () => {
+  test('concurrent runs download a program only once', async () => {
     const release = Promise.withResolvers<void>();
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       void release.promise.then(() => response.end(PROGRAM));
@@ -206,7 +206,7 @@ describe('concurrent runs', () => {
     expect(mirror.requested.filter((path) => path === FILE)).toHaveLength(1);
   });
 
-  test('concurrent runs are not blocked by a killed run, and never use its partial download', async () => {
+  test('a run is not blocked by an earlier run that was killed, and never uses the partial download of that run', async () => {
     let complete = false;
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       if (complete) response.end(PROGRAM);

@@ -5,7 +5,7 @@ import { temporaryFolder } from '../process/run-supervisor.ts';
 import { canary } from './canary.ts';
 import { CanarySearches } from './searches.ts';
 
-test('objects that service accounts write are searched for credentials, except Secrets; objects that users write are not', async () => {
+test('all objects that service accounts write, except Secrets, are searched for credentials; objects that users write are not searched', async () => {
   const folder = await temporaryFolder('canaries');
   vi.stubEnv('VMWRIGHT_CANARY_SEARCHES', folder);
   try {

@@ -51,7 +51,7 @@ test('the API server serves a CRD and rejects objects that violate its schema or
 }) => {
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(crd) });
   await cluster.kubectl(['wait', '--for=condition=Established', `crd/gauges.${GROUP}`]);
-  // kubectl looks up the new kind in the API server's discovery, which lists the kind some time after it is served.
+  // kubectl finds the new kind through discovery, which may list the kind later than the CRD becomes Established.
   const list = () => cluster.tryKubectl(['-n', namespace, 'get', `gauges.${GROUP}`]);
   await expect.poll(async () => (await list()).code).toBe(0);
 

@@ -14,8 +14,8 @@ test('virt-controller starts and stops a machine', async ({ kubevirt, namespace 
   await setRunStrategy(kubevirt, namespace, 'plain', 'Halted');
   await kubevirt.waitForGone(`${instances}/plain`);
   await observed.reaches('Stopped');
-  // A busy virt-controller may report neither Starting nor Stopping. Before the start, it reports Stopped or
-  // Provisioning.
+  // A busy virt-controller may skip Starting or Stopping. The comparison leaves out the statuses before the start
+  // (Stopped, Provisioning).
   const from = observed.statuses.findIndex((each) => each === 'Starting' || each === 'Running');
   expect(inOrder(observed.statuses.slice(from), ['Starting', 'Running', 'Stopping', 'Stopped'])).toBe(true);
 });
@@ -187,8 +187,8 @@ function inOrder(statuses: readonly string[], expected: readonly string[]): bool
 async function observeStatus(cluster: Cluster, namespace: string, name: string) {
   const statuses: string[] = [];
   const stop = new AbortController();
-  // The watch begins at the resource version of this write. It is older than the machine, so that no state is missed,
-  // and recent enough for the API server's watch cache.
+  // The watch begins at the resource version of this write. That version is older than the machine, so that no state is
+  // missed, and recent enough for the API server's watch cache.
   const { metadata } = await cluster.api.merge(`/api/v1/namespaces/${namespace}`, {
     metadata: { annotations: { 'testbed.vmwright.dev/observed': name } },
   });

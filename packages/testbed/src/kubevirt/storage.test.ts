@@ -47,7 +47,7 @@ describe('imports', () => {
     ['s3-missing', 'NoSuchKey: The specified key does not exist.'],
     ['checksum', 'Unable to process data: checksum mismatch: expected sha256:'],
   ])(
-    'an import restarts forever and reports the cause, with the behaviour %s',
+    'an import with the behaviour %s restarts forever and reports the cause',
     async ([behaviour, message], { kubevirt, namespace }) => {
       const url = `https://store.test/behaviour/${behaviour}/disk.img`;
       const path = await importFrom(kubevirt, namespace, `broken-${behaviour}`, url);
@@ -64,7 +64,7 @@ describe('imports', () => {
     },
   );
 
-  test('an import fails for the first DataVolume and succeeds for the next, with the behaviour fail-once', async ({
+  test('an import with the behaviour fail-once fails for the first DataVolume and succeeds for the next', async ({
     kubevirt,
     namespace,
   }) => {
@@ -90,7 +90,7 @@ describe('imports', () => {
 });
 
 describe('snapshots', () => {
-  test('a snapshot becomes ready when its claim is bound, with the size of the claim', async ({
+  test('a snapshot becomes ready when its claim is bound, and reports the size of the claim', async ({
     kubevirt,
     namespace,
   }) => {
@@ -140,7 +140,7 @@ describe('snapshots', () => {
 });
 
 describe('clones of snapshots', () => {
-  test('a clone of a snapshot waits for its source, and reports a source that is deleted during the clone', async ({
+  test('a clone of a snapshot waits until the snapshot exists, and reports an error if the snapshot is deleted during the clone', async ({
     kubevirt,
     namespace,
   }) => {
@@ -169,7 +169,7 @@ describe('clones of snapshots', () => {
     await kubevirt.waitFor(clone, succeeded);
   });
 
-  test('a clone of a snapshot needs the permission to create datavolumes/source in the namespace of the source', async ({
+  test('a clone of a snapshot needs the permission to create datavolumes/source in the namespace of the snapshot', async ({
     kubevirt,
     namespace,
   }) => {

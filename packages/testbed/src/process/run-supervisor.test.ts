@@ -71,7 +71,7 @@ describe('every process and folder is removed', () => {
   });
 
   test('every process and folder is removed by the next run if the program and its supervisor were killed', async () => {
-    // Uses a private TMPDIR. Otherwise, any test that starts its first part concurrently would be the next run.
+    // Uses a private TMPDIR. Otherwise, a concurrent test that starts its first part would act as the next run.
     const tmp = mkdtempSync(join(tmpdir(), 'vmwright-test-'));
     onTestFinished(() => rmSync(tmp, { recursive: true }));
     const runner = await startRunner(tmp);
@@ -116,7 +116,7 @@ describe('parts', () => {
     expect(part.running).toBe(false);
   });
 
-  test('a part fails to start with the tail of its log if it exits before it is ready', async () => {
+  test('a part that exits before it is ready fails to start, and the error contains the tail of its log', async () => {
     const start = Part.start({
       ...options,
       name: 'doomed',
@@ -129,7 +129,7 @@ describe('parts', () => {
     );
   });
 
-  test('a part fails to start with ENOENT if its executable is missing', async () => {
+  test('a part with a missing executable fails to start, and the error contains ENOENT', async () => {
     const start = Part.start({ ...options, name: 'ghost', command: '/nowhere/ghost' });
     await expect(start).rejects.toThrow(/ghost cannot be started: .*ENOENT/);
   });

@@ -33,7 +33,7 @@ function disk(fails: Partial<Record<keyof ProbedFiles, string>>, ...existing: re
   return { files, folders };
 }
 
-test('missing folders are created one by one, and the topmost new one is returned', async () => {
+test('requireWritableFolder creates missing folders one by one, and returns the topmost folder that it created', async () => {
   const root = await folder();
   expect(await requireWritableFolder(join(root, 'a', 'b', 'c'), USE)).toBe(join(root, 'a'));
   expect(await requireWritableFolder(join(root, 'a', 'b', 'c'), USE)).toBeUndefined();
@@ -48,7 +48,7 @@ test('a folder on procfs is rejected without endless retries', async () => {
   );
 });
 
-test('a path component that is a file is rejected with its path', async () => {
+test('a path that leads through a file is rejected, and the error contains the path of the file', async () => {
   const root = await folder();
   writeFileSync(join(root, 'file'), '');
   await expect(requireWritableFolder(join(root, 'file', 'x', 'y'), USE)).rejects.toThrow(
@@ -62,7 +62,7 @@ describe('an existing folder that', () => {
     ['belongs to another user', 'EACCES', '/cache cannot be written (EACCES); make it writable'],
     ['is on a full disk', 'ENOSPC', 'its disk is full (ENOSPC); free some space'],
     ['exceeds its quota', 'EDQUOT', 'its disk is full (EDQUOT); free some space'],
-  ])('%s is rejected with the remedy', async (_, code, sentence) => {
+  ])('%s is rejected, and the error names the remedy', async (_, code, sentence) => {
     const { files } = disk({ write: code }, '/cache');
     await expect(requireWritableFolder('/cache', USE, files)).rejects.toThrow(
       `the cache folder /cache cannot be used: ${sentence}, or set XDG_CACHE_HOME to another folder`,

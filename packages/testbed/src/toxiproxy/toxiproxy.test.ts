@@ -45,7 +45,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     await client.receives('echo hello');
   });
 
-  test('disable closes connections and refuses new ones until enable', async () => {
+  test('disable closes open connections and refuses new ones until enable is called', async () => {
     using client = await TestClient.connect(proxy.port);
     client.send('hello');
     await client.receives('echo hello');
@@ -84,7 +84,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     expect(performance.now() - start).toBeGreaterThanOrEqual(200);
   });
 
-  test('reset closes a connection that was already open, and its response is lost', async () => {
+  test('reset closes a connection that was already open, and the pending response on that connection is lost', async () => {
     using client = await TestClient.connect(proxy.port);
     client.send('hello');
     await client.receives('echo hello');
@@ -170,7 +170,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     const start = performance.now();
     client.send(text);
     await client.receives(`echo ${text}\n`);
-    // 110 bytes in pieces of at most 16 are at least 7 pieces.
+    // 110 bytes in pieces of at most 16 bytes are at least 7 pieces, with at least 6 delays of 20 ms between them.
     expect(performance.now() - start).toBeGreaterThanOrEqual(6 * 20);
   });
 
@@ -210,7 +210,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     });
   });
 
-  test('disposing of the toxiproxy server removes its proxies, and toxics can still be disposed', async () => {
+  test('disposing of the toxiproxy server removes its proxies, and disposing of a toxic afterwards does not fail', async () => {
     const other = await startToxiproxy();
     const its = await other.proxy({ name: 'its', upstream: server.address });
     await using _ = await its.latency(1);

@@ -52,7 +52,7 @@ async function start(env: Record<string, string | undefined> = {}): Promise<Up> 
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk) => (output += String(chunk)));
-  const exit = once(child, 'close'); // the process has exited, and all its output was read
+  const exit = once(child, 'close'); // resolves when the process has exited and all its output was read
   onTestFinished(async () => {
     signal(child, 'SIGKILL');
     await until(async () => readdirSync(tmp).length === 0, {
@@ -84,8 +84,8 @@ async function shell({ dir }: Up, line: string): Promise<string> {
 }
 
 /**
- * Runs the commands of a documentation page in the repository's folder and compares their output with the page. A command
- * without documented output only has to succeed.
+ * Runs the commands of a documentation page in the repository's folder and compares their output with the page. A
+ * command without documented output only has to succeed.
  */
 async function runPage(up: Up, page: string): Promise<void> {
   for (const { line, output } of consoleCommands(readFileSync(join(ROOT, page), 'utf8'))) {
@@ -203,8 +203,8 @@ test('the commands of the documentation print the output that their page shows, 
     'troubleshooting',
   ])
     await runPage(up, `docs/${name}.md`);
-  // `vm` is the name of our kind and a short name of KubeVirt's VirtualMachine, and kubectl prefers the name. The pages
-  // use `cvm`, which has one meaning.
+  // `vm` is both the name of our kind and a short name of KubeVirt's VirtualMachine. kubectl prefers names to short
+  // names. The pages use `cvm`, which has only one meaning.
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
 }, 600_000);
 
@@ -215,15 +215,15 @@ test('`make restart` fails if no `make up` is running, and says to start it', as
   expect(code).toBe(2);
 });
 
-test('without Go and KubeVirt binaries, make up imitates KubeVirt with kwok and says so; SIGKILL leaves nothing behind', async () => {
+test('if both KubeVirt binaries and Go are missing, make up imitates KubeVirt with kwok and says so; SIGKILL of make up leaves nothing behind', async () => {
   const work = await temporaryFolder('up-assets');
   onTestFinished(() => rmSync(work, { recursive: true }));
   for (const { name, programs } of bundles) {
     if (name === 'kubevirt') continue;
     for (const program of programs.keys()) symlinkSync(await new Assets().path(program), join(work, program));
   }
-  // SHLVL=2 prevents make's bash from reading ~/.bashrc, which may add Go to the PATH. Bash reads it if its input is a
-  // socket and SHLVL is lower.
+  // SHLVL=2 prevents make's bash from reading ~/.bashrc, which may add Go to the PATH. Bash reads this file if standard
+  // input is a socket and SHLVL is less than 2.
   const env = { VMWRIGHT_ASSETS: work, XDG_CACHE_HOME: work, PATH: await pathWithoutGo(work), SHLVL: '2' };
   const up = await start(env);
   await ready(up);

@@ -203,7 +203,7 @@ test('after a dropped connection, WaitForUpdatesEx with the last version misses 
   expect(faultOf(await client.updates(collector, 'no-such-version'))).toBe('InvalidCollectorVersion');
 });
 
-test('WaitForUpdatesEx without a version returns all objects, even the second time', async () => {
+test('WaitForUpdatesEx without a version returns all objects each time it is called', async () => {
   const collector = await client.watch([template], 'name');
   const { text } = await client.updates(collector, '');
   expect(text).toContain('DC0_C0_RP0_VM0');
@@ -252,7 +252,7 @@ test('a created object enters the view and a destroyed object leaves it, each in
   expect(destroyed).toContain(`>${vm.value}<`);
 });
 
-test('a delayed call is executed after its connection was dropped', async () => {
+test('a delayed call is executed even if its connection is dropped during the delay', async () => {
   await vcsim.control.delay({ methods: { CloneVM_Task: HOUR } });
   const response = clone();
   response.catch(() => undefined);
@@ -290,7 +290,7 @@ test('recentTask lists the requested task but not its internal subtasks', async 
   expect(added).toEqual([task.value]);
 });
 
-test('a delayed task stays cancelled after CancelTask, and fails if its object is destroyed', async () => {
+test('a delayed task that is cancelled never runs, and a delayed task fails if its object is destroyed during the delay', async () => {
   expect(await client.finished(await clone())).toBe('success');
   const vm = await mustFind(client, 'VirtualMachine', `clone-${clones}`);
   await vcsim.control.delay({ tasks: { CloneVm: HOUR, ReconfigVm: HOUR } });

@@ -35,7 +35,7 @@ function shown(): readonly string[] {
   return hosts.map((host) => names.get(host)).sort();
 }
 
-test('get returns the reference of a host before a load, and its name afterwards', async () => {
+test('get returns the reference of a host before the first load, and the name of the host afterwards', async () => {
   expect(shown()).toEqual(hosts.map(({ value }) => value).sort());
   await names.load(hosts.slice(0, 1));
   expect(shown()).toEqual(['DC0_C0_H0', 'DC0_C0_H1', 'DC0_H0']);
@@ -54,7 +54,7 @@ test('concurrent loads share one request', async () => {
   expect(await requests()).toBe(1);
 });
 
-test('a host that vCenter does not list is requested again after a minute', async () => {
+test('a host that vCenter does not list is requested again only after a minute', async () => {
   await names.load([unlisted]);
   now = 60_000;
   await names.load([unlisted]);

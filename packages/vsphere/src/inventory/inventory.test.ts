@@ -186,7 +186,7 @@ describe('interruptions', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1, CreateContainerView: 1 });
   });
 
-  test('after the session was killed, only the removal of objects that were deleted in between is reported', async () => {
+  test('after the session is killed, the inventory reports the removal of a deleted object, and no other change', async () => {
     const name = await clone();
     const inventory = await syncedInventory();
     const all = inventory.size;
@@ -194,7 +194,8 @@ describe('interruptions', () => {
     await until(hasPolled(2));
     inventory.onChange(({ kind, object }) => events.push(`${kind} ${object.properties.name}`));
     const removed = waitForChange(inventory, matches(name, 'removed'));
-    // The watcher cannot log in for a while. The deletion is reported once, whether it comes before or after the new login.
+    // The watcher cannot log in for a while. The deletion is reported once, whether it happens before or after the new
+    // login.
     await vcsim.control.fault({ method: 'Login', fault: 'InvalidState' });
     await vcsim.control.expireSessions();
     await using other = clientOf(vcsim, { userAgent: 'other' });
@@ -240,7 +241,7 @@ describe('interruptions', () => {
   }
 });
 
-test('while vCenter is unreachable the inventory is not live, keeps its objects and reports the error', async () => {
+test('while vCenter is unreachable, the inventory is not live and keeps its objects, and the observer receives the error', async () => {
   const errors: unknown[] = [];
   await connect({ observer: { onError: (error) => errors.push(error) } });
   const inventory = await syncedInventory();
@@ -270,7 +271,7 @@ test('a poll without changes causes no change event', async () => {
   await changedTo(inventory, '10.4.4.4');
 });
 
-test('a second inventory shares session and collector and does not interrupt the first', async () => {
+test('a second inventory shares session and collector with the first, and does not interrupt it', async () => {
   const first = await syncedInventory();
   const interruptions = watchInterruptions(first);
   const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
@@ -408,7 +409,7 @@ test('listeners are notified when an inventory is interrupted and when it is liv
   ]);
 });
 
-test('after an outage an inventory is live at once, although nothing changes in vCenter', async () => {
+test('after an outage, an inventory is live at once, even if nothing changes in vCenter', async () => {
   await connect({ maxWaitSeconds: 600 }); // vCenter would hold the request for longer than the test may take
   const inventory = await syncedInventory();
   await until(hasPolled(2));

@@ -43,11 +43,11 @@ test('concurrent calls share one session, and disposing of the client ends that 
 });
 
 describe('reads in an ended session', () => {
-  test('a read in an ended session succeeds after one login when calls return a fault', async () => {
+  test('a read in an ended session succeeds after one login when vCenter responds with a fault', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.expireSessions();
-    // The first call of each read creates a view, which fails with a fault.
+    // The first call of each read is CreateContainerView, which fails with a fault.
     expect(await Promise.all([names(vcenter), names(vcenter), names(vcenter)])).toEqual([
       ['DC0'],
       ['DC0'],

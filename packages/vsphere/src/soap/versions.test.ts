@@ -19,7 +19,7 @@ test('isNewer compares versions by their numbers', () => {
   expect(isNewer('10.0', '9.1.0.0')).toBe(true);
 });
 
-describe('the client uses the newest version that client and server know', () => {
+describe('the client uses the newest version that both client and server know', () => {
   test.each([
     ['an old vCenter', list('6.7.3', '6.7.2', '6.7', '6.5'), '6.7.3'],
     ['a current vCenter', list('8.0.3.0', '8.0.2.0', '7.0.3.0'), '8.0.3.0'],

@@ -38,7 +38,7 @@ async function nameOf(result: unknown): Promise<unknown> {
   return (await vcenter.read(result, ['name'])).name;
 }
 
-test('many tasks share one filter', async () => {
+test('many followed tasks share one property filter', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const first = clones + 1;
   const tasks = await Promise.all(Array.from({ length: 8 }, clone));
@@ -93,7 +93,7 @@ test('follow rejects with TASK_GONE for an unknown task and continues with other
   expect(await nameOf(await result)).toBe(`clone-${clones}`);
 });
 
-test('a task that has dropped out of the recent tasks is read directly', async () => {
+test('a followed task that has dropped out of the list of recent tasks is read directly', async () => {
   await vcsim.control.delay({ tasks: { CloneVm: HOUR } });
   const result = vcenter.tasks.follow(await clone());
   await until(isWaiting);

@@ -208,7 +208,7 @@ describe('decode', () => {
     expect(list('VirtualMachinePowerState', 'poweredOn')).toBe('poweredOn');
   });
 
-  test('decode reads an unknown type as its nearest known base type and keeps its name', () => {
+  test('decode reads an unknown type as its nearest known base type, and keeps the name of the unknown type', () => {
     expect(nearestKnownType('VirtualSriovEthernetCard')?.name).toBe('VirtualEthernetCard');
     const known = readWithin(
       '<d xsi:type="VirtualSriovEthernetCard"><key>7</key><macAddress>m</macAddress><allowGuestOSMtuChange>true</allowGuestOSMtuChange></d>',
@@ -364,20 +364,20 @@ test.each(['toString', 'valueOf', 'constructor', '__proto__'])(
 describe('texts of 10 million characters', () => {
   const long = 'x'.repeat(10_000_000);
 
-  test('a text of 10 million characters from the server is rejected as an element name, with an error that does not contain it', () => {
+  test('a text of 10 million characters from the server is rejected if it is an element name, and the error does not contain the text', () => {
     expect(() => readWithin(`<${long}/>`, 'anyType')).toThrow('a name has more than 256 characters');
   });
 
-  test('a text of 10 million characters from the server is treated as an unknown type in xsi:type', () => {
+  test('a text of 10 million characters from the server is treated as an unknown type if it is the value of xsi:type', () => {
     expect(readWithin(`<v xsi:type="${long}">text</v>`, 'anyType')).toBe('text');
   });
 
-  test('a text of 10 million characters from the server is truncated as a fault message', () => {
+  test('a text of 10 million characters from the server is truncated if it is a fault message', () => {
     const text = `<Envelope><Body><Fault><faultstring>${long}</faultstring></Fault></Body></Envelope>`;
     expect(parseResponse(text, 'CurrentTime')).toMatchObject({ fault: { message: 'x'.repeat(2_000) } });
   });
 
-  test('a text of 10 million characters from the server is accepted as the value of an attribute before xsi:type', () => {
+  test('a text of 10 million characters from the server is accepted if it is the value of an attribute before xsi:type', () => {
     expect(readWithin(`<v a="${long}" xsi:type="xsd:int">1</v>`, 'anyType')).toBe(1);
   });
 });

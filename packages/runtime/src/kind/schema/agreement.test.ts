@@ -59,7 +59,7 @@ test('validator and API server accept and reject the same values, with the same 
     `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/samples.${Sample.group}`,
     (crd) => condition(crd, 'Established') === 'True',
   );
-  // The API server learns of the condition through a watch, too, so it may serve the kind a moment later.
+  // The API server itself also watches the CRD, so it may serve the kind a moment after the condition is True.
   const isServed = () => client.list(Sample, { namespace }).then(() => true);
   await expect.poll(() => isServed().catch(() => false)).toBe(true);
 

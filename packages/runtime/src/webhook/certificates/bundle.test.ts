@@ -24,7 +24,7 @@ test('bundleAdding puts missing CAs before the present ones and returns undefine
   expect(bundleAdding(undefined, [])).toBeUndefined();
 });
 
-test('bundleAdding adds all CAs of a large file, nothing when called again, and drops old CAs above the limit', () => {
+test('bundleAdding adds all CAs of a large file, drops old CAs above the limit, and adds nothing when called again', () => {
   const [old, large] = [createAuthorities(6, 'old'), createAuthorities(12, 'root')];
   const added = bundleAdding(bundle(old), large);
   expect(subjects(added)).toEqual(large.map(({ subject }) => subject));

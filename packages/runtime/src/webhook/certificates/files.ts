@@ -28,9 +28,9 @@ export interface CertificateFilesOptions {
  *
  * Flow, at every poll: read the files, serve a changed certificate, and write `ca.crt` to the `caBundle` of all webhooks.
  *
- * Guarantees: a certificate is served only with a matching key. While the files cannot be read or do not match, because
- * they are being replaced, the last valid certificate stays in use. No `caBundle` is written without `ca.crt`, or where
- * cert-manager injects it.
+ * Guarantees: a certificate is served only with a matching key. While the files cannot be read or do not match, for
+ * example because they are being replaced, the last valid certificate stays in use. A `caBundle` is not written if
+ * there is no `ca.crt`, or if another controller such as cert-manager injects the `caBundle`.
  */
 export class CertificateFiles implements CertificateSource {
   readonly #options: CertificateFilesOptions;

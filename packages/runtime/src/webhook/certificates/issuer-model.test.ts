@@ -68,7 +68,7 @@ const secretEdits = [
 
 const initial = {
   seed: fc.integer(),
-  /** Initial age of the CA as a fraction of its lifetime; a new one is due at 0.8. */
+  /** Initial age of the CA as a fraction of its lifetime. A new CA is due at 0.8. */
   age: fc.option(fc.double({ min: 0.6, max: 0.81, noNaN: true }), { nil: undefined }),
 };
 
@@ -244,7 +244,7 @@ describe('certificate issuer', () => {
     );
   });
 
-  test('the issuer serves an accepted certificate from running replicas while the Secret is deleted or damaged', async () => {
+  test('the issuer of a running replica serves an accepted certificate even if the Secret is deleted or damaged', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...secretEdits), (history) => run(history)),
       RUNS,

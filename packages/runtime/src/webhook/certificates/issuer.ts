@@ -40,14 +40,14 @@ export interface CertificateIssuerOptions extends Omit<CertificateOptions, 'poll
 const MAX_ATTEMPTS = 5;
 
 /**
- * Issues the webhook certificate with a CA of the program, shared by all replicas in a Secret.
+ * Issues the webhook certificate with a CA of the program. All replicas share the certificate and the CA in a Secret.
  *
  * Flow, at every poll: read the Secret; create, repair or renew its content; serve its certificate; and write its CAs to
  * the `caBundle` of all webhooks.
  *
  * Guarantees: until the served certificate expires, it is replaced by a certificate of another CA only after that CA was
- * observed in every `caBundle` for `settleMs`. A renewal therefore fails no request, even if replicas are killed at any
- * moment. A Secret or `caBundle` that is edited or deleted is repaired at the next poll.
+ * observed in every `caBundle` for `settleMs`. A renewal therefore makes no request fail, even if replicas are killed
+ * at any moment. A Secret or `caBundle` that is edited or deleted is repaired at the next poll.
  *
  * Assumptions: wall clocks are wrong by less than a fifth of a CA's lifetime. A replica with a larger error may fail until
  * its clock is corrected.
@@ -59,9 +59,9 @@ export class CertificateIssuer implements CertificateSource {
   readonly #commonName: string;
   #state: CertificateState | undefined;
   #serving: Leaf | undefined;
-  /** Time since which each CA was continuously observed in every `caBundle`, by fingerprint. */
+  /** Monotonic time since which each CA has been in every `caBundle` without interruption, by fingerprint of the CA. */
   #trustedSince = new Map<string, number>();
-  /** Fingerprints of the CAs that were trusted for `settleMs` at the last poll. */
+  /** Fingerprints of the CAs that, at the last poll, had been in every `caBundle` for `settleMs`. */
   #settled = new Set<string>();
   #trusted = false;
 

@@ -36,7 +36,7 @@ test('the first plan creates a CA for ten years and a certificate for one year',
   expect(planCertificates(stateIn(dataOf(first)), at(NOW))).toBeUndefined();
 });
 
-test('a certificate is renewed by its CA when a third of its lifetime is left or it has expired', () => {
+test('a certificate is renewed by its CA when a third of its lifetime is left, and also after it has expired', () => {
   expect(planCertificates(first, at(NOW + (YEAR * 2) / 3 - 1_000))).toBeUndefined();
   for (const now of [NOW + (YEAR * 2) / 3, NOW + 2 * YEAR]) {
     const renewed = next(first, at(now));
@@ -69,7 +69,7 @@ test('without the CA key the certificate is kept and a new CA is created beside 
   expect(saved.leaf?.certificate).toBe(first.leaf?.certificate);
 });
 
-test('certificates of a replica with a clock that is a year ahead are valid now', () => {
+test('a replica with a clock that is a year ahead issues certificates that are already valid', () => {
   const ahead = next(first, at(NOW + YEAR));
   const fresh = next(EMPTY_STATE, at(NOW + YEAR));
   for (const { leaf, authorities } of [ahead, fresh]) {

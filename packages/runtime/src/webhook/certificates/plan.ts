@@ -34,8 +34,8 @@ export interface Plan {
 /**
  * Plans the next state of the certificates; undefined if no change is needed.
  *
- * Guarantees: a valid serving certificate is never replaced by a certificate of another CA that is not settled. A new CA
- * is therefore at first only trusted, beside the old one. It issues certificates once it is settled.
+ * Guarantees: a valid serving certificate is replaced by a certificate of another CA only when that CA is settled. A
+ * new CA is therefore first added to the trusted CAs, and issues certificates only when it is settled.
  */
 export function planCertificates(state: CertificateState, input: PlanInput): Plan | undefined {
   const { now, lifetimes, commonName } = input;
@@ -99,8 +99,8 @@ function issueLeaf(
 }
 
 /**
- * Returns a validity that starts in the past, so that a CA of a replica with a clock that is ahead is valid for the
- * others.
+ * Returns a validity that starts in the past. If the clock of this replica is ahead, the CA that it creates is then
+ * already valid for the other replicas.
  */
 function validity(now: number, lifetimeMs: number) {
   return { notBefore: new Date(Math.max(now - lifetimeMs, 0)), notAfter: new Date(now + lifetimeMs) };

@@ -12,7 +12,7 @@ export interface StoredState {
   readonly resourceVersion: string | undefined;
 }
 
-/** Secret that stores the certificates shared by all replicas. Of concurrent writes, the first one wins. */
+/** Secret that stores the certificates shared by all replicas. If replicas write concurrently, the first write wins. */
 export class SecretStore {
   readonly #client: SecretClient;
   readonly #ref: ObjectRef;

@@ -5,7 +5,7 @@ import type { Issued } from '../../pki/certificate.ts';
 export interface CertificateSource {
   /** Certificate to serve; undefined until one was obtained. */
   readonly serving: Issued | undefined;
-  /** Whether the API server has been configured to trust the certificate at least once. */
+  /** Whether the CA has been written to the `caBundle` of all webhooks at least once. */
   readonly trusted: boolean;
   /** Obtains or renews the certificate to serve. Logs failures. */
   obtain(signal: AbortSignal): Promise<void>;

@@ -19,7 +19,7 @@ export interface CertificateState {
 
 export const EMPTY_STATE: CertificateState = { authorities: [], signer: undefined, leaf: undefined };
 
-/** Maximum number of trusted CAs; above it the oldest are dropped. Expiry is no criterion, because clocks may be wrong. */
+/** Maximum number of trusted CAs. The oldest are dropped first, whether expired or not, because clocks may be wrong. */
 export const MAX_AUTHORITIES = 8;
 
 type Data = Readonly<Record<string, string>>;
@@ -47,7 +47,7 @@ export function dataOf({ authorities, signer, leaf }: CertificateState): Data {
 }
 
 /**
- * Restores a deleted or damaged state from the last known one, so that the certificates in use stay.
+ * Restores a deleted or damaged state from the last known one, so that the certificates in use do not change.
  * @param known last known state
  */
 export function repaired(

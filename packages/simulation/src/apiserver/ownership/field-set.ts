@@ -1,7 +1,7 @@
 /**
  * Set of fields owned by a manager in server-side apply. Path steps are named as in `fieldsV1`: `f:spec` for a field,
- * `k:{"name":"root"}` for an item of a list map, `v:"x"` for an item of a set. Containing a field does not imply
- * containing the fields within it.
+ * `k:{"name":"root"}` for an item of a list map, `v:"x"` for an item of a set. A set that contains a field does
+ * not necessarily contain the fields within it.
  */
 export class FieldSet {
   readonly members = new Set<string>();

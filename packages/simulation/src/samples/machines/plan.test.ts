@@ -74,7 +74,7 @@ describe('plan', () => {
 });
 
 describe('drifted and orphans', () => {
-  test('drifted returns the objects whose machine is missing or differs from the spec', () => {
+  test('drifted returns each object with a machine that is missing or differs from the spec', () => {
     const good = machine({ machineId: 'm-1', size: 2, phase: 'Ready' });
     expect(drifted([good], [there])).toEqual([]);
     expect(drifted([good], [{ ...there, size: 1 }])).toEqual([good]);

@@ -14,7 +14,7 @@ async function firstViolation(variant: Variant, seeds: number): Promise<Violatio
   return undefined;
 }
 
-describe('a controller over a remote backend under faults', () => {
+describe('a controller of machines in a remote backend under faults', () => {
   test.each([
     ['create-then-write', 20, /leaked|at most one/],
     ['look-up-first', 60, /leaked|at most one/],

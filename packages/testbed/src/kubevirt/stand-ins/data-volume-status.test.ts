@@ -11,7 +11,7 @@ function object(name: string, status: object): KubeObject {
   return { apiVersion: 'v1', kind: 'Any', metadata, status };
 }
 
-test('the transition time of a condition changes only with its status', () => {
+test('the transition time of a condition changes only when the status of the condition changes', () => {
   const condition = { type: 'Running', status: 'False', lastTransitionTime: BEFORE };
   const volume = object('root', { conditions: [condition] });
   const claim = object('root', { phase: 'Bound' });
