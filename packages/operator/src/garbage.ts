@@ -16,7 +16,7 @@ export interface AuditedResources<T> extends ExternalResources<T> {
 
 /**
  * Returns an observer that audits each change of a resource without an owner.
- * @param deletion `act` of the audit line of a deletion, and `reason` of every audit line
+ * @param deletion its `reason` is logged for every change, its `act` only for a deletion; a stop is logged as `powerOff`
  */
 export function auditOrphan<T>(
   { kind }: Kind,

@@ -62,7 +62,8 @@ test('restarts of virt-controller and of the API server leave no wrong row', asy
     }
     const deleted = [name('goes'), name('is-forced')];
     for (const each of deleted) await env.until(rowOf(rows, each), 'DELETED');
-    // Checks the VMs first, because the row agrees with the old status until virt-controller has processed a change.
+    // Waits for the VMs first. Until virt-controller has processed a change, the row agrees with the old status, and the
+    // comparison below would pass too early.
     const final = { stays: 'Running', stops: 'Stopped', starts: 'Running', comes: 'Running' };
     for (const [which, status] of Object.entries(final))
       await expect

@@ -75,7 +75,7 @@ test('the same labels in any order give the same series', () => {
   expect(parseExposition(registry.text()).get('c_total')?.samples).toHaveLength(2);
 });
 
-test('a histogram ignores NaN and counts each other value in the first bucket that fits', () => {
+test('a histogram ignores NaN and counts all other values, each in the first bucket that fits', () => {
   const registry = new Registry();
   const buckets = exponentialBuckets(1e-8, 10, 12);
   expect(buckets[2]).toBe(1e-6);

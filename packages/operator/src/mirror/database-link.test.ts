@@ -171,7 +171,7 @@ describe('outages', () => {
     expect(messages()).toEqual([DOWN, UP, DOWN, UP]);
   });
 
-  test('failures of sessions that never passed a check count as one outage', async () => {
+  test('if no session passes a check, all failures belong to one outage', async () => {
     // If the database is read-only or the role may not write, the table can be read, but each batch fails.
     const { link, sessions, messages, failures, advance } = start();
     const readOnly = new DatabaseError('cannot execute UPDATE', '25006', 'session');

@@ -30,7 +30,7 @@ export function snapshotChild(snapshot: VolumeSnapshot): Child {
 export function hasImportedDisk({ volume, claim, isUnverified }: Observed): boolean {
   if (isUnverified) return false;
   if (volume?.status?.phase !== 'Succeeded' || claim === undefined) return false;
-  if (claim.status?.phase === 'Lost') return false; // its volume was deleted
+  if (claim.status?.phase === 'Lost') return false; // its PersistentVolume was deleted
   return volume.metadata.deletionTimestamp === undefined && claim.metadata.deletionTimestamp === undefined;
 }
 

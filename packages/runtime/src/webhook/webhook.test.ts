@@ -190,7 +190,7 @@ test('kubectl shows the warnings of an allowed request', async ({ kubectl }) => 
   expect(stdout).toContain('created');
 });
 
-test('a handler gets the user and dryRun; the stored object is `before` in an update, and the reviewed object in a deletion', async ({
+test('a handler gets the user and dryRun; an update passes the stored object as `before`, a deletion passes it as the object to review', async ({
   kubectl,
 }) => {
   await kubectl.create('reviewed', { width: 1, height: 1 }, ['--dry-run=server']);

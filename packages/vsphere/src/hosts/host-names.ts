@@ -9,7 +9,7 @@ const RETRY_MISSING_MS = 60_000;
 export class HostNames {
   readonly #world: Pick<VsphereWorld, 'monotonic'>;
   readonly #client: Pick<VcenterClient, 'list'>;
-  /** Time of the last request for each host that vCenter did not list. */
+  /** Hosts that were missing from vCenter's list, with the time when each was last found missing. */
   readonly #missing = new Map<string, number>();
   #names: ReadonlyMap<string, string> = new Map();
   #loading: Promise<void> | undefined;
