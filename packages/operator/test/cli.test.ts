@@ -482,7 +482,7 @@ test('vmwright version prints the versions, vmwright completion prints a script 
   const unreachable = await call(['describe', 'vm/web', `--kubeconfig=${config}`], {});
   expect([unreachable.code, unreachable.stderr]).toEqual([
     1,
-    expect.stringMatching(/ECONNREFUSED.*; check that the API server runs, and the kubeconfig/),
+    expect.stringMatching(/ECONNREFUSED.*; check that the API server runs, and check the kubeconfig/),
   ]);
   const context = await call(['status', '--context=none'], admin);
   expect(context).toMatchObject({ code: 1, stderr: expect.stringContaining('has no context "none"') });

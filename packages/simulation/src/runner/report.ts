@@ -16,7 +16,7 @@ export function replayCommand(scenario: string, seed: number): string {
 
 /**
  * Returns a message for each problem of a tally; empty if there is none. Also used as the message of a failing test.
- * @param many minimum number of seeds for which a missing event of `mustHappen` counts as a problem
+ * @param many if at least this many seeds were run, an event of `mustHappen` that never happened is a problem
  */
 export function problems(
   { name, mustHappen }: Scenario,

@@ -16,7 +16,7 @@ export class Names {
     this.#exact = exact;
   }
 
-  /** Returns a copy of the current aliases. A caller that discards a later observation goes back to this copy. */
+  /** Returns a copy of the current aliases. A caller that discards an observation uses the copy again, to undo its aliases. */
   copy(): Names {
     const copy = new Names(this.#prefix, this.#exact);
     copy.#uids = new Map(this.#uids);
