@@ -100,7 +100,12 @@ test('a redactor removes guest data, credentials in URLs, and secrets, including
 
 test.each([
   ['postgres://app:pa@ss@db/x', 'postgres://[redacted]@db/x'],
+  ['postgres://app:p#ss@db/x', 'postgres://[redacted]@db/x'],
+  ['postgres://app:p?ss@db/x', 'postgres://[redacted]@db/x'],
+  ["postgres://app:it's@db/x", 'postgres://[redacted]@db/x'],
+  ['{"u":"postgres://app:p\\"w@db/x"}', '{"u":"postgres://[redacted]@db/x"}'],
   ['https://token@host/x', 'https://[redacted]@host/x'],
+  ['{"url":"https://host:8443","mail":"a@b"}', '{"url":"https://host:8443","mail":"a@b"}'],
   ['{"url":"https://host","mail":"a@b.example"}', '{"url":"https://host","mail":"a@b.example"}'],
   ['https://host/a@b and c@d', 'https://host/a@b and c@d'],
 ])('a redactor turns %s into %s', (text, redacted) => {

@@ -11,8 +11,11 @@ const HIDDEN = /^(userData|networkData)(Base64)?$|^extraHeaders$/;
 /** Names of environment variables with a secret. */
 const SECRET_VARIABLE = /pass|secret|token|key|credential|database_url/i;
 
-/** User, token or password in a URL, up to the last @ before the path, because a password may contain an unescaped @. */
-const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#"'`<>]*@/gi;
+/**
+ * User, token or password in a URL. A password ends at the last @ before the path, because it may contain an unescaped @; a
+ * user name without a password contains no character that ends a URL in a text, so that no later @ of the text is included.
+ */
+const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)(?:[^\s/@:"<>]*:(?:\\"|[^\s/"])*|[^\s/?#"'`<>]*)@/gi;
 
 /**
  * Removes passwords from objects and texts.
