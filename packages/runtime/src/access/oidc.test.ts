@@ -145,7 +145,7 @@ describe('OIDC tokens', () => {
     await expect(authorize({ 'refresh-token': 'revoked' })).rejects.toThrow(
       `${issuer} rejected the refresh token; log in again`,
     );
-    for (const status of [429, 500, 503]) {
+    for (const status of [404, 408, 429, 500, 503]) {
       provider.tokenStatus = status;
       await expect(authorize()).rejects.toThrow(
         new RegExp(`^cannot use the identity provider ${issuer}: it responds with HTTP ${status}$`),

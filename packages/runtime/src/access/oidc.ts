@@ -7,6 +7,11 @@ const EXPIRY_MARGIN_MS = 30_000;
 /** Timeout of one request to the identity provider. */
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 1 << 20;
+/**
+ * Statuses with which a provider rejects a refresh token. Other statuses, such as 404, 429 or 503, may be an outage, so the user
+ * must not be asked to log in again.
+ */
+const REJECTIONS: readonly number[] = [400, 401, 403];
 
 export interface OidcOptions {
   readonly world: World;
@@ -30,10 +35,13 @@ export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials
       return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
     }
     const issuer = setting('idp-issuer-url');
-    const missing = issuer === '' ? 'idp-issuer-url' : refreshToken === '' ? 'refresh token' : undefined;
-    if (missing !== undefined)
+    if (issuer === '')
       throw new AccessError(
-        `${path}: the OIDC token has expired and no ${missing} is configured; log in again`,
+        `${path}: the OIDC token has expired and no idp-issuer-url is configured; set idp-issuer-url, or log in again`,
+      );
+    if (refreshToken === '')
+      throw new AccessError(
+        `${path}: the OIDC token has expired and no refresh token is configured; log in again`,
       );
     const provider = { world, ca, issuer };
     const { token_endpoint: endpoint } = await fetchJson(
@@ -62,7 +70,7 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 
 /**
  * Sends a GET or, if `form` is given, a POST, and returns the fields of the JSON response. Returns an empty object if
- * the body is not a JSON object, or if the provider rejects `form` with a 4xx status other than 429. Error messages
+ * the body is not a JSON object, or if the provider rejects `form`. Error messages
  * never quote the response: it may contain a token.
  * @throws AccessError if the provider cannot be reached, or responds with any other status than 200
  */
@@ -103,8 +111,7 @@ async function fetchJson(
     const { status } = response;
     const text = await response.text();
     if (status === 200) return parseFields(text);
-    // 429 and 5xx do not mean that the refresh token is invalid, so the user must not be asked to log in again.
-    if (form !== undefined && status >= 400 && status < 500 && status !== 429) return {};
+    if (form !== undefined && REJECTIONS.includes(status)) return {};
     throw new Error(`it responds with HTTP ${status}`);
   } catch (error) {
     throw new AccessError(`cannot use the identity provider ${issuer}: ${messageOf(error)}`, {
