@@ -364,7 +364,7 @@ async function gateOf({ ssvirt, connect }: MirrorDatabase) {
 
 describe('the fence of session locks', () => {
   /** Opens a second session with its own clock. The session tries to acquire the shard every 200 ms. */
-  async function challenger({ open }: MirrorDatabase) {
+  async function challenger({ open, ssvirt }: MirrorDatabase) {
     const clock = new VirtualClock();
     const session = await open({ clock, identity: 'second' });
     const hasTried = () => expect.poll(() => clock.timers).toBe(1);
@@ -377,21 +377,22 @@ describe('the fence of session locks', () => {
       }
     };
     /**
-     * Advances the clock until an acquisition ends. One retry is not enough after a server process was terminated: it releases its
-     * locks some time after it has received the signal, and after it has sent the error to its client.
+     * Waits until the server process of the previous holder has ended, and lets the session try once more. The process releases
+     * its locks some time after it has received the signal and after it has sent the error to its client.
      */
-    const untilAcquired = async (acquiring: Promise<void>) => {
-      let isDone = false;
-      const done = acquiring.finally(() => {
-        isDone = true;
-      });
-      while (!isDone) {
-        clock.advance(200);
-        await expect.poll(() => isDone || clock.timers === 1).toBe(true);
-      }
-      await done;
+    const tryAfterEnd = async (acquiring: Promise<void>) => {
+      await expect
+        .poll(() =>
+          ssvirt.query(
+            `SELECT application_name FROM pg_stat_activity WHERE datname = current_database()
+               AND application_name LIKE 'ssvirt-vm-controller %' AND application_name NOT LIKE '% second'`,
+          ),
+        )
+        .toEqual([]);
+      clock.advance(200);
+      await acquiring;
     };
-    return { session, clock, tryFor, untilAcquired };
+    return { session, clock, tryFor, tryAfterEnd };
   }
 
   test('a second session waits until the first releases the shard', async () => {
@@ -434,7 +435,7 @@ describe('the fence of session locks', () => {
     const env = await create();
     await env.ssvirt.insertVm({ namespace: 'tenant', name: 'web', id: 'a' });
     const first = await env.openHolder();
-    const { session: second, clock, tryFor, untilAcquired } = await challenger(env);
+    const { session: second, clock, tryFor, tryAfterEnd } = await challenger(env);
     const acquiring = second.acquire([0], true, NEVER);
     await tryFor(1_800);
     await first.check();
@@ -442,7 +443,7 @@ describe('the fence of session locks', () => {
     await expect.poll(() => clock.timers).toBe(1);
     expect((await failureOf(first.write(poweredOn('a'), [0]))).scope).toBe('session');
     expect(await env.ssvirt.status('a')).toBe('INSTANTIATING');
-    await untilAcquired(acquiring);
+    await tryAfterEnd(acquiring);
     await second.check();
     await second.write(poweredOn('a'), [0]);
     expect(await env.ssvirt.status('a')).toBe('POWERED_ON');
@@ -498,11 +499,11 @@ describe('the fence of session locks', () => {
     const env = await create();
     const first = await env.open();
     await first.acquire([1, 2], false, NEVER);
-    const { session: second, tryFor, untilAcquired } = await challenger(env);
+    const { session: second, tryFor, tryAfterEnd } = await challenger(env);
     await second.acquire([3], false, NEVER);
     const acquiring = second.acquire([2, 4], true, NEVER);
     await tryFor(2_000);
-    await untilAcquired(acquiring);
+    await tryAfterEnd(acquiring);
     await second.check();
     expect((await failureOf(first.check())).scope).toBe('session');
     const third = await env.open();

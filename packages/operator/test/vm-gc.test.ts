@@ -123,7 +123,9 @@ async function gauge(orphans: number): Promise<void> {
 
 /** Returns the value of a metric of the operator. The metric must have no labels. */
 async function metric(name: string): Promise<number> {
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await env.metrics(env.operator))?.[1]);
+  const value = new RegExp(`^${name} (\\d+)$`, 'm').exec(await env.metrics(env.operator))?.[1];
+  if (value === undefined) throw new Error(`the operator has no metric ${name}`);
+  return Number(value);
 }
 
 /** Creates a server for a deleted VM, like a create request that was delayed in the network. */

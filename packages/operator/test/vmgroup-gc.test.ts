@@ -142,7 +142,9 @@ async function untilCollected(name: string): Promise<void> {
 
 /** Returns the value of an operator metric that has no labels. */
 async function metric(name: string): Promise<number> {
-  return Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await env.metrics(env.operator))?.[1]);
+  const value = new RegExp(`^${name} (\\d+)$`, 'm').exec(await env.metrics(env.operator))?.[1];
+  if (value === undefined) throw new Error(`the operator has no metric ${name}`);
+  return Number(value);
 }
 
 async function running(name: string, spec: Spec & { readonly replicas: number }) {

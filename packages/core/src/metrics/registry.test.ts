@@ -117,7 +117,7 @@ test('invalid metric declarations are rejected', () => {
 
 test.for([
   ['a\n', 'not a sample'],
-  ['a 1\n', 'before any type'],
+  ['a 1\n', 'precedes the first # TYPE line'],
   ['# TYPE a gauge\na 1\n', 'does not follow its # HELP line'],
   ['# HELP a x\n# TYPE a gauge\na 1', 'no newline'],
   ['# HELP a x\n# TYPE a gauge\na 1\na 2\n', 'duplicate series'],

@@ -123,8 +123,8 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'Unknown',
     reasons: ['VcenterUntrusted'],
-    meaning: "vCenter's certificate is not trusted.",
-    remedy: 'Set `VC_CA` or `VC_THUMBPRINT`, or pass `--insecure`.',
+    meaning: "vCenter's certificate is not trusted, or the file with its CA cannot be read.",
+    remedy: 'Set or correct `VC_CA` or `VC_THUMBPRINT`, or pass `--insecure`.',
   },
   {
     type: 'Ready',

@@ -247,7 +247,7 @@ async function historyOfImport(
   const created = await cluster.api.create(path, dataVolume(name, { http: { url } }));
   const versions = [created];
   const query = `fieldSelector=metadata.name%3D${name}&resourceVersion=${created.metadata.resourceVersion}`;
-  for await (const { object } of cluster.api.watch(`${path}?${query}`, new AbortController().signal)) {
+  for await (const { object } of cluster.api.watch(`${path}?${query}`, AbortSignal.timeout(80_000))) {
     versions.push(object);
     if (succeeded(object)) return versions;
   }

@@ -13,9 +13,9 @@ export const nodeWorld: World = {
     let timer: NodeJS.Timeout;
     const start = (leftMs: number) => {
       timer =
-        leftMs <= MAX_DELAY_MS
-          ? setTimeout(callback, Math.max(leftMs, 0))
-          : setTimeout(() => start(leftMs - MAX_DELAY_MS), MAX_DELAY_MS);
+        leftMs > MAX_DELAY_MS
+          ? setTimeout(() => start(leftMs - MAX_DELAY_MS), MAX_DELAY_MS)
+          : setTimeout(callback, Math.max(leftMs, 0));
     };
     start(ms);
     return { cancel: () => clearTimeout(timer) };

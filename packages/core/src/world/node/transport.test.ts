@@ -154,8 +154,14 @@ describe('watches', () => {
       each[Symbol.asyncIterator](),
     );
     await Promise.all(lines.map((each) => each.next()));
+    const following = lines.map((each) => each.next());
+    const failures = following.map((next) => expect(next).rejects.toThrow('does not respond to pings'));
+    vi.advanceTimersByTime(50);
+    await firstLine(await send()); // the response arrives after the response to the ping
+    vi.advanceTimersByTime(200);
+    await firstLine(await send());
+    expect(await Promise.race([...following, 'open'])).toBe('open');
     await proxy.halfOpen();
-    const failures = lines.map((each) => expect(each.next()).rejects.toThrow('does not respond to pings'));
     vi.advanceTimersByTime(50);
     vi.advanceTimersByTime(200);
     await Promise.all(failures);
