@@ -32,6 +32,8 @@ export interface Installed {
   leads(replica: Part): Promise<boolean>;
   /** Returns the metrics of a replica. */
   metrics(replica: Part): Promise<string>;
+  /** Returns the value of a metric of `operator` that has no labels. @throws Error if the operator does not have it */
+  metric(name: string): Promise<number>;
   /** Returns the number of write requests that the operator has sent. */
   writes(): Promise<number>;
   /** Returns the output of `vmwright orphans`. */
@@ -84,6 +86,11 @@ export async function installed(
     controlPlane,
     operator,
     metrics,
+    metric: async (name) => {
+      const value = new RegExp(`^${name} (\\d+)$`, 'm').exec(await metrics(operator))?.[1];
+      if (value === undefined) throw new Error(`the operator has no metric ${name}`);
+      return Number(value);
+    },
     writes: async () => {
       let count = 0;
       for (const [, value] of (await metrics(operator)).matchAll(WRITES)) count += Number(value);

@@ -113,19 +113,12 @@ async function servers(expected: readonly string[]): Promise<void> {
 
 /** Returns the number of servers that the operator's garbage collection has deleted. */
 function collected(): Promise<number> {
-  return metric('vmwright_vm_swept_total');
+  return env.metric('vmwright_vm_swept_total');
 }
 
 /** Waits until the operator's metric counts this many servers without a VM. */
 async function gauge(orphans: number): Promise<void> {
-  await expect.poll(() => metric('vmwright_vm_orphans'), { timeout: 60_000 }).toBe(orphans);
-}
-
-/** Returns the value of a metric of the operator. The metric must have no labels. */
-async function metric(name: string): Promise<number> {
-  const value = new RegExp(`^${name} (\\d+)$`, 'm').exec(await env.metrics(env.operator))?.[1];
-  if (value === undefined) throw new Error(`the operator has no metric ${name}`);
-  return Number(value);
+  await expect.poll(() => env.metric('vmwright_vm_orphans'), { timeout: 60_000 }).toBe(orphans);
 }
 
 /** Creates a server for a deleted VM, like a create request that was delayed in the network. */

@@ -126,7 +126,7 @@ test('garbage collection keeps and reports the machines of a group that is missi
 
 /** Waits until the operator's metrics report this number of machines and folders without a group. */
 async function orphanCount(orphans: number): Promise<void> {
-  await expect.poll(() => metric('vmwright_vmgroup_orphans'), { timeout: 60_000 }).toBe(orphans);
+  await expect.poll(() => env.metric('vmwright_vmgroup_orphans'), { timeout: 60_000 }).toBe(orphans);
 }
 
 /**
@@ -134,17 +134,10 @@ async function orphanCount(orphans: number): Promise<void> {
  * processes all older orphans. This run still counts the machine as an orphan; a lower count comes from a later run.
  */
 async function untilCollected(name: string): Promise<void> {
-  const total = () => metric('vmwright_vmgroup_swept_total');
+  const total = () => env.metric('vmwright_vmgroup_swept_total');
   const before = await total();
   await lateCreate(name);
   await expect.poll(total, { timeout: 60_000 }).toBe(before + 1);
-}
-
-/** Returns the value of an operator metric that has no labels. */
-async function metric(name: string): Promise<number> {
-  const value = new RegExp(`^${name} (\\d+)$`, 'm').exec(await env.metrics(env.operator))?.[1];
-  if (value === undefined) throw new Error(`the operator has no metric ${name}`);
-  return Number(value);
 }
 
 async function running(name: string, spec: Spec & { readonly replicas: number }) {
