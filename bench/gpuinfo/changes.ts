@@ -73,7 +73,7 @@ export async function* changes(): AsyncGenerator<Row> {
   };
   yield { name: `${size}, reserved node cordoned: writes per change`, ours: moved.writes };
 
-  await sleep(IDLE_MS); // the operator writes an event up to some seconds after its cause; waits for the last one
+  await sleep(IDLE_MS); // gives the operator time to write its last events, which follow seconds after their causes
   const [cpu, before] = [cpuOf(operator.pid), await writes()];
   await sleep(IDLE_MS);
   yield { name: `${size}, idle: writes`, ours: (await writes()) - before, bar: { atMost: 0 } };
@@ -98,7 +98,7 @@ async function createNodes(client: Client): Promise<void> {
     await client.mergePatch(Node, { name: nodeName(index) }, { spec: { taints: null } });
 }
 
-/** Returns the node that is reserved for one of the requests for a GPU. */
+/** Returns the name of the node that is reserved for one of the requests that need a GPU. */
 async function reservedNode(client: Client, index: number): Promise<string> {
   const { status } = await client.get(GPUInfo, { namespace: NAMESPACE, name: `r-${10 * (index % 20) + 1}` });
   return status?.suitableNodeName ?? '';

@@ -1,4 +1,4 @@
-/** Size of the cluster for which the limits of this benchmark are set. */
+/** Number of nodes and number of requests. The limits of this benchmark apply to this size. */
 export const NODES = 500;
 export const REQUESTS = 200;
 /** Number of requests in the measurement in which all requests stay pending. */

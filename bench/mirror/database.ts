@@ -4,7 +4,7 @@ import pg from 'pg';
 /** Number of namespaces that the VMs are spread over. Each VDC (virtual data center) has one namespace. */
 export const NAMESPACES = 20;
 
-/** Last commit that wrote a row of the table `vms`. */
+/** Commit of the last write to one row of the table `vms`. */
 export interface Commit {
   /** Number of the VM. */
   readonly vm: number;
@@ -15,7 +15,7 @@ export interface Commit {
 
 const COMMITTED_AT = '(extract(epoch FROM pg_xact_commit_timestamp(xmin)) * 1000)::float8';
 
-/** The table `vms` in a PostgreSQL server with production settings for writes to the disk. */
+/** The table `vms` in a PostgreSQL server that uses fsync, as in production. */
 export class Table implements AsyncDisposable {
   readonly url: string;
   readonly client: pg.Client;

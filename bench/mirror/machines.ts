@@ -41,9 +41,9 @@ export async function installKubeVirt(cluster: Cluster): Promise<void> {
 }
 
 /**
- * Size of a VM. A `usual` VM has 4 KB with its status and managed fields; the API server needs milliseconds of CPU to
- * decode or patch it. A `small` VM has only the required fields and no managed fields, for measurements in which the
- * API server should take little CPU time.
+ * Size of a VM. A `usual` VM takes 4 KB, including its status and managed fields. The API server needs milliseconds of
+ * CPU time to decode or patch it. A `small` VM has only the required fields and no managed fields, for measurements in
+ * which the API server should take little CPU time.
  */
 export type VmSize = 'usual' | 'small';
 

@@ -10,7 +10,7 @@ import type { Programs } from './programs.ts';
 
 const ROWS = Number(process.env.ROWS ?? 50_000);
 const BATCH = 2_500;
-/** Number of rows to write one row at a time. Writing the whole table in this way would take too long. */
+/** Number of rows that are written one at a time. Writing the whole table in this way would take too long. */
 const SAMPLE = Math.min(500, ROWS);
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
 const SHARD = 0;
@@ -26,8 +26,8 @@ interface Way {
 /**
  * Measures the throughput of the mirror's batch statement. It is compared with batches of the same size that consist of
  * single-row updates, and with one lookup and one update per row. The batches of single-row updates are sent in two
- * ways: by pgx, as in ACM's search-indexer, and by pg as one text. In both ways, a batch takes one round trip and one
- * transaction.
+ * ways: by pgx, as in ACM's search-indexer, and by pg as one string with all updates. In both ways, a batch takes one
+ * round trip and one transaction.
  */
 export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   await using table = await Table.start();
@@ -67,7 +67,7 @@ export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   yield { name: 'writer, a row at a time (rows/s)', ours, theirs: rates('rowAtATime') };
 }
 
-/** Measures every way to write rows once per round. @returns the median rate of each way, in rows per second */
+/** Measures each way to write rows, once per round. @returns the median rate of each way, in rows per second */
 async function measureAll<K extends string>(table: Table, ways: Readonly<Record<K, Way>>) {
   const ids = await table.ids();
   const rates = new Map<string, number[]>();

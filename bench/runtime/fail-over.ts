@@ -6,8 +6,8 @@ import { type Bench, SIDES, type Side } from './programs.ts';
 const ROUNDS = 3;
 
 /**
- * Measures the time from the end of the leader until the standby leads, with the defaults: lease duration 15 s, renew
- * deadline 10 s, retry period 2 s.
+ * Measures the time from the end of the leader's process until the standby leads, with the default settings: lease
+ * duration 15 s, renew deadline 10 s, retry period 2 s.
  */
 export async function* failOver({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);

@@ -38,7 +38,7 @@ const manager = new Manager({
   status: { port: 0, host: '127.0.0.1' },
   ...((job === 'lead' || job === 'rest') && { election: { name: 'bench' } }),
 });
-/** Source that prints `leads` when this process becomes the leader, because sources start only then. */
+/** Source that prints `leads`. Sources start when this process becomes the leader. */
 const printLeads: Source = async () => console.log('leads');
 const doNothing = async () => undefined;
 

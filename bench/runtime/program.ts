@@ -37,7 +37,8 @@ export class Program implements AsyncDisposable {
   }
 
   /**
-   * Waits until the predicate holds for all lines printed so far, and returns them. Throws if the program exits first.
+   * Waits until the predicate accepts the list of all lines printed so far, and returns the lines. Throws if the
+   * program exits first.
    */
   async waitForLines(predicate: (lines: readonly string[]) => boolean): Promise<readonly string[]> {
     while (!predicate(this.#lines)) {

@@ -6,7 +6,7 @@ import { PRELUDE, shebang } from './launch.ts';
 
 /**
  * Options of the minifier. Names and lines are kept for stack traces. Characters outside ASCII are escaped, because V8
- * keeps the source in memory and uses two bytes for every character if one of them needs two.
+ * keeps the source in memory and uses two bytes for every character if any character needs two.
  */
 const READABLE_ASCII = {
   compress: false,

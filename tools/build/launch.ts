@@ -1,9 +1,9 @@
 /**
- * V8 flag of all programs. It is passed on the command line, because V8 reads it only at the start (docs/runtime.md).
+ * V8 flag of all programs. It is passed on the command line, because V8 reads it only at startup (docs/runtime.md).
  */
 export const HEAP_FLAG = '--max-semi-space-size=4';
 
-/** Flags of Node with which all programs run; in an image without `env`, only `HEAP_FLAG` is passed. */
+/** Node flags of all programs. In an image without `env`, the programs get only `HEAP_FLAG`. */
 export const NODE_FLAGS: readonly string[] = [
   HEAP_FLAG,
   '--disable-warning=ExperimentalWarning', // hides the warning about node:sqlite, which vmwright-cloud uses

@@ -205,7 +205,7 @@ describe('in an empty TypeScript project', () => {
     const lines: string[] = [];
     for await (const line of createInterface(program.stderr)) {
       lines.push(line);
-      if (line.includes('waiting for the signal to stop')) program.kill('SIGTERM');
+      if (line.includes('waiting for a termination signal')) program.kill('SIGTERM');
     }
     expect(await exited).toEqual([0, null]);
     expect(lines.join('\n')).toContain('Sending traces to a collector');

@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   testbed: ['core', 'runtime'],
 };
 
-/** Packages that tests and examples may import in addition. Tests and examples need the core for `nodeWorld`. */
+/** Packages that tests and examples may import in addition to `ALLOWED`. Both need the core for `nodeWorld`. */
 const IN_TESTS = ['testbed', 'simulation', 'runtime', 'core'];
 
 const SCOPE = '@vmwright/';

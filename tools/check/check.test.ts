@@ -232,7 +232,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('make check fails on a lock entry that npm cannot verify', () => {
+  test('make check fails on an entry of package-lock.json that npm cannot verify', () => {
     const entry = { version: '1.0.0', integrity: 'sha512-eA==' };
     writeLock({
       '': { dependencies: { a: '1.0.0' }, optionalDependencies: { 'b-darwin-arm64': '1.0.0' } },

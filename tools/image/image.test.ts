@@ -81,7 +81,7 @@ test('vmwright and ssvirt-vm-controller start from the unpacked image', () => {
   expect(run('/usr/local/bin/ssvirt-vm-controller', '--help')).toMatch(/^Usage: ssvirt-vm-controller /);
 });
 
-test('the image runs vmwright as a numeric user, with the variables of the base image and of its own configuration', () => {
+test('the image runs vmwright as a numeric user, with the environment variables of the base image and those that `make image` adds', () => {
   expect(image.config.config).toEqual({
     Env: [
       'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',

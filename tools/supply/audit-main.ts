@@ -1,6 +1,6 @@
 /**
- * `make audit`: exits with code 1 if a package of the lock has a known vulnerability of the severity high or critical,
- * and with code 2 if the registry returns no advisories.
+ * `make audit`: exits with code 1 if a package in package-lock.json has a known vulnerability of the severity high or
+ * critical, and with code 2 if the registry returns no advisories.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -17,7 +17,7 @@ try {
   for (const { name, severity, range, advisories } of found)
     console.error([`${name} ${range}: ${severity}`, ...advisories].join('\n    '));
   if (found.length > 0) process.exitCode = 1;
-  else console.log('No package of the lock has a known vulnerability of the severity high or critical.');
+  else console.log('No package in package-lock.json has a known vulnerability of severity high or critical.');
 } catch (error) {
   const reason = error instanceof Error ? error.message : String(error);
   console.error(`npm cannot ask the registry for advisories: ${reason.trim().replaceAll(/\s+/g, ' ')}`);

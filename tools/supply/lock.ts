@@ -18,7 +18,7 @@ export interface Lock {
   readonly packages: Readonly<Record<string, LockEntry>>;
 }
 
-/** A locked package that ships. */
+/** A package that ships, as package-lock.json describes it. */
 export interface ShippedPackage {
   readonly name: string;
   readonly version: string;
@@ -32,7 +32,7 @@ export interface ShippedPackage {
 
 const FOLDER = 'node_modules/';
 
-/** Reads the lock of this repository. */
+/** Reads the package-lock.json of this repository. */
 export function readLock(): Lock {
   return JSON.parse(readFileSync(fileURLToPath(new URL('../../package-lock.json', import.meta.url)), 'utf8'));
 }

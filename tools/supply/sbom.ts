@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { ShippedPackage } from './lock.ts';
 
 /**
- * Returns the software bill of materials of the shipped packages, in CycloneDX 1.6. It is the same for the same lock,
- * because it contains neither a time nor a random serial number.
+ * Returns the software bill of materials of the shipped packages, in CycloneDX 1.6. The same package-lock.json gives
+ * the same bill, because the bill contains neither a time nor a random serial number.
  * @param packages as `shippedPackages` returns them
  * @param name package that the document describes: `@vmwright/operator`
  */

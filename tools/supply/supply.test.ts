@@ -99,7 +99,7 @@ describe('bill of materials', () => {
     expect(refs.size).toBe(shipped().length);
   });
 
-  test('the bill of materials is the same for the same lock', () => {
+  test('the bill of materials is the same for the same package-lock.json', () => {
     expect(cycloneDx(shipped(), '@vmwright/operator')).toEqual(sbom);
   });
 });
@@ -120,7 +120,7 @@ describe('make audit', () => {
   });
 
   test.each([
-    ['{"vulnerabilities": {}}', 0, /^No package of the lock has a known vulnerability/],
+    ['{"vulnerabilities": {}}', 0, /^No package in package-lock.json has a known vulnerability/],
     [
       JSON.stringify({ vulnerabilities: { a: found('high') } }),
       1,

@@ -14,7 +14,7 @@ function importsOf(file: string, seen = new Set<string>()): Set<string> {
   return seen;
 }
 
-test('the client imports neither the server nor any package but core', () => {
+test('the client does not import the server, and core is the only package that it imports', () => {
   const imported = [...importsOf(join(import.meta.dirname, 'index.ts'))];
   expect(imported).toContain(join(import.meta.dirname, 'client/requests.ts'));
   expect(imported.filter((each) => !each.startsWith('/'))).toEqual(['@vmwright/core']);

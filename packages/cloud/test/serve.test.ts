@@ -189,7 +189,7 @@ test('no log contains an API key, valid or invalid', async () => {
   for (const secret of [API_KEY, wrong, 'Bearer', 'authorization']) expect(all).not.toContain(secret);
 });
 
-test('the log level error hides requests but not the listen address', async () => {
+test('with --log-level error, requests are not logged, but the listen address is', async () => {
   await using cloud = await CloudProcess.start({ args: ['--log-level', 'error'] });
   await cloud.client.check('x');
   cloud.signal('SIGTERM');

@@ -5,7 +5,7 @@ import type { KubeObject } from '@vmwright/runtime';
 const PAUSED = 'vmwright.dev/paused';
 const DELETION_POLICY = 'vmwright.dev/deletion-policy';
 
-/** With the value `"true"`, the operator replaces a lost or failed machine of the object. */
+/** Annotation with which the user allows the operator to replace a lost or failed machine: its value is `"true"`. */
 export const RECREATE = 'vmwright.dev/recreate';
 
 /** Whether the object is paused: the operator observes it and changes nothing. */
@@ -40,7 +40,7 @@ export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
   return request === '' ? undefined : request;
 }
 
-/** A new value makes the operator try again after a failure that stops retries. */
+/** Annotation that requests another attempt after a failure that stops retries. Each new value is a new request. */
 export const RETRY = 'vmwright.dev/retry';
 
 /** Returns the value of the annotation vmwright.dev/retry. Each new value asks the operator once to try again. */

@@ -14,7 +14,7 @@ import type { CloudSettings } from './settings/cloud.ts';
 import { SettingsError } from './settings/values.ts';
 
 /**
- * Returns a client of the private cloud that records metrics and, with a tracer, spans.
+ * Returns a client of the private cloud. The client records metrics and, with a tracer, spans.
  * @param options.log logger for the error about a key that cannot be read. Without a logger, the error is thrown. The
  * operator passes a logger, because the Secret may be created later and other controllers need no cloud
  * @throws SettingsError
@@ -25,8 +25,8 @@ export async function connectCloud(
   registry: Registry,
   { tracer, log }: { readonly tracer?: Tracer | undefined; readonly log?: Logger } = {},
 ): Promise<CloudClient> {
-  // The files of the key and the certificates are read here to report problems at the start. They are read again for each use,
-  // because they may be replaced.
+  // Reads the files of the key and of the certificates, so that problems are reported at startup. Both files are read
+  // again for each use, because they may be replaced.
   if (ca !== undefined)
     try {
       new X509Certificate(await readFile(ca));

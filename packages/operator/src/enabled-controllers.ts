@@ -62,7 +62,6 @@ export interface OperatorStatus {
   readonly controllers: readonly ControllerState[];
 }
 
-/** Returns the states of all controllers. */
 export function controllerStates({ disabled }: Pick<Settings, 'disabled'>): readonly ControllerState[] {
   return CONTROLLERS.map((name) => {
     const off = disabled.find((each) => each.name === name);

@@ -31,7 +31,7 @@ export function auditOrphan<T>(
   };
 }
 
-/** Returns the option `onChange` of the garbage collector, which writes an audit line for each change. */
+/** Returns a function for the option `onChange` of the garbage collector. It writes an audit line for each change. */
 export function auditCollected<T>(
   kind: Kind,
   external: AuditedResources<T>,

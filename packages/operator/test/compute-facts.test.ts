@@ -18,10 +18,10 @@ const OPTIONS: VcsimOptions = {
 const MACHINES = ['DC0_C0_RP0_VM0', 'DC0_C0_RP0_VM1', 'DC0_C0_RP0_VM2'] as const;
 const AT = new Date('2040-01-31T22:00:00Z');
 
-/** Callbacks of the timers that make the facts about a vCenter that does not respond stale. */
+/** Callbacks of the timers after which the facts about an unresponsive vCenter become stale. */
 const staleTimers = new Set<() => void>();
 /**
- * A world in which the facts about a vCenter that does not respond become stale when the test calls the callbacks in
+ * A world in which the facts about an unresponsive vCenter become stale only when the test calls the callbacks in
  * `staleTimers`. The test does not shorten `STALE_MS` instead, because the facts would then also become stale while
  * vCenter or this process is only slow.
  */

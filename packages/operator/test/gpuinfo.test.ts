@@ -263,7 +263,7 @@ describe('restarts of the operator', () => {
     expect(await env.reservation('kept')).toMatchObject({ node: 'gpu-a' });
   });
 
-  /** Stores a reservation, like an operator that then crashed. */
+  /** Stores a reservation but no status, like an operator that crashes after the first of these two writes. */
   async function store(uid: string | undefined, reservation: object) {
     await api().merge(PATHS.ledger, { data: { [String(uid)]: JSON.stringify(reservation) } });
   }

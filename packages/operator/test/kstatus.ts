@@ -41,7 +41,7 @@ export interface Life extends Disposable {
 
 /**
  * Records every version of an object that does not exist yet, by a watch that starts now.
- * @param path of the object: `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms/sample`
+ * @param path path of the object, such as `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms/sample`
  */
 export async function recordLife({ api }: Pick<Cluster, 'api'>, path: string): Promise<Life> {
   const cut = path.lastIndexOf('/');

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { field, type Part } from '@vmwright/testbed';
 
-/** Returns the JSON lines of a process's log, without a last line that the process has not written completely. */
+/** Returns the JSON lines of a process's log. Leaves out the last line if the process has not written it completely. */
 export async function logLines(part: Part): Promise<readonly unknown[]> {
   const lines = (await readFile(part.log, 'utf8')).split('\n').slice(0, -1);
   return lines.filter((line) => line.startsWith('{')).map((line): unknown => JSON.parse(line));

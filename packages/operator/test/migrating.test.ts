@@ -87,7 +87,7 @@ async function shell(line: string) {
   return run('sh', ['-ec', script], { env: { ...process.env, KUBECONFIG: cluster.kubeconfig } });
 }
 
-test('the documented commands save a VmGroup without the finalizer of the earlier operator to a file, and delete the VmGroup', async () => {
+test('the documented commands save the manifest of a VmGroup, but not the finalizer of the earlier operator, and then delete the VmGroup', async () => {
   const HEADING = 'From the Code Connect VM operator';
   await follow(HEADING, 0, 1);
   const deletion = follow(HEADING, 1, 2);
@@ -97,7 +97,7 @@ test('the documented commands save a VmGroup without the finalizer of the earlie
   await deletion;
 });
 
-test('the CRDs replace those of the earlier controllers and keep their objects', async () => {
+test('existing objects are kept when the CRDs of vmwright replace the CRDs of the earlier controllers', async () => {
   await follow('From a VM controller for a private cloud', 0, 1); // removes the finalizer
   const before = [await cluster.api.get(`${VMS}/web`), await cluster.api.get(INFO)];
   await follow('Migrating');

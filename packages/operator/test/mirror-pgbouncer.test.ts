@@ -11,8 +11,8 @@ import type { StatusWrite } from '../src/mirror/database.ts';
 import { createDatabase, type MirrorDatabase } from './mirror-database.ts';
 
 /*
- * Tests the fences through a real PgBouncer. Skipped where its Debian package is not available; `mirror-postgres.test.ts`
- * covers the same statements, distributed over server sessions by the test itself.
+ * Tests the fences through a real PgBouncer. Skipped where its Debian package is not available. In that case,
+ * `mirror-postgres.test.ts` still covers the same statements: it distributes them over server sessions itself.
  */
 
 const IDS = Array.from({ length: 20 }, (_, at) => `vm-${at}`);

@@ -293,7 +293,8 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
 
   test('a batch works with minimal privileges, and reports a missing privilege with the table and a remedy', async () => {
     const { session: creator, ssvirt, role, openHolder, open } = await start('POWERED_OFF');
-    // The server process of a closed session can exist for some time, and the role may not terminate a superuser's process.
+    // The shard is released first: the server process of a closed session may keep it for some time, and the role may
+    // not terminate a superuser's process.
     await creator.release([0]);
     await creator[Symbol.asyncDispose]();
     const fenceTable = fence === 'table' ? [`SELECT, INSERT, UPDATE ON ${FENCE_TABLE}`] : [];

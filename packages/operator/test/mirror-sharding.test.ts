@@ -76,7 +76,7 @@ test('the replicas of config/ssvirt-sharding divide the namespaces, and take ove
     await expect.poll(() => metricOf(each, 'ssvirt_vm_batch_rows_sum')).toBeGreaterThan(0);
 
   await first.part.kill();
-  await show('Paused'); // also VMs of shards that no replica owns now
+  await show('Paused'); // some of the VMs belong to shards that no replica owns at this moment
   await untilAll('SUSPENDED');
   await untilDivided([second, third]);
 

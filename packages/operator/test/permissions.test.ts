@@ -16,17 +16,17 @@ const roleOf = (...verbs: readonly string[]) => ({
   rules: [{ apiGroups: [''], resources: ['pods'], verbs }],
 });
 
-test('a role whose rules are all used passes', () => {
+test('expectExactUse accepts a role if every rule is used', () => {
   expectExactUse([LIST], [roleOf('list')]);
 });
 
-test('an unused rule fails', () => {
+test('expectExactUse rejects a role with an unused rule', () => {
   expect(() => expectExactUse([LIST], [roleOf('list', 'delete')])).toThrow('delete pods');
   expect(() => expectExactUse([LIST], [{ ...roleOf('list'), metadata: { namespace: 'b' } }])).toThrow(
     'list pods',
   );
 });
 
-test('a denied request fails', () => {
+test('expectExactUse rejects a request that the API server denied', () => {
   expect(() => expectExactUse([{ ...LIST, allowed: false }], [roleOf('list')])).toThrow('list pods');
 });

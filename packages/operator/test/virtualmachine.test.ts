@@ -95,7 +95,7 @@ describe('manifest of the design proposal', () => {
 });
 
 describe('running machines', () => {
-  test('a running machine becomes Ready with its address, with a bounded number of writes', async () => {
+  test('a new machine becomes Ready and reports its address, and the operator sends a bounded number of writes', async () => {
     await env.network('net-a');
     const before = await env.writes();
     await env.machine('runner', { interfaces: [{ network: 'net-a', ipAddress: '10.1.0.5/24' }] });

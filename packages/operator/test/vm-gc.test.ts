@@ -93,7 +93,8 @@ test('garbage collection keeps and reports the server of a VM that is missing af
 
 /**
  * Waits until these orphans are reported. Then waits until a late create is deleted, which shows that a complete run of
- * garbage collection has processed them. That run still counts the late create, so a lower count comes from a later run.
+ * garbage collection has processed them. The metric of that run still includes the late create, so the metric of a
+ * later run is awaited at the end.
  */
 async function reported(orphans: readonly string[]): Promise<void> {
   await gauge(orphans.length);

@@ -169,7 +169,7 @@ describe('vmId', () => {
     ).rejects.toThrow(message);
   });
 
-  test("vmId is corrected to the machine with the VM's UID label if it names another machine or none", async () => {
+  test("a vmId that names the machine of another VM, or no existing machine, is corrected to the machine with the VM's UID label", async () => {
     await running('mine', 'theirs');
     const own = status(await env.until('mine', isRunning), 'vmId');
     const other = status(await env.until('theirs', isRunning), 'vmId');

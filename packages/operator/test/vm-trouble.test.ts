@@ -205,8 +205,8 @@ async function outputs() {
 describe('after a 429 with Retry-After', () => {
   let calm: WithCloud;
   beforeAll(async () => {
-    // Requests have the default timeout. In these tests, this process acts as the cloud. If it paused for longer than a
-    // shorter timeout, the operator would repeat requests that got no answer. There is one worker, so the worker, the
+    // In these tests, this process acts as the cloud, and may answer slowly on a busy machine. So requests have the
+    // default timeout: after a shorter one, the operator would repeat them. There is one worker, so the worker, the
     // refresher and garbage collection each have at most one request in flight.
     calm = await install({ args: ['--vm-refresh=1s', '--vm-sweep=1s', '--vm-concurrency=1'] });
   }, 120_000);

@@ -39,7 +39,7 @@ test('garbage collection deletes a machine that was created after its group was 
   await orphanCount(0);
 }, 180_000);
 
-test('garbage collection deletes a late machine in a folder that was kept because of foreign machines, even if no group exists', async () => {
+test('garbage collection deletes a machine that was created after its group was deleted, in a folder that was kept because of a foreign machine, even if no group exists', async () => {
   const folder = 'teams/blue/default-kept';
   const group = await running('kept', { replicas: 1, placement: { folder: 'teams/blue' } });
   const foreign = await env.clone(folder, { name: 'foreign' });
@@ -53,7 +53,7 @@ test('garbage collection deletes a late machine in a folder that was kept becaus
   await expect.poll(ids, { timeout: 60_000 }).toEqual([foreign]);
 }, 180_000);
 
-test('garbage collection deletes a folder whose create request is executed after its group is gone', async () => {
+test('garbage collection deletes a folder if vCenter executes the request to create it only after its group is gone', async () => {
   const { control } = env.vcsim;
   const before = await env.folders();
   await control.resetCalls();
@@ -73,7 +73,7 @@ test('garbage collection deletes a folder whose create request is executed after
   await orphanCount(0);
 }, 180_000);
 
-test('a folder whose owner was not recorded before the operator was killed is removed with its group', async () => {
+test('a folder is removed with its group even if the operator was killed before it recorded the owner of the folder', async () => {
   const { control } = env.vcsim;
   const before = await env.folders();
   await control.fault({ method: 'SetField', fault: 'NoPermission' });
@@ -88,7 +88,7 @@ test('a folder whose owner was not recorded before the operator was killed is re
   expect(await env.folders()).toEqual(before);
 }, 180_000);
 
-test('machines whose group was deleted while the operator was down are kept and reported', async () => {
+test('machines are kept and reported if their group was deleted while the operator was down', async () => {
   await running('usual', { replicas: 1 });
   await running('unusual', { replicas: 1, placement: { folder: 'teams/blue' } });
   const before = await env.machines();
@@ -130,8 +130,9 @@ async function orphanCount(orphans: number): Promise<void> {
 }
 
 /**
- * Creates a late machine, and waits until garbage collection has deleted it. The run that deletes the machine also
- * processes all older orphans. This run still counts the machine as an orphan; a lower count comes from a later run.
+ * Creates a machine for a deleted group, and waits until garbage collection has deleted it. The run that deletes the
+ * machine also processes all older orphans. The metric `orphans` still includes the machine after this run, and no
+ * longer after the next run.
  */
 async function untilCollected(name: string): Promise<void> {
   const total = () => env.metric('vmwright_vmgroup_swept_total');
@@ -157,7 +158,10 @@ async function lateCreate(name: string): Promise<void> {
   await lateClone(await deletedGroup(name), `vm-operator/default-${name}`);
 }
 
-/** Creates and deletes a group, and then creates a folder with the name of its folder, into which a machine can be cloned. */
+/**
+ * Creates and deletes a group. Then creates a folder with the same name as the group's folder, so that a machine can be
+ * cloned into it.
+ */
 async function deletedGroup(name: string): Promise<KubeObject> {
   const group = await running(name, { replicas: 1 });
   await env.kubectl('delete', 'vmgroup', name);

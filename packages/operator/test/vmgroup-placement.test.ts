@@ -82,7 +82,8 @@ test('cpu and memory are hot-added without a restart, and reduced with a restart
   await env.group('growing', { replicas: 2, placement: CLUSTER });
   await env.running('growing', 2);
   const { machines, tasks } = env.vcenter;
-  const config = { cpuHotAddEnabled: true, memoryHotAddEnabled: true }; // set on each machine, because vcsim cannot reconfigure templates
+  // Enabled on each machine and not on the template, because vcsim cannot reconfigure templates.
+  const config = { cpuHotAddEnabled: true, memoryHotAddEnabled: true };
   for (const { ref } of await machinesOf('growing'))
     await tasks.follow(await machines.reconfigure(ref, { config }));
   const [last] = (await env.machines('default-growing')).slice(-1);

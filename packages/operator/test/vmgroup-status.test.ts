@@ -115,7 +115,7 @@ test('a status that another client empties or edits is restored at once', async 
 });
 
 describe('paused groups', () => {
-  test('a paused group reports observed changes and changes nothing itself', async () => {
+  test('for a paused group, the operator reports observed changes and changes no machine itself', async () => {
     await env.group('paused', { replicas: 2 });
     await env.running('paused', 2);
     await env.kubectl('annotate', 'vmgroup', 'paused', 'vmwright.dev/paused=true');

@@ -85,7 +85,7 @@ test.each([
 // Must be the first test with groups, because it compares the numbers of views and filters that were created and
 // destroyed since the start of vCenter. Earlier tests would distort them: a lost session ends its views without a call
 // that destroys them, and the operator stops watching an unused folder only after a minute.
-test('twelve folders are watched by one collector, with a view and a filter each', async () => {
+test('one collector watches twelve folders, with one view and one filter per folder', async () => {
   const { control } = env.vcsim;
   const watched = async () => {
     const calls = await control.calls();
@@ -121,7 +121,7 @@ test('a template name that matches an ordinary machine is reported as NotFound',
   await env.kubectl('delete', 'vmgroup', 'not-a-template');
 });
 
-test('a foreign machine that enters a folder between the check and the removal of the folder keeps its files', async () => {
+test('a foreign machine that is created in a folder between the check and the removal of the folder keeps its files', async () => {
   await env.group('dropped', { replicas: 1 });
   await env.running('dropped', 1);
   const { lookup, machines, tasks } = env.vcenter;
@@ -163,7 +163,7 @@ test('a folder that vCenter creates slowly does not delay groups in other folder
   await env.kubectl('delete', 'vmgroup', 'slow', 'quick');
 });
 
-test("a power-on does not wait for another group's clone, and the status reports a clone that waits", async () => {
+test("a power-on does not wait for another group's clone, and the status of a group reports that its clone waits for a task slot", async () => {
   await env.group('small', { replicas: 1 });
   const small = await env.running('small', 1);
   await env.vcsim.control.delay({ tasks: { CloneVm: HOUR } });

@@ -60,8 +60,8 @@ test('an idle operator with an expired session logs in again without a reconcile
     await control.resetCalls();
     await control.expireSessions();
     await expect.poll(waits).toBeGreaterThan(1);
-    // The operator backs off longer after each lost session until it gets a change. The change of a foreign machine causes no
-    // reconcile.
+    // The back-off of the operator grows with each lost session and is reset by a change. So the test changes a foreign
+    // machine, which causes no reconcile.
     await control.vm(foreign, { ip: `10.0.0.${(++changes % 250) + 1}` });
     await expect.poll(waits).toBeGreaterThan(2);
   };
@@ -70,7 +70,7 @@ test('an idle operator with an expired session logs in again without a reconcile
     for (let round = 0; round < 5; round++) await expire();
     return (await reconciles()) - before;
   };
-  // Polled, because reconciles that the last change caused may follow, and every group is reconciled every five minutes.
+  // Polled, because the last change may still cause reconciles, and every group is reconciled every five minutes.
   await expect.poll(reconcilesDuringExpiry).toBe(0);
   const agents = (await control.sessions()).map(({ agent }) => agent);
   expect(new Set(agents).size).toBe(agents.length);
@@ -297,7 +297,7 @@ describe('errors', () => {
   });
 });
 
-test('a paused group creates nothing until it is resumed, and deletion with the policy Orphan keeps the machines', async () => {
+test('no machine is created for a paused group until it is resumed, and a deletion with the policy Orphan keeps the machines', async () => {
   await env.group('held', { replicas: 1 }, { 'vmwright.dev/paused': 'true' });
   await env.until('held', (group) => condition(group, 'Paused') === 'True');
   await env.group('unpaused', { replicas: 1 });

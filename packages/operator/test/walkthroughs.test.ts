@@ -84,7 +84,8 @@ beforeAll(async () => {
 
   await kubectl(`apply --server-side -k ${ROOT}config/default`);
   const replicas = Number(field(await cluster.api.get(DEPLOYMENT), 'spec', 'replicas'));
-  // The replicas are local processes. Pods of the Deployment would be simulated by kwok and get addresses, too.
+  // The replicas run as local processes. The Deployment must have no pods: kwok would give them addresses, and the
+  // Services would route requests to these addresses, too.
   await kubectl(`-n ${SYSTEM} scale deployment/vmwright --replicas=0`);
   await cluster.waitFor(
     DEPLOYMENT,
@@ -123,7 +124,7 @@ test('the documented steps replace another controller with the mirror', async ()
   expect(await ssvirt.status(id)).toBe('DELETED');
 });
 
-/** Walk-throughs by name: one for each kind, of the system that the kind replaces, and one for the mirror. */
+/** Walk-throughs by name. Each kind has the walk-through of the system that it replaces; one more is for the mirror. */
 const WALKTHROUGHS = {
   VM: async () => {
     const vmId = await createSample(cluster, client);

@@ -38,7 +38,7 @@ export interface WithImages extends Installed, AsyncDisposable {
   gone(name: string): Promise<void>;
   /** Returns the DataVolumes or VolumeSnapshots that an image owns. */
   children(image: KubeObject, kind: keyof typeof CHILDREN): Promise<readonly KubeObject[]>;
-  /** Creates a paused VirtualMachine that refers to an image. The operator creates no children for it. */
+  /** Creates a VirtualMachine that refers to an image. It is paused, so the operator creates no children for it. */
   createMachine(name: string, image: string | { name: string; namespace: string }): Promise<KubeObject>;
   removeMachine(name: string): Promise<void>;
   /** Returns the reasons of the events about an image. */

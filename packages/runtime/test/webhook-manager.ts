@@ -122,7 +122,7 @@ export async function replica(
 
 /**
  * Waits until every `clientConfig` in these objects has a `caBundle`. The API server observes it through a watch, so a
- * request may still fail or skip the webhook: wait for a request that has reached the webhook as well.
+ * request may still fail or skip the webhook. Callers must therefore also wait for a request that reaches the webhook.
  */
 export async function waitForTrust(cluster: Cluster, paths: readonly string[]): Promise<void> {
   for (const path of paths)

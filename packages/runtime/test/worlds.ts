@@ -16,7 +16,7 @@ export function withShortBackoffs(factor: number): World {
   };
 }
 
-/** Returns the real network with a clock that advances only when the test says so: no timeout expires by itself. */
+/** Returns the real world with a monotonic clock that only the test advances, so that no timeout expires by itself. */
 export function virtualWorld(): { readonly world: World; readonly clock: VirtualClock } {
   const clock = new VirtualClock();
   const world: World = {

@@ -113,7 +113,7 @@ describe('make mutants', () => {
     });
   });
 
-  test('docs/internals/simulation.md uses no other make target than simulate and mutants', () => {
+  test('docs/internals/simulation.md uses only the make targets simulate and mutants', () => {
     expect(new Set(commandsIn('internals/simulation.md').map(([target]) => target))).toEqual(
       new Set(['simulate', 'mutants']),
     );

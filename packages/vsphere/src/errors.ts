@@ -72,7 +72,7 @@ export class NotFoundError extends VsphereError {
   readonly code = 'NOT_FOUND';
 }
 
-/** Thrown when several objects match a name, or several exist and none was named. */
+/** Thrown when several objects match a name, or when no name is given and several objects exist. */
 export class AmbiguousError extends VsphereError {
   readonly code = 'AMBIGUOUS';
 }

@@ -2,7 +2,10 @@ import { VsphereError } from './errors.ts';
 import { isKindOf } from './schema/schema.ts';
 import type { DataObject, ManagedObjectReference, Vim25 } from './vim25/vim25.generated.ts';
 
-/** Codes by fault type. A fault gets the code of the first listed type that it is or derives from; `FAULT` if there is none. */
+/**
+ * Codes by fault type. A fault gets the code of the first type in this list that is its own type or one of its base
+ * types, and `FAULT` if the list has no such type.
+ */
 const CODES = {
   NotAuthenticated: 'NOT_AUTHENTICATED',
   InvalidLogin: 'INVALID_LOGIN',

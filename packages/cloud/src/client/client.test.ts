@@ -352,7 +352,7 @@ describe('API keys', () => {
     expect(world.sent).toHaveLength(2);
   });
 
-  test('an API key is sent at once if it replaces a rejected key', async () => {
+  test('after the cloud has rejected an API key, another key is sent immediately', async () => {
     let key = 'old';
     const { world, client } = startWith(() => key, unauthorized, { status: 200, body: server });
     await errorOf(world, client.get('a'));

@@ -191,7 +191,8 @@ test('the process continues when the reader of its log has exited', async () => 
     const logger = jsonLogger({ clock: { now: () => 0 } });
     for (let i = 0; i < 2000; i++) { logger.info({ filling: 'x'.repeat(100) }, 'line'); await new Promise(setImmediate); }
     console.log('alive');`;
-  // The log goes to a pipe whose reader exits immediately; standard output bypasses the pipe, so that it can be read here.
+  // The log goes to a pipe, and the reader of the pipe exits immediately. Standard output bypasses the pipe, so that it
+  // can be read here.
   const script = `{ "$0" --disable-warning=ExperimentalWarning --input-type=module -e "$1" 2>&1 >&3 | true; } 3>&1`;
   const { stdout } = await promisify(execFile)('sh', ['-c', script, process.execPath, program]);
   expect(stdout).toBe('alive\n');

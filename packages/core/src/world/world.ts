@@ -66,7 +66,8 @@ export interface TransportRequest {
   readonly lasting?: boolean;
   /**
    * Maximum size in bytes of the response text or, if the response is read by lines, of one line. A larger text or line
-   * fails with `ResponseTooLargeError`. Responses with status 400 and above are limited to 1 MiB in any case.
+   * fails with `ResponseTooLargeError`. Responses with status 400 and above are limited to 1 MiB, even if `maxBytes` is
+   * larger.
    * @default 64 MiB
    */
   readonly maxBytes?: number | undefined;

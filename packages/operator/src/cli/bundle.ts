@@ -22,7 +22,7 @@ import { clusterOptions, namespaceOption, textOption } from './options.ts';
 import { Redactor } from './redact.ts';
 import { operatorLocation } from './status.ts';
 
-/** Kinds of the children that the archive contains, owners first. Secrets and ConfigMaps are never read. */
+/** Kinds of the child objects in the archive, owners before their children. Secrets and ConfigMaps are never read. */
 const RELATED: readonly Kind[] = [KubevirtMachine, KubevirtInstance, DataVolume, VolumeSnapshot];
 
 /** Variables of `ssvirt-vm-controller` that contain a password. */

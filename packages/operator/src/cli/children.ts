@@ -25,7 +25,7 @@ const CHILD_KINDS: readonly Kind[] = [
   ...[KubevirtMachine, KubevirtInstance, DataVolume, PersistentVolumeClaim, VolumeSnapshot],
 ];
 
-/** Kinds whose objects have children in the cluster. The machines of all other kinds are outside the cluster. */
+/** Kinds of the objects that have children in the cluster. The machines of all other kinds are outside the cluster. */
 const PARENTS: readonly Kind[] = [VirtualMachine, VMDiskImage];
 
 /** Reads an object's children, by their owner references, and the image that a VirtualMachine refers to. */

@@ -180,7 +180,7 @@ describe('the checked controllers', () => {
   });
 });
 
-test('a CRD matches this version if it has all expected fields, even if the API server has added others', () => {
+test('a CRD matches this version if it has all expected fields, even if the API server has added other fields', () => {
   const wanted = { versions: [{ name: 'v1', schema: { type: 'object' } }] };
   expect(contains({ versions: [{ name: 'v1', served: true, schema: { type: 'object' } }] }, wanted)).toBe(
     true,

@@ -39,7 +39,8 @@ export interface Listed<T> {
 }
 
 /**
- * Lists all objects of a kind. A kind that is not installed, or that the user is not permitted to list, is reported, not thrown.
+ * Lists all objects of a kind. Returns a `problem` instead of throwing if the kind is not installed, or if the user is
+ * not permitted to list it.
  */
 export async function listAll<T extends KubeObject>(
   client: Client,

@@ -79,7 +79,7 @@ test('a missing leader is reported as the blocker', () => {
   });
 });
 
-test('an object that the operator has not processed yet, or that is being deleted, is explained as such', () => {
+test('the explanation says if the operator has not processed the object yet, or if the object is being deleted', () => {
   expect(why({ object: object({}, { generation: 2 }) }).blockers).toMatchObject([{ reason: 'NotObserved' }]);
   const deleting = { deletionTimestamp: '2026-01-01T00:58:00Z', finalizers: ['vmwright.dev/vm', 'x/y'] };
   expect(why({ object: object({}, deleting) }).blockers).toEqual([

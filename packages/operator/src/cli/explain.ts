@@ -17,9 +17,9 @@ export interface Evidence {
   readonly dependencies: readonly { readonly kind: string; readonly object: KubeObject }[];
 }
 
-/** Something that blocks an object, in a sentence that says what to do. */
+/** Something that blocks an object, with a message for the user. */
 interface Blocker {
-  /** Reason of the condition that reports the problem, or the name of what blocks the object. */
+  /** Reason of the condition that reports the problem, a reason such as `NoLeader`, or the object to wait for. */
   readonly reason: string;
   readonly message: string;
 }

@@ -72,7 +72,9 @@ function addAdministration(program: Command): void {
     addOutputOption(
       program
         .command('orphans')
-        .description('lists machines whose VM or VmGroup does not exist; takes the same settings as run')
+        .description(
+          'lists machines that belong to no existing VM or VmGroup; takes the same settings as run',
+        )
         .option('--delete', 'deletes the listed machines that no user took over')
         .option('--yes', 'confirms --delete')
         .action(async (_, command: Command) =>
@@ -104,9 +106,12 @@ function addManifests(program: Command): void {
       '--namespaces <names>',
       'namespaces that the operator watches, separated by commas (default: all)',
     )
-    .option('--controllers <names>', 'controllers whose manifests are printed, as for run (default: all)')
+    .option(
+      '--controllers <names>',
+      'prints only the manifests of these controllers; same syntax as for run (default: all)',
+    )
     .option('--webhook-url <url>', 'URL of the webhooks of an operator outside the cluster')
-    .option('--inject-ca-from <namespace/name>', 'Certificate of cert-manager whose CA is injected')
+    .option('--inject-ca-from <namespace/name>', 'cert-manager Certificate that provides the injected CA')
     .option('--api-servers <ranges>', 'addresses of the API servers (CIDR), for a network policy')
     .action(async (_, command: Command) => (await import('./manifests.ts')).printManifests(command));
 }

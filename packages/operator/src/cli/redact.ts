@@ -8,21 +8,22 @@ const SHORTEST = 5;
 /** Fields with data for the guest or with request headers, which often contain a password. */
 const HIDDEN = /^(userData|networkData)(Base64)?$|^extraHeaders$/;
 
-/** Names of environment variables with a secret. */
+/** Matches names of environment variables that contain a secret. */
 const SECRET_VARIABLE = /pass|secret|token|key|credential|database_url/i;
 
 /**
- * User, token or password in a URL. A password ends at the last @ before the path, because it may contain an unescaped @; a
- * user name without a password contains no character that ends a URL in a text, so that no later @ of the text is included.
+ * Matches the user, token or password in a URL. A password ends at the last @ before the path, because it may contain
+ * an unescaped @. A user name without a password must not contain a character that ends a URL, such as a quote.
+ * Otherwise the match would extend to an @ in the text after the URL.
  */
 const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)(?:[^\s/@:"<>]*:(?:\\"|[^\s/"])*|[^\s/?#"'`<>]*)@/gi;
 
 /**
  * Removes passwords from objects and texts.
  *
- * Guarantees: the text of a field whose name says that it is secret (`plain_text_passwd`, `password`, `token`) is removed from
- * the object. If it has at least `SHORTEST` characters, it is also removed from texts that are redacted after the redactor has
- * seen the object. User and password are removed from URLs.
+ * Guarantees: if the name of a field suggests a secret (`plain_text_passwd`, `password`, `token`), its text is removed
+ * from the object. If this text has at least `SHORTEST` characters, it is also removed from texts that are redacted
+ * after the redactor has seen the object. User and password are removed from URLs.
  */
 export class Redactor {
   readonly #secrets = new Set<string>();

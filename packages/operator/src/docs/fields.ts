@@ -34,7 +34,7 @@ export function fieldsOf(object: schema.SchemaNode, maxDepth: number, parent = '
   });
 }
 
-/** Returns the rules that have a message: those of an object, and those of its fields. */
+/** Returns the rules of an object and of its fields, except rules without a message. */
 export function rulesOf(object: schema.SchemaNode, parent = ''): readonly RuleDoc[] {
   const own = (object['x-kubernetes-validations'] ?? []).flatMap(({ message, fieldPath = '' }) => {
     const path = `${parent}${fieldPath}`.replace(/^\./, '');

@@ -8,7 +8,7 @@ const PAGES = fileURLToPath(new URL('../../../../docs/', import.meta.url));
 
 const docs = new Map(kindDocs().map((doc) => [doc.kind, doc]));
 
-test('fields have paths, types with limits, and defaults', () => {
+test('the documentation of a field contains its path, its type with limits, and its default', () => {
   const spec = new Map(docs.get('VmGroup')?.spec.map((field) => [field.path, field]));
   expect(spec.get('cpu')).toMatchObject({ type: 'integer, 1 to 768', byDefault: 'required' });
   expect(spec.get('placement.folder')).toMatchObject({ type: 'string', byDefault: '' });

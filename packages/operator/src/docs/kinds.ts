@@ -47,8 +47,8 @@ export function kindDocs(): readonly KindDoc[] {
         .toSorted((a, b) => Number(b.storage ?? false) - Number(a.storage ?? false))
         .map(({ name }) => name),
       spec: fieldsOf(spec, 3),
-      // Deeper fields of a status, as in `placement` of GPUInfo, are fields of the Pod API, and are covered by the description of
-      // their parent.
+      // Two levels only: deeper fields of a status, such as those in `placement` of GPUInfo, are fields of the Pod API.
+      // The description of their parent covers them.
       status: fieldsOf(status, 2),
       rules: [...rulesOf({ ...root, properties: {} }), ...rulesOf(spec)],
       conditions: [...conditions, ...COMMON_CONDITIONS],

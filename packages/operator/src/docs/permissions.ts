@@ -4,7 +4,7 @@ import { CONTROLLERS } from '../settings/controllers.ts';
 
 /** Permission of the operator in the cluster, for the documentation. */
 export interface PermissionDoc {
-  /** Name as in `--controllers`; undefined if the operator needs the permission whichever controllers run. */
+  /** Name of the controller, as in `--controllers`; undefined if every controller needs the permission. */
   readonly controller: string | undefined;
   /** Resource and group, followed by object names if the permission is limited to named objects: `leases.coordination.k8s.io (vmwright)`. */
   readonly resource: string;

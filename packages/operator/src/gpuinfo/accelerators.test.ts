@@ -40,7 +40,7 @@ test.each([
   expect(isAccelerator(resource)).toBe(false);
 });
 
-test('whole devices precede partitions, which precede shared devices', () => {
+test('acceleratorRank sorts whole devices first, then partitions, then shared devices', () => {
   const resources = [
     'nvidia.com/mig-1g.5gb.shared',
     'nvidia.com/gpu.shared',

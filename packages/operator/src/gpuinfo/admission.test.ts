@@ -109,7 +109,7 @@ test('placing a pod keeps the deadline and the tolerations that the pod has', ()
 test.each([
   ['the end of the reservation', {}, {}, 3_600],
   [
-    'maintenance that begins before the end of the reservation',
+    'the start of maintenance before the end of the reservation',
     { availableUntil: '2026-11-17T12:10:00Z' },
     {},
     600,
@@ -121,7 +121,7 @@ test.each([
     3_600,
   ],
   [
-    'maintenance if the reservation has no end',
+    'the start of maintenance if the reservation has no end',
     { availableUntil: '2026-11-17T12:10:00Z' },
     { until: undefined },
     600,
@@ -177,7 +177,7 @@ test.each<[string, Reservation | undefined, Partial<GPUInfoStatus>, PodSpec, Reg
   });
 });
 
-test('an annotation with another UID is replaced by the UID of the GPUInfo', () => {
+test('a wrong UID in the UID annotation of a pod is replaced by the UID of the GPUInfo', () => {
   const forged = {
     ...pod(),
     metadata: { ...pod().metadata, annotations: { 'vmwright.dev/gpuinfo-uid': 'other' } },

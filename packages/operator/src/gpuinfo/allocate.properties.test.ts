@@ -144,7 +144,7 @@ function* replay(
   }
 }
 
-/** Whether a node meets a request if free GPUs are not considered. Does not use `Suitability`, which is under test. */
+/** Whether a node meets a request, however many GPUs are free. Does not use `Suitability`, which is under test. */
 function meets(
   request: Request,
   { labels, blocker: blocked, gpus, maintenance: planned }: Candidate,
@@ -310,7 +310,7 @@ test('a second allocation with the same facts and requests changes nothing', () 
   );
 });
 
-test('if ledger entries are deleted, their reservations are restored from the statuses, and together exceed no pool', () => {
+test('if ledger entries are deleted, their reservations are restored from the statuses, and all reservations together exceed no pool', () => {
   fc.assert(
     fc.property(history, fc.subarray([...UIDS]), (steps, deleted) => {
       for (const { input, now, result } of replay(steps)) {

@@ -37,7 +37,7 @@ const held = (nodeName: string, fields: Partial<Reservation> = {}): Reservation 
   ...fields,
 });
 
-/** Maintenance whose start and end are given in hours after `NOW`. */
+/** Returns a maintenance. Its start and end are given in hours after `NOW`. */
 const maintenance = (start: number, end?: number) => [
   {
     startsAt: NOW + start * HOUR_MS,
@@ -52,7 +52,7 @@ describe('suitability', () => {
   });
   const cases: readonly (readonly [string, Candidate, Partial<Request>, Facts['pools'] | undefined])[] = [
     ['it has a GPU', node('n'), {}, undefined],
-    ['it has no GPU if none is required', gpuNode('n'), { gpus: 0 }, undefined],
+    ['it has no GPU (for a request that needs none)', gpuNode('n'), { gpus: 0 }, undefined],
     ['it has enough GPUs', gpuNode('n'), { gpus: 3 }, undefined],
     ['it has the labels of the selector', gpuNode('n'), { nodeSelector: { zone: 'a' } }, undefined],
     ['its GPUs have the requested model', gpuNode('n'), { model: 'NVIDIA-H100*' }, undefined],
@@ -95,12 +95,8 @@ describe('suitability', () => {
       { maintenance: maintenance(9_000) },
       { hours: 8_800 },
     ],
-    ['the model matches a pattern, apart from upper and lower case', {}, { model: '*a100*40gb' }],
-    [
-      'the model is the requested one, apart from upper and lower case',
-      {},
-      { model: 'nvidia-A100-SXM4-40GB' },
-    ],
+    ['the model matches the requested pattern, ignoring case', {}, { model: '*a100*40gb' }],
+    ['the model equals the requested model, ignoring case', {}, { model: 'nvidia-A100-SXM4-40GB' }],
     ['the labels match', { labels: { zone: 'a', rack: '1' } }, { nodeSelector: { zone: 'a' } }],
     ['the request needs all GPUs of the node', {}, { gpus: 2 }],
   ] as const)('a node is suitable if %s', (_, candidate, fields) => {
@@ -118,7 +114,7 @@ describe('suitability', () => {
     ['*', true],
     ['NVIDIA*NVIDIA*', false],
     ['*40GB*40GB', false],
-  ])('the pattern %s matches the model of a node: %s', (model, matches) => {
+  ])('whether the pattern %s matches the model of a node: %s', (model, matches) => {
     const given = { requests: [request('a', { model })], facts: facts([gpuNode('n')], [pool('n', 1)]) };
     expect(nodes(given).a !== undefined).toBe(matches);
   });
@@ -321,7 +317,7 @@ describe('reservations', () => {
         [...run(given).reservations].map(([uid, { node: on, pool: id }]) => [uid, [on, id]]),
       );
 
-    test('a reservation whose machine moves to a host without a free GPU takes no GPU from the reservation on that host', () => {
+    test('if a machine moves to a host without a free GPU, its reservation takes no GPU from the reservation on that host', () => {
       const paused = requests.map((each) => ({ ...each, mayReserve: false }));
       const given = { requests: paused, facts: onHosts({ n1: 'y', n2: 'y' }), reservations };
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'] });
@@ -329,7 +325,7 @@ describe('reservations', () => {
       expect(run(given).verdicts.get('b')?.degradedBy).toBeUndefined();
     });
 
-    test('a reservation whose machine moves to a host without a free GPU is made again on another node, and the reservation on that host stays', () => {
+    test('if a machine moves to a host without a free GPU, its reservation is made again on another node, and the reservation on that host stays', () => {
       const known = onHosts({ n1: 'y', n2: 'y', n3: 'z' });
       expect(pools({ requests, facts: known, reservations })).toEqual({ a: ['n3', 'z'], b: ['n2', 'y'] });
     });
@@ -437,7 +433,7 @@ describe('reservations', () => {
     });
   });
 
-  test('if a pool loses GPUs, running jobs keep their reservations first, and the oldest requests come next', () => {
+  test('if a pool loses GPUs, the reservations of running jobs are kept first, then those of the oldest requests', () => {
     const fewer = facts([gpuNode('n')], [pool('n', 1)]);
     const requests = [request('young'), request('old', { age: 9 })];
     const reservations = { young: held('n'), old: held('n') };
@@ -467,7 +463,7 @@ describe('reservations', () => {
   test.each([
     ['its job has ended', 'Ended', { inUse: true }, true],
     ['its job is gone', undefined, { inUse: true }, true],
-    ['its job ended before the operator observed it in use', 'Ended', {}, true],
+    ['its job ended before the operator observed the reservation in use', 'Ended', {}, true],
     ['no job has begun', undefined, {}, false],
     ['only an earlier job has ended', 'Ended', { isRepeated: true }, false],
     ['its job is active', 'Active', { inUse: true }, false],
@@ -479,7 +475,7 @@ describe('reservations', () => {
     expect(reservation?.ended?.reason).toBe(isEnded ? 'JobEnded' : undefined);
   });
 
-  test('a reservation of a job that its controller may start again ends IDLE_MS after the job was first observed without pods', () => {
+  test('if a controller may start a job again, the reservation ends IDLE_MS after the job was first observed without pods', () => {
     const running = { ...two, jobs: new Map([['r', job('Active', ['a'], { mayRestart: true })]]) };
     const at = (known: Facts, before: Reservation, ms: number) => {
       const result = run({ requests: [request('r')], facts: known, reservations: { r: before } }, NOW + ms);
@@ -625,7 +621,7 @@ describe('nextAt, the time of the next change that no event announces', () => {
   });
 });
 
-describe('reservations that only the status shows', () => {
+describe('reservations that are in the status but not in the ledger', () => {
   const two = facts(
     [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
     [pool('m', 1), pool('n', 1)],
@@ -635,7 +631,7 @@ describe('reservations that only the status shows', () => {
   const shown = (fields: Partial<Reported> = {}) =>
     new Map([['a', { node: 'n', generation: 1, until, ...fields }]]);
 
-  test('a reservation that only the status shows is restored with its end, before an older request gets a node', () => {
+  test('a reservation that is in the status but not in the ledger is restored with its end, before an older request gets a node', () => {
     const older = request('older', { age: 200 * 3_600, nodeSelector: { zone: 'n' } });
     const known = {
       ...two,
@@ -647,25 +643,25 @@ describe('reservations that only the status shows', () => {
     });
   });
 
-  test('a reservation that only the status shows is restored for a paused request', () => {
+  test('a reservation that is in the status but not in the ledger is restored for a paused request', () => {
     expect(nodes({ facts: two, requests: [{ ...a, mayReserve: false }], reported: shown() })).toEqual({
       a: 'n',
     });
   });
 
-  test('a reservation that only the status shows is not restored on a node that is not suitable', () => {
+  test('a reservation that is in the status but not in the ledger is not restored on a node that is not suitable', () => {
     const cordoned = gpuNode('n', { blocker: { reason: 'Unschedulable', message: 'cordoned' } });
     const known = facts([gpuNode('m'), cordoned], [pool('m', 1), pool('n', 1)]);
     expect(nodes({ facts: known, requests: [a], reported: shown() })).toEqual({ a: 'm' });
   });
 
-  test('a reservation that only the status shows takes no GPU from a stored reservation, even of a younger request', () => {
+  test('a reservation that is in the status but not in the ledger takes no GPU from a stored reservation, even from one of a younger request', () => {
     const b = request('b');
     const given = { facts: two, requests: [a, b], reported: shown(), reservations: { b: held('n') } };
     expect(nodes(given)).toEqual({ a: 'm', b: 'n' });
   });
 
-  test('the status is ignored while a reservation is stored', () => {
+  test('the reservation in the status is ignored if the ledger has a reservation of the request', () => {
     const given = { facts: two, requests: [a], reported: shown(), reservations: { a: held('m') } };
     expect(nodes(given)).toEqual({ a: 'm' });
     const ended = held('m', { ended: { at: NOW, reason: 'JobEnded' } });
@@ -673,15 +669,15 @@ describe('reservations that only the status shows', () => {
   });
 
   test.each<readonly [string, Partial<Reported>]>([
-    ['for another spec', { generation: 2 }],
+    ['for another generation of the spec', { generation: 2 }],
     ['on a node that does not exist', { node: 'x' }],
     ['without an end', { until: undefined }],
     ['with an end that cannot be parsed', { until: Number.NaN }],
-    ['that has passed', { until: NOW }],
+    ['with an end that has passed', { until: NOW }],
     ['that would have begun before the object was created', { until: NOW - HOUR_MS }],
     ['that is longer than desAccTime', { until: NOW + 101 * HOUR_MS }],
   ])(
-    'a reservation in the status %s is not restored, and a node is chosen as for a new request',
+    'a reservation %s is not restored from the status, and a node is chosen as for a new request',
     (_, fields) => {
       const { reservations } = run({ facts: two, requests: [a], reported: shown(fields) });
       expect(reservations.get('a')).toEqual(held('m'));

@@ -14,11 +14,11 @@ import { type Rejection, Suitability, type Window, windowOf } from './suitabilit
 /**
  * Allocates nodes and GPUs to requests.
  *
- * Guarantees: the result does not depend on the order of requests, nodes or reservations. A reservation stays while its node is
- * suitable and the spec is unchanged, and also while a pod of its job is bound to the node, its object is paused, or the facts
- * about the node are unknown. Free GPUs go to the oldest request that can use them. A reservation is made only if the
- * pool has enough free GPUs. A request without a reservation gets one if a suitable node exists, unless its object is
- * paused or the ledger is full.
+ * Guarantees: the result does not depend on the order of requests, nodes or reservations. A reservation stays while its
+ * node is suitable and the spec is unchanged, and also while a pod of its job is bound to the node, its object is
+ * paused, or the facts about the node are unknown. Free GPUs go to the oldest request that can use them. A reservation
+ * is made only if the GPU pool of the node has enough free GPUs. A request without a reservation gets one if a suitable
+ * node exists, unless its object is paused or the ledger is full.
  * @param now milliseconds since 1970
  */
 export function allocate(input: AllocationInput, now: number): Allocation {
@@ -39,7 +39,7 @@ class Allocator {
    * while nodes are chosen.
    */
   readonly #hopeless = new Set<string>();
-  /** Requests of running jobs whose spec has changed since the reservation was made; see `#extend`. */
+  /** Reservations of running jobs that were made for an earlier spec of the GPUInfo; see `#extend`. */
   readonly #changed: Held[] = [];
 
   constructor(input: AllocationInput, now: number) {
@@ -87,7 +87,7 @@ class Allocator {
   }
 
   /**
-   * Returns the reservations in the order in which `#keep` judges them, in the pools that `followPools` moved them to.
+   * Returns the reservations in the order in which `#keep` judges them. Each has the pool that `followPools` chose.
    * A reservation comes last if its node now draws from another pool that has no room for it, so that it takes no GPU
    * from the other reservations. In each of the two groups, reservations that cannot move come first, because they keep
    * their GPUs in any case.
@@ -136,7 +136,7 @@ class Allocator {
   }
 
   /**
-   * Whether a reservation stays even if its node is not suitable: its job runs, its object is paused, or the
+   * Whether a reservation stays even if its node is not suitable, because its job runs, its object is paused, or the
    * reservation cannot be judged now.
    */
   #isFixed({ request, reservation }: Held): boolean {
@@ -145,8 +145,8 @@ class Allocator {
   }
 
   /**
-   * Whether a reservation cannot be judged: the facts about its node are unknown, or the reservation was made for a
-   * newer spec than the cached one.
+   * Whether a reservation cannot be judged, because the facts about its node are unknown, or because the reservation
+   * was made for a newer spec than the cached one.
    */
   #isUndecided({ request, reservation }: Held): boolean {
     const { blocker } = this.#nodes.get(reservation.node) ?? {};
@@ -275,11 +275,11 @@ class Allocator {
   }
 
   /**
-   * Returns the best suitable node. If there is none, the result also holds for equal requests, except those with pods
-   * that use GPUs.
+   * Returns the best suitable node. If there is none, remembers this for equal requests, so that the nodes are not
+   * searched again for them. This does not apply to requests with pods that use GPUs.
    */
   #found(request: Request): Candidate | undefined {
-    // The result does not hold for equal requests: GPUs that pods of this request use are free only for this request.
+    // The result is not remembered: GPUs that pods of this request use are free for this request, but not for others.
     if (this.#occupancy.isInUseBy(request.uid)) return this.#best(request);
     const shape = shapeOf(request);
     if (this.#hopeless.has(shape)) return undefined;

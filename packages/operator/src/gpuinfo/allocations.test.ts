@@ -15,7 +15,7 @@ import { UnwatchedLog } from './unwatched.ts';
 const now = () => NOW;
 
 class Server extends EntryServer {
-  /** UIDs of the GPUInfos whose job exists. */
+  /** UIDs of the GPUInfos that have a job. */
   readonly jobs = new Set<string>();
   readonly reservations: ReservationStore = {
     ...this.store,
@@ -114,7 +114,7 @@ describe('allocations', () => {
     old.see('a');
     await old.allocations.current(server.reservations, now);
     server.objects.add('a');
-    const late = new Replica(one); // its cache lacks the object a
+    const late = new Replica(one); // the cache of this replica lacks the object `a`
     late.see('bb');
     expect(nodeOf(await late.allocations.current(server.reservations, now), 'bb')).toBeUndefined();
     server.objects.delete('a');

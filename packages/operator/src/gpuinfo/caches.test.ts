@@ -10,7 +10,7 @@ const metadata = {
 };
 const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: 'j', controller: true };
 
-test('a cached node has its labels, but no heartbeats and images', () => {
+test('a cached node has its labels, but neither heartbeats nor images', () => {
   const node = {
     metadata: {
       ...metadata,

@@ -10,7 +10,7 @@ import { podRequests } from './pod-requests.ts';
 import { isMaintenanceAnnotation } from './time-sources/annotation.ts';
 import { isMaintenanceCondition } from './time-sources/conditions.ts';
 
-/* Reduces objects to the fields that are read, before they are cached. */
+/* Before objects are cached, the functions in this file reduce them to the fields that the operator reads. */
 
 /**
  * Configures the caches of the kinds that the facts come from. Must be called before any other code gets these caches,
@@ -159,7 +159,7 @@ export function leanJobSet({ metadata, spec, status }: JobSet): JobSet {
 
 /**
  * Keeps the devices of a slice that a GPU driver publishes for one node, with the attributes that `deviceGpusOf` reads.
- * Of any other slice, keeps only the metadata.
+ * Keeps only the metadata of any other slice.
  */
 export function leanSlice({ metadata, spec }: ResourceSlice): ResourceSlice {
   if (spec?.nodeName === undefined || !isGpuDriver(spec.driver)) return { metadata: leanMetadata(metadata) };

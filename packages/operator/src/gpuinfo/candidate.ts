@@ -62,7 +62,7 @@ export interface GpuUse {
 
 /**
  * GPUs that reservations draw from: the GPUs that one node announces or, if it announces none, the GPUs of its VM. If
- * neither has GPUs, the GPUs of the ESXi host, which all such nodes on the host share.
+ * neither has GPUs, reservations draw from the GPUs of the ESXi host, which all such nodes on the host share.
  */
 export interface GpuPool {
   readonly id: string;

@@ -108,7 +108,7 @@ function poolKey(driver: string, pool: string): string {
   return `${driver}/${pool}`;
 }
 
-/** Returns the keys of the pods that a claim is reserved for. If there are none, the pod that controls the claim. */
+/** Returns the keys of the pods that a claim is reserved for. If there are none, returns the pod that controls it. */
 function podsOf({ metadata, status }: ResourceClaim): readonly string[] {
   const { namespace } = metadata;
   const reserved = (status?.reservedFor ?? []).filter(({ resource }) => resource === 'pods');

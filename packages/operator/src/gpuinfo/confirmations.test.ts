@@ -40,7 +40,7 @@ const given = (
 ): Unconfirmed => ({ reservations: new Map(Object.entries(reservations)), requests, facts: known });
 
 describe('lookups at the API server', () => {
-  test('an object that the cache lacks is looked up once per RECHECK_MS', async () => {
+  test('an object that the cache lacks is looked up at most once per RECHECK_MS', async () => {
     const { asked, store } = apiServer(['late']);
     const state = given({ late: held(), gone: held(), cached: held() }, [request('cached')]);
     const confirmations = new Confirmations();
@@ -61,7 +61,7 @@ describe('lookups at the API server', () => {
     expect(confirmations.existing(state).size).toBe(0);
   });
 
-  test('the job of a used reservation that has not ended is looked up, unless the facts show a pod of that job on the reserved node', async () => {
+  test('a job is looked up if its reservation is in use and the facts show no pod of the job on the reserved node, or if the job ended before the reservation was observed in use', async () => {
     const running = job('Active', ['n']);
     const { asked, store } = apiServer([], { late: running, over: running, unbound: running });
     const inUse = held({ inUse: true });

@@ -46,8 +46,9 @@ export class Confirmations {
   }
 
   /**
-   * Looks up in the API server the GPUInfos that the cache lacks, and the jobs that seem to have ended or to be absent
-   * according to the caches, so that a reservation would end or move. Skips a lookup that has a recent result.
+   * Looks up two things in the API server: GPUInfos that the cache lacks, and jobs that have ended or do not exist
+   * according to the caches. Without these lookups, a reservation could end or move because of a stale cache. Skips a
+   * lookup that has a recent result.
    * @param now milliseconds since 1970
    * @returns whether a lookup was sent; requests and facts may have changed during the lookup
    */
@@ -80,7 +81,7 @@ export class Confirmations {
     return lookups.length > 0;
   }
 
-  /** Returns the reservations without those of objects that no longer exist. */
+  /** Returns all reservations except those of objects that no longer exist. */
   existing({ reservations, requests }: Unconfirmed): Reservations {
     const cached = new Set(requests.map(({ uid }) => uid));
     const isGone = (uid: string) => !cached.has(uid) && this.#objects.get(uid)?.value === 'Gone';

@@ -12,8 +12,8 @@ export const MODEL_ATTRIBUTES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Whether a DRA driver manages accelerators, by its name: `gpu.nvidia.com`, `gpu.amd.com`, `gaudi.intel.com`. Drivers of other
- * devices, such as `compute-domain.nvidia.com` or `dra.net`, have other prefixes.
+ * Whether a DRA driver manages accelerators, according to the prefix of its name: `gpu.nvidia.com`, `gpu.amd.com`,
+ * `gaudi.intel.com`. Drivers of other devices, such as `compute-domain.nvidia.com` or `dra.net`, have other prefixes.
  */
 export function isGpuDriver(driver: string): boolean {
   return /^(gpu|vgpu|gaudi|tpu|npu|xpu|neuron|accelerator)\./.test(driver);
@@ -27,8 +27,8 @@ export interface DeviceGpus {
   /** Number of usable GPUs. */
   readonly total: number;
   /**
-   * Returns the ids of the GPUs that an allocated device occupies; none for monitoring access and for devices of other drivers or
-   * nodes.
+   * Returns the ids of the GPUs that an allocated device occupies. The list is empty if the access is only for
+   * monitoring, or if the device belongs to another driver or node.
    */
   readonly occupiedBy: (device: AllocatedDevice) => readonly string[];
 }
@@ -76,8 +76,9 @@ export function deviceGpusOf(slices: readonly ResourceSlice[]): DeviceGpus | und
 }
 
 /**
- * Returns the devices of a pool: those of the newest generation whose slices are all present, or of the newest
- * generation if none is complete. While a driver replaces its slices, slices of both generations exist.
+ * Returns the devices of the newest complete generation of a pool: the newest one with all its slices. If none is
+ * complete, returns the devices of the newest generation. While a driver replaces its slices, slices of both
+ * generations exist.
  */
 function currentDevices(slices: readonly NonNullable<ResourceSlice['spec']>[]): readonly Device[] {
   const generations = [...Map.groupBy(slices, ({ pool }) => pool.generation)].toSorted(([a], [b]) => b - a);

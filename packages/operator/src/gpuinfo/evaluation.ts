@@ -42,7 +42,7 @@ const RESULTS: Readonly<Record<Rejection, string>> = {
 };
 
 /**
- * Rejections in order: the later in the list, the closer the node is to a suitable one. FactsUnknown comes after the
+ * Rejections in order: the later in the list, the closer the node is to being suitable. FactsUnknown comes after the
  * mismatches, because the node may match.
  */
 const ORDER = Object.keys(RESULTS).filter((reason): reason is Rejection => reason in RESULTS);
@@ -273,7 +273,7 @@ export function rejectionMessage(
       return `maintenance ${startsAt > now ? `at ${timeOf(startsAt)}` : 'has begun'} (${source})`;
     }
     case 'BeyondHorizon':
-      return `no maintenance is known, and times beyond ${horizonMs / HOUR_MS} h (--gpu-horizon) are not promised`;
+      return `no maintenance is known, and the node counts as available for only ${horizonMs / HOUR_MS} h (--gpu-horizon)`;
     default:
       return blocker?.message ?? RESULTS[rejection];
   }

@@ -14,8 +14,9 @@ export function isEdited({ request, reservation }: Held): boolean {
 }
 
 /**
- * Counts all reservations. A reservation whose node now draws from another pool is moved to that pool if the pool has room beside
- * all other reservations; otherwise it stays in its old pool.
+ * Counts all reservations. If the node of a reservation now draws from another pool, the reservation is moved to that
+ * pool, provided that the pool has room for it in addition to all other reservations. Otherwise it stays in its old
+ * pool.
  * @param newPool returns the pool that the node of a reservation draws from, if it differs from the pool of the reservation
  */
 export function followPools(

@@ -39,7 +39,7 @@ test.each<[string, Node, readonly string[], string | undefined, string | undefin
   ['by system UUID with the provider id of K3s', node('x', 'k3s://x', 'b'), [], 'by-system-uuid', undefined],
   ['by name with the provider id of RKE2', node('by-name', 'rke2://by-name'), [], 'by-name', undefined],
   [
-    'never, if the node is K3s on bare metal',
+    'never, if the node runs K3s on bare metal',
     node('metal', 'k3s://metal', 'unknown'),
     [],
     undefined,
@@ -68,14 +68,14 @@ test.each<[string, Node, readonly string[], string | undefined, string | undefin
     "the facts of vCenter 'default' are not current",
   ],
   [
-    'in a vCenter with current facts, although another vCenter is stale',
+    'in a vCenter with current facts, even if the facts of another vCenter are stale',
     node('far', 'vsphere://d'),
     ['default'],
     'far',
     undefined,
   ],
   [
-    'perhaps later, because a vCenter is stale',
+    'perhaps later, if the facts of a vCenter are stale',
     node('metal'),
     ['default'],
     undefined,

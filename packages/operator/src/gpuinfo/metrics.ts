@@ -2,7 +2,8 @@ import type { Registry } from '@vmwright/runtime';
 import type { Allocations } from './allocations.ts';
 
 /**
- * Declares the metrics of GPUs and reservations. They are computed at each scrape; NaN on replicas that do not lead.
+ * Declares the metrics of GPUs and reservations. Their values are computed at each scrape. The values
+ * are NaN on replicas that do not lead.
  * @param isLeading whether this replica leads now
  */
 export function gpuMetrics(

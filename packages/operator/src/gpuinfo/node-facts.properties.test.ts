@@ -195,7 +195,7 @@ test('facts after any history of changes equal the facts that are computed from 
           const { kind, ref, object } = each;
           const key = `${kind.kind} ${keyOf(ref)}`;
           const known = objects.get(key)?.object?.metadata.uid;
-          // The API server never uses a UID again.
+          // The API server never reuses a UID.
           const uid = object?.metadata.uid ?? known ?? `${key} ${gone.size}`;
           if (gone.has(uid)) continue;
           const cache = caches.get<KubeObject>(kind);

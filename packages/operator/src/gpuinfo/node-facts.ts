@@ -54,7 +54,7 @@ interface NodeState {
  * - `facts` reflects every change that the caches have delivered, at every call.
  * - `version` increases with every change that can affect a decision, including the start and the end of maintenance as
  *   time passes. A change of only the CPU or memory usage does not increase it.
- * - Subscribers are called within 50 ms after such a change, once for all changes of that time.
+ * - Subscribers are called within 50 ms after such a change. One call covers all changes during this time.
  *
  * Assumptions: the caches of `FACT_KINDS` have synced before the first decision.
  */

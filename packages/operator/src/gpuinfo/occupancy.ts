@@ -23,8 +23,8 @@ interface PoolState {
 }
 
 /**
- * GPUs of every pool: total, in use by pods, reserved. GPUs that a holder (UID of a GPUInfo) has reserved, and that its
- * pods use, are counted only once.
+ * Number of GPUs of every pool: in total, in use, and reserved. GPUs that a holder (UID of a GPUInfo) has reserved, and
+ * that its pods use, are counted only once.
  */
 export class Occupancy {
   readonly #pools = new Map<string, PoolState>();
@@ -69,7 +69,6 @@ export class Occupancy {
     state.steps = undefined;
   }
 
-  /** Returns the number of reservations of a node. */
   reservationsOn(node: string): number {
     return this.#onNode.get(node) ?? 0;
   }
@@ -89,7 +88,10 @@ export class Occupancy {
     return this.#users.has(uid);
   }
 
-  /** Whether enough GPUs would be free if only pods occupied GPUs. If so, reservations cause a shortage; otherwise, pods do. */
+  /**
+   * Whether enough GPUs would be free if only pods occupied GPUs. If so, a shortage is caused by reservations,
+   * otherwise by pods.
+   */
   wouldFitWithoutReservations(uid: string, pool: string, gpus: number): boolean {
     const state = this.#pools.get(pool);
     if (state === undefined) return false;

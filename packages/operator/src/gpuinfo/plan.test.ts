@@ -101,7 +101,7 @@ describe('suitable nodes', () => {
     });
   });
 
-  test('availableUntil is not set if no maintenance is known, or if maintenance is known without its start', () => {
+  test('availableUntil is not set if no maintenance is known, or if the start of the maintenance is unknown', () => {
     expect(planned(info(), one).status).not.toHaveProperty('availableUntil');
     const known = (startsAt: number) =>
       facts([gpuNode('gpu-1', { maintenance: [{ startsAt, source: 'test' }] })], [pool('gpu-1', 1)], {
@@ -123,7 +123,7 @@ describe('suitable nodes', () => {
   });
 });
 
-test('a later plan writes nothing when only the time, the usage or other nodes have changed', () => {
+test('a later plan does not change the status when only the time, the usage or other nodes have changed', () => {
   const first = planned(info(), one);
   const later = facts(
     [gpuNode('gpu-1', { cpuUsage: 5_000, memoryUsage: 9_000 }), gpuNode('gpu-2'), node('cpu')],
@@ -295,7 +295,12 @@ describe('requests that fit later, or for a shorter time', () => {
 
   test.each([
     ['after maintenance', maintenance(10, 20), {}, 20],
-    ['after two windows that are close', [...maintenance(10, 20), ...maintenance(60, 70)], {}, 70],
+    [
+      'after the second of two maintenance windows with too little time between them',
+      [...maintenance(10, 20), ...maintenance(60, 70)],
+      {},
+      70,
+    ],
     ['after a reservation', [], { x: reservation(30) }, 30],
     [
       'after the second of three reservations',
@@ -374,7 +379,7 @@ describe('changed results', () => {
     expect(conditionOf(next(third, { ...two(), ...running }).status.conditions, 'Degraded')).toBeUndefined();
   });
 
-  test('Degraded names pods that wait for a node that is no longer reserved, and says what to do', () => {
+  test('Degraded reports that pods wait for a node that is no longer reserved, and says what to do', () => {
     const first = planned(info(), two());
     const waiting = { jobs: new Map([['u', job('Active', [], { pinnedTo: ['a'] })]]) };
     const { status, events } = next(first, { ...two(cordoned), ...waiting });

@@ -219,7 +219,7 @@ test('a deleted Job has ended, even while its pods still exist', () => {
   expect(states(uses)).toEqual(new Map());
 });
 
-test('a job has the nodes that its pods are bound to, and the nodes that they wait for', () => {
+test('the facts about a job list the nodes that its pods are bound to, and the nodes that its pending pods wait for', () => {
   const { uses, show, info } = setUp();
   const term = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n2'] }] };
   const affinity = {

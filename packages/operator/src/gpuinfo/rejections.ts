@@ -7,8 +7,9 @@ interface RejectionDoc {
 }
 
 /**
- * Reasons why a node does not meet a request, in the order of the checks: the first check that fails is the reason. Except for
- * FactsUnknown, the later the check, the closer the node is to a suitable one. docs/gpuinfo.md is generated from this table.
+ * Reasons why a node does not meet a request, in the order of the checks: the first check that fails is the reason.
+ * Except for FactsUnknown, the later the check, the closer the node is to being suitable. docs/gpuinfo.md is generated
+ * from this table.
  */
 export const REJECTIONS = [
   {

@@ -22,7 +22,6 @@ export interface Request {
   readonly mayReserve: boolean;
 }
 
-/** Returns the request of a GPUInfo. */
 export function requestOf(info: GPUInfo): Request {
   const { metadata, spec } = info;
   const { gpuRequired, gpuCount = 1, gpuModel, nodeSelector = {}, policy = 'LeastCpu' } = spec;

@@ -27,8 +27,8 @@ export interface Reservation {
   /** Time at which a job that may be started again was first observed without pods, in milliseconds since 1970. */
   readonly idleSince?: number | undefined;
   /**
-   * Whether the object had an earlier reservation that was used. Pods of the earlier job may still exist, so an ended job ends
-   * this reservation only if the reservation was observed in use.
+   * Whether the object had an earlier reservation that was used. Ended pods of the earlier job may still exist and must
+   * not end this reservation. So an ended job ends this reservation only if `inUse` is set.
    */
   readonly isRepeated?: boolean | undefined;
   /** Set when the reservation has ended. It then holds no GPUs, and no other reservation is made until the spec changes. */

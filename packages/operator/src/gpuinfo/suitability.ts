@@ -56,7 +56,7 @@ export class Suitability {
 
   /**
    * Returns why a node could not meet the request even if it were ready and there were no other requests. Also returns
-   * `FactsUnknown`.
+   * `FactsUnknown` if the facts about the node are unknown.
    */
   #mismatch({ labels, blocker, gpus }: Candidate, occupancy: Occupancy): Rejection | undefined {
     const { gpus: wanted } = this.#request;

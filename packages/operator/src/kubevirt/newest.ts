@@ -1,9 +1,9 @@
 import { type Client, ignoreNotFound, type Kind, type KubeObject } from '@vmwright/runtime';
 
 /**
- * Whether an object still has the version that the API server stores; false if the object is gone. The cache of a new
- * leader may lack the last writes of the previous leader, for example the start of an attempt, so a reconcile checks
- * this before it acts.
+ * Whether the API server still stores this version of an object; false if the object is gone. A reconcile checks this
+ * before it acts, because the cache of a new leader may lack the last writes of the previous leader, for example the
+ * start of an attempt.
  */
 export async function isNewest<T extends KubeObject>(
   kind: Kind<T>,

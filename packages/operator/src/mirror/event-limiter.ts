@@ -3,7 +3,7 @@ import type { Clock } from '@vmwright/runtime';
 /** Limits for all VMs together: events in a burst, and events per second afterwards. */
 const BURST = 100;
 const PER_SECOND = 5;
-/** Minimum time between two events of one reason about one VM. */
+/** Minimum time between two events with the same reason about the same VM. */
 const PER_VM_MS = 60_000;
 /** Maximum number of VMs to remember. */
 const MAX_VMS = 10_000;

@@ -43,8 +43,8 @@ export class FencedShards {
 
   /**
    * Acquires all shards of this replica for a new session.
-   * @param assertLeader throws if this replica needs to be the leader and is deposed; called before and after the
-   *   acquisition
+   * @param assertLeader throws if only the leader may write and this replica is no longer the leader; called before and
+   *   after the acquisition
    */
   async acquireAll(session: Session, assertLeader: () => void, signal: AbortSignal): Promise<void> {
     this.#acquired = new Set();

@@ -203,7 +203,7 @@ describe('a VM that was re-created under the same name', () => {
     },
   );
 
-  test('a re-created VM takes over a row that was never marked as DELETED, and writes to it only if the status differs', () => {
+  test('a re-created VM takes over a row that was never marked as DELETED, and the row is written only if its status differs', () => {
     expect(planned(successor, [row('POWERED_OFF')], { binding: bound(), waitedMs: 10_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-2'],

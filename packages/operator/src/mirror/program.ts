@@ -80,7 +80,7 @@ export async function runMirror(
       takesOver: replicas !== 'single',
       database: tracer === undefined ? postgres : tracedDatabase(postgres, tracer, world),
     });
-  } else log.info({}, 'The controller is disabled by CONTROLLER_ENABLED; waiting for the signal to stop');
+  } else log.info({}, 'The controller is disabled by CONTROLLER_ENABLED; waiting for a termination signal');
   await manager.run(signal);
 }
 

@@ -46,7 +46,10 @@ export class Reporter {
     this.#options.metrics.unrecognized.inc();
   }
 
-  /** Reports a row that has changed. @param lagMs time since the change of the VM arrived; undefined if the VM did not change */
+  /**
+   * Reports a status that was written to a row.
+   * @param lagMs time since the change of the VM arrived; undefined if no change of the VM caused the write
+   */
   committed(
     vm: VirtualMachine | undefined,
     { row, status }: PlannedWrite,

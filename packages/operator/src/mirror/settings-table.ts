@@ -1,4 +1,4 @@
-/* Settings of `ssvirt-vm-controller`. Its help text and the tables in docs/mirror.md are generated from them. */
+/* Settings of `ssvirt-vm-controller`. The help text and the tables in docs/mirror.md are generated from this file. */
 
 /** A setting: a key in a section of the config file, and an environment variable with the same meaning. */
 export interface MirrorSetting {

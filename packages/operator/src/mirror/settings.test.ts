@@ -56,7 +56,7 @@ test('settings that neither the config file nor the environment sets have their 
   });
 });
 
-test('the default config file may be missing, but a config file that is given must exist', () => {
+test('the default config file may be missing, but a config file that --config names must exist', () => {
   expect(mirrorSettings(undefined, USER).workers).toBe(5);
   expect(() => mirrorSettings('/no/such/config.yaml', USER)).toThrow(
     'the config file /no/such/config.yaml cannot be read; check --config',

@@ -48,7 +48,7 @@ export const DEFAULT_CONFIG = '/etc/ssvirt/config.yaml';
 type Section = 'controller' | 'database';
 type Texts<K extends string> = Readonly<Record<K, Setting>>;
 
-/** Text of a setting and where it comes from, for messages. */
+/** Text of a setting, and its name in messages: the environment variable, or the key in the config file. */
 interface Setting {
   readonly name: string;
   readonly text: string;
@@ -56,7 +56,7 @@ interface Setting {
 
 /**
  * Reads the settings. An environment variable takes precedence over the config file, and the file over the default.
- * @param config path of the config file; undefined: the default path, where a file is optional
+ * @param config path of the config file; undefined means the default path, where the file may be missing
  * @param command command that uses the settings; `verify` uses the database even if the controller is disabled
  * @throws SettingsError
  */
@@ -115,7 +115,7 @@ function databaseSettings(
   isUsed: boolean,
 ): DatabaseSettings {
   const texts = databaseTexts(file, environment);
-  parseInteger(...named(texts.maxConnections), 1, 10_000); // only checked: the program uses one connection
+  parseInteger(...named(texts.maxConnections), 1, 10_000); // validated but not used: there is only one connection
   const url = parseDatabaseUrl(texts.url);
   const user = url?.user ?? texts.username.text;
   if (user === '' && isUsed)

@@ -324,8 +324,8 @@ export class Term {
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      // The change of a VM that is planned again later stays pending, unless the VM only waits to switch to a newer row: then
-      // this batch writes the change to the current row.
+      // If a VM is planned again later, its change stays pending. The exception is a VM that has a row and only waits
+      // before it switches to a newer one: this batch writes the change to the current row.
       if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
         changedAt.delete(key);
       for (const write of plan.writes) {
@@ -344,8 +344,8 @@ export class Term {
   }
 
   /**
-   * Retries a key later, when its shard may have been compared. Drops the key if this replica does not own the shard
-   * any more.
+   * Retries a key later, because the rows of its shard were not compared with the cluster yet. Drops the key if this
+   * replica does not own the shard any more.
    */
   #postpone(key: string): void {
     if (this.#shards.owns(this.#vmRows.vmKeyOf(key))) this.#queue.add(key, { afterMs: TICK_MS });
@@ -445,7 +445,8 @@ export class Term {
   }
 
   /**
-   * Finds out why rows were not written, and plans their keys again: rows that still exist are locked, all others were deleted.
+   * Finds out why rows were not written, and retries their keys. A row that still exists is locked by another
+   * transaction; any other row was deleted.
    */
   async #resolveSkipped(session: Session, skipped: readonly KeyedWrite[]): Promise<void> {
     const rows = await session.find(skipped.map(({ row }) => row.vmName));

@@ -8,8 +8,8 @@ interface Search {
 }
 
 /**
- * VMs without a row of their own. Most are not managed by SSVirt; for others the row is inserted after the VM. The rows of
- * several VMs are searched for together: soon after a VM appeared, then at growing intervals.
+ * VMs without a row of their own. Most are not managed by SSVirt; the row of the others is inserted after the VM was
+ * created. The rows of several VMs are searched for together: soon after a VM appeared, then at growing intervals.
  */
 export class Unmatched {
   readonly #clock: Pick<Clock, 'monotonic'>;

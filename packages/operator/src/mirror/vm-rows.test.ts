@@ -172,7 +172,7 @@ describe('comparisons of the table with the cluster', () => {
     expect(await compareWith(rows)).toEqual([]);
   });
 
-  test('a comparison of the table with the cluster ignores rows in namespaces that are not watched or belong to another replica', async () => {
+  test('a comparison of the table with the cluster ignores rows in namespaces that are not watched, and rows that belong to another replica', async () => {
     const { compareWith } = start(['tenant']);
     const far = row('far', 'POWERED_ON', { namespace: 'elsewhere' });
     const unknown = row('unknown', 'POWERED_ON', { namespace: '' });
@@ -188,7 +188,7 @@ describe('comparisons of the table with the cluster', () => {
     expect(await compareWith(rows)).toEqual(['/gone']);
   });
 
-  test('a comparison of the table with the cluster finds a row if the VM with the same name belongs to another vApp', async () => {
+  test('a comparison of the table with the cluster finds a row without a VM if the VM with the same name belongs to another vApp', async () => {
     const { put, compareWith, mirror } = start();
     put('web', { vapp: 'w' });
     const rows = [
@@ -229,7 +229,7 @@ describe('rows without a VM', () => {
 });
 
 describe('reads of the table', () => {
-  test('reading the table replaces rows, and removes those that the table lacks', async () => {
+  test('reading the table replaces the known rows, and removes known rows that the table no longer contains', async () => {
     const { vmRows } = start();
     await vmRows.read(pagesOf([row('a', ''), row('b', '')], [row('c', '')]));
     await vmRows.read(pagesOf([row('a', 'POWERED_ON')], [row('d', '')]));

@@ -38,13 +38,13 @@ export interface VmRowsOptions extends PlanOptions {
   readonly vms: ObjectCache<VirtualMachine>;
   /** Watched namespaces. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** Called when a VM begins to have older rows that are not marked as DELETED. */
+  /** Called when a VM has older rows that are not marked as DELETED, and had none when it was last planned. */
   readonly onDuplicates: (key: string, row: Row | undefined, older: readonly Row[]) => void;
   /** Called when a VM with a row begins to report a status that the mapping lacks. */
   readonly onUnrecognized: (key: string) => void;
 }
 
-/** Changes during a read of the table. */
+/** Changes that occur while the table is read. */
 interface Reading {
   /** Ids of rows that were written or found during the read. The read may return older versions of them. */
   readonly touched: Set<string>;
@@ -263,8 +263,8 @@ export class VmRows {
   }
 
   /**
-   * Evaluates a scheduled search. The search for the row of a VM that was deleted, or that took over another row, is given
-   * up after some time.
+   * Evaluates a scheduled search. If the VM was deleted, or took over the row of a predecessor, the number of searches
+   * is limited.
    * @returns whether to plan the VM again, because a row was found
    */
   isFound(key: string): boolean {

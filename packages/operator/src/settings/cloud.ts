@@ -10,7 +10,7 @@ export interface CloudSettings {
   readonly ca: string | undefined;
   /** Timeout of one attempt of a request. */
   readonly timeoutMs: number;
-  /** Interval between two lists of the servers. */
+  /** Interval at which the servers are listed. */
   readonly refreshMs: number;
   /** Time without a response from the cloud after which Ready of every VM is Unknown. */
   readonly unknownAfterMs: number;

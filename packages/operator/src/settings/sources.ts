@@ -50,7 +50,7 @@ export function sourcesOf(flags: Flags, environment: Environment, config?: Confi
 }
 
 /**
- * Returns the one of two flags with the same meaning that is set: `alias` if both are set, `flag` if neither is.
+ * Chooses between two flags with the same meaning: returns `alias` if it is set, otherwise `flag`.
  * @throws SettingsError if both are given with different values
  */
 export function aliasOf({ text, name, isGiven }: Sources, flag: Flag, alias: Flag): Flag {

@@ -11,7 +11,10 @@ export interface VsphereSettings {
   readonly placement: PlacementSettings;
   readonly templates: TemplateSettings;
   readonly timeoutMs: number;
-  /** Maximum number of concurrent clones in each vCenter. The same maximum applies, separately, to other tasks. */
+  /**
+   * Maximum number of concurrent clones in each vCenter. All other tasks together have a separate limit of the same
+   * size.
+   */
   readonly concurrency: number;
   readonly sweepMs: number;
 }

@@ -19,8 +19,9 @@ export interface VcenterHealthOptions {
 }
 
 /**
- * Tracks from the result of every call whether a vCenter can be used and, if not, why: a wrong password, a 503 and a server that
- * does not respond have different messages. After a failed call, `probe` calls vCenter to detect the end of the outage.
+ * Tracks whether a vCenter can be used and, if not, why. It evaluates the result of every call: a wrong password, a 503
+ * and a server that does not respond lead to different messages. After a failed call, `probe` calls vCenter to detect
+ * the end of the outage.
  */
 export class VcenterHealth {
   readonly #options: VcenterHealthOptions;

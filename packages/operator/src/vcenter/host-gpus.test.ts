@@ -65,7 +65,7 @@ describe('modes of GPUs', () => {
     ['vGPU for shared direct graphics', 'sharedDirect', false, 'vgpu'],
     ['graphics for shared graphics', 'shared', false, 'graphics'],
     ['graphics for basic graphics', 'basic', false, 'graphics'],
-  ])('the mode of a GPU: %s', (_, type, isActive, mode) => {
+  ])('the mode of a GPU is %s', (_, type, isActive, mode) => {
     const gpus = gpuDevices({
       'hardware.pciDevice': [pci('0000:3b:00.0', 0x0302, 0x10de)],
       'config.graphicsInfo': [graphics('3b:00.0', type)],
@@ -177,7 +177,7 @@ describe('GPUs in use', () => {
     expect(usedOn(host)).toEqual([]);
   });
 
-  test('each vGPU of a machine counts as using one GPU of its model', () => {
+  test('for each vGPU of a machine, one GPU of the same model counts as in use', () => {
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')])).toEqual(['0000:af:00.0']);
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')], [VGPU('grid_a100-10c')])).toHaveLength(2);
     expect(usedOn(VGPU_HOST, [VGPU('grid_t4-4c')], [], [VGPU('grid_t4-4c')], [VGPU('x')])).toHaveLength(2);

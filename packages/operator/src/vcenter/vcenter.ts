@@ -25,7 +25,7 @@ export interface VCenterOptions {
   readonly namespaces?: readonly string[] | undefined;
   /** @default any template */
   readonly templates?: TemplateRules | undefined;
-  /** Maximum number of concurrent clones. The same maximum applies separately to all other tasks. */
+  /** Maximum number of concurrent clones. All other tasks together have a separate limit of the same size. */
   readonly concurrency: number;
   /**
    * Called with the key (`namespace/name`) of an object when its machines change, or when a permit for a task is

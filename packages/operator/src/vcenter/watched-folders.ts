@@ -85,7 +85,10 @@ export class WatchedFolders {
     return isVoid ? undefined : opening;
   }
 
-  /** Closes the folders that have been in none of the given placements for a minute. */
+  /**
+   * Closes the folders that no group has used for a minute.
+   * @param placements current placements of all groups
+   */
   closeUnused(placements: Iterable<FolderPlacement>): void {
     const now = this.#options.world.monotonic();
     const used = new Set<string>();

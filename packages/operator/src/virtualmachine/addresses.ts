@@ -10,7 +10,10 @@ export interface AddressConflict {
   readonly address: string;
   /** NetworkAttachmentDefinition: `namespace/name`. */
   readonly network: string;
-  /** Metadata of the other VirtualMachine with the address, or of the same one if two of its interfaces have it. */
+  /**
+   * Metadata of the VirtualMachine that has the address: another one, or the same one if two of its own interfaces have
+   * the address.
+   */
   readonly holder: VirtualMachine['metadata'];
 }
 

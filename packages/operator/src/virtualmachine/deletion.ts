@@ -45,8 +45,8 @@ export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) =>
     return requeueAfter(HELD_MS);
   }
   if (policy === 'Orphan') {
-    // The status is set, because with `--cascade=orphan` the VirtualMachine exists until the finalizer `orphan` is
-    // removed.
+    // The status is set although this reconcile removes the operator's finalizer: with `--cascade=orphan`, the
+    // VirtualMachine exists until the finalizer `orphan` is removed, too.
     const message = 'Deleting the VirtualMachine; its machine, disk and Secret are kept without an owner';
     await setStatus(vm, deletingStatus(vm, message, 'progressing', now()));
     for (const child of [...(await machineOf(vm, context)), ...(await dataOf(vm, context))])

@@ -112,7 +112,7 @@ function next(object: VirtualMachine, observed: Partial<Observed>, now = NOW): P
   return planned;
 }
 
-/** Checks that a second plan on the reported status changes nothing: no write, no action, no event. */
+/** Checks that a second plan, based on the reported status, changes nothing: no write, no action, no event. */
 function isSettled(object: VirtualMachine, observed: Partial<Observed>): void {
   const first = next(object, observed);
   const again = next({ ...object, status: first.status }, observed);
@@ -176,7 +176,7 @@ describe('images', () => {
     expect(condition(same, 'ImageDiffers')).toBeUndefined();
   });
 
-  test('an image that fails after the clone does not affect the machine that has the disk', () => {
+  test('an image that fails after the clone does not affect a machine that already has its disk', () => {
     const object = vm({}, PLANNED);
     const observed = all(object, 'Running', { image: image({ phase: 'Failed' }) });
     const planned = next(object, observed);

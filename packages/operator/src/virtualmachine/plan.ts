@@ -27,7 +27,7 @@ export interface Plan {
   /** Actions to execute in this order. */
   readonly actions: readonly Action[];
   readonly events: readonly EventInput[];
-  /** Time after which to reconcile again without a change, in milliseconds. */
+  /** Time after which to reconcile again even if no object changes, in milliseconds. */
   readonly requeueAfterMs?: number;
 }
 

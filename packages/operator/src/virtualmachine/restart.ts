@@ -43,10 +43,10 @@ export function isRunning({ machine }: Pick<Observed, 'machine'>): boolean {
 }
 
 /**
- * Returns why a change takes effect only after a restart; undefined if no restart is needed. KubeVirt reports that a
- * restart is required. After a restart that left the generation unchanged, KubeVirt may miss a change, because it may
- * have deleted the ControllerRevision that it compares with. So the root disk and the number of CPUs are also compared
- * here.
+ * Returns why a change takes effect only after a restart; undefined if no restart is needed. Usually, a condition of
+ * the KubeVirt VirtualMachine says so. But after a restart that left the generation unchanged, KubeVirt may miss a
+ * change, because it may have deleted the ControllerRevision that it compares with. So the root disk and the number of
+ * CPUs are also compared here.
  */
 export function restartRequired({
   machine,

@@ -89,9 +89,9 @@ export function withVolumeReady(
 const REPORT = ['Ready', 'Reconciling', 'Stalled'];
 
 /**
- * Replaces the planned conditions in `REPORT` with the stored ones, to which the caller then applies the problem. If
- * the problem were applied to the planned conditions, each retry could change a condition twice, and write it with a
- * new transition time.
+ * Returns the planned conditions, but with the stored versions of those that `REPORT` lists. The caller then applies
+ * the problem to the result. If the problem were applied to the planned conditions, each retry could change a
+ * condition twice, and write it with a new transition time.
  */
 function withoutReport(
   planned: readonly Condition[] = [],

@@ -13,7 +13,7 @@ import { isLabelled } from './identity.ts';
 import { IMAGE_INDEX, indexByImage } from './image-ref.ts';
 import { VirtualMachine } from './resource.ts';
 
-/* Indexes of VirtualMachines, and the changes of other objects that enqueue them. */
+/* Indexes of VirtualMachines, and watches that enqueue a VirtualMachine when another object changes. */
 
 const NETWORK_INDEX = 'virtualmachine-network';
 const VOLUME_INDEX = 'virtualmachine-volume';
@@ -50,7 +50,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.conditions?.map(({ type, status: value, reason, message }) => [type, value, reason, message]),
       ]),
     ),
-    // A claim has the name of its DataVolume.
+    // A claim has the name of its DataVolume, so the index by DataVolume also finds the VirtualMachine of a claim.
     watch(PersistentVolumeClaim, ({ metadata }) => found(VOLUME_INDEX, keyOf(metadata))),
     // An update that changes only the progress of an import enqueues no VirtualMachine.
     watch(

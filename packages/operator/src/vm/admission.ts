@@ -16,7 +16,7 @@ const [CHECK_MS, GET_MS] = [7_000, 1_500];
  * Returns the admission rules of VMs. They reject a name that the cloud does not accept, and an unknown deletion
  * policy. The user waits for the answer, so each request to the cloud is tried once, with a timeout that is shorter
  * than the API server's.
- * @param cloud undefined for manifests, which only declare the rules
+ * @param cloud undefined if only the manifests of the rules are needed
  */
 export function admitVms(
   cloud: Pick<CloudClient, 'check' | 'get'> | undefined,

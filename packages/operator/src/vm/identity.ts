@@ -57,7 +57,9 @@ export function isOwnedBy({ metadata }: VM, server: Server): boolean {
   return ownerUid(server) === metadata.uid;
 }
 
-/** Returns the VM of this cluster that a server was created for; undefined for servers of other clusters or owners. */
+/**
+ * Returns the VM that a server was created for; undefined if the server belongs to another cluster or has no UID label.
+ */
 export function ownerIn(
   { labels }: Server,
   cluster: string,

@@ -19,7 +19,10 @@ export interface Observed {
    * any more. Undefined until this reconcile has read, found or created it.
    */
   readonly server?: Server | Gone;
-  /** Result of the search for another server with the VM's UID label, if `status.vmId` does not name a server of the VM. */
+  /**
+   * Another server with the VM's UID label; `none` if the search found no such server. Undefined before the search,
+   * which takes place only if `status.vmId` does not name a server of the VM.
+   */
   readonly owned?: Server | 'none';
   /** Whether the cloud accepts the name. */
   readonly name?: 'accepted' | NameRejection;
@@ -43,8 +46,8 @@ export interface NameRejection {
 
 /**
  * Sends a request about a VM's name (a check, or a create) and returns its result. If the name is taken, the server
- * that uses it may be the VM's own: the response to an earlier create request was lost, or the id of the server was not
- * stored.
+ * that uses it may be the VM's own server. This happens if the response to an earlier create request was lost, or if
+ * the id of the server was not stored.
  */
 export async function observeAnswer(
   cloud: CloudClient,
@@ -93,8 +96,8 @@ export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean)
 }
 
 /**
- * Returns a server with the VM's UID label that is not being deleted, other than the one that `status.vmId` names. The list may
- * be outdated, so each candidate is also requested by id.
+ * Returns a server that has the VM's UID label, is not being deleted, and is not the one that `status.vmId` names. The
+ * list may be outdated, so each candidate is also read by its id.
  */
 export async function findOwned(cloud: CloudClient, vm: VM, vmId: string): Promise<Server | undefined> {
   for (const { id } of await serversOf(cloud, vm)) {

@@ -85,7 +85,7 @@ const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 const available = (status: VMStatus) => conditionOf(status.conditions, 'CloudAvailable');
 
 describe('new VMs', () => {
-  test('an empty vmId, which the controller that this operator replaces writes for a new VM, counts as no machine', () => {
+  test('an empty vmId counts as no machine; the controller that this operator replaces writes it for new VMs', () => {
     expect(lookup(vm({ vmId: '' }), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     expect(isOutdated(vm({ vmId: '', opStatus: 'New' }), new Map())).toBe(false);
     expect(ended(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });

@@ -30,7 +30,7 @@ export interface Plan {
   readonly actions: readonly Action[];
   /** Event to record when the reconcile ends. */
   readonly event?: EventInput;
-  /** Time after which to reconcile again without a change, in milliseconds. */
+  /** Time in milliseconds after which the VM is reconciled again even if nothing has changed. */
   readonly requeueAfterMs?: number;
 }
 
@@ -52,7 +52,7 @@ const NAME_RECHECK_MS = 5 * 60_000;
  * Each plan with a create or a delete counts an attempt, so its status always differs from the stored one and has to be
  * written before the request is sent. The write carries the resourceVersion that the plan is based on, so it fails if the
  * object has changed. A lost or failed machine is replaced only if the user asks for it, because a new machine lacks the
- * id, the address and perhaps the data of the old one. A paused VM is observed and nothing is changed for it.
+ * id, the address and perhaps the data of the old one. A paused VM is only observed.
  */
 export function plan(vm: VM, observed: Observed, now: number): Plan {
   const { spec, status = {} } = vm;
@@ -75,7 +75,7 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
   const current = machineStatus(vm, server, now);
   if (isPaused(vm)) return end(current);
   const repair = labelsToRepair(server, labels);
-  // Relabels once per reconcile, because a cloud that ignores the labels must not be called in a loop.
+  // Relabels at most once per reconcile. Otherwise, if the cloud ignored the labels, this would be an endless loop.
   if (repair !== undefined && !observed.isRelabelled)
     return planAction(vm, { type: 'relabel', id: server.id, labels: repair });
   const waitMs = recreationWaitMs(vm, now);
@@ -128,7 +128,7 @@ function end(status: VMStatus): Plan {
   return { status, actions: [] };
 }
 
-/** @param server the server that `status.vmId` names and that belongs to another owner, or `Gone` */
+/** @param server either `Gone`, or the server that `status.vmId` names if it belongs to another owner */
 function planWithoutMachine(vm: VM, server: Server | Gone, now: number): Plan {
   const { status = {} } = vm;
   const vmId = hasVmId(status) ? status.vmId : 'gone' in server ? server.gone : server.id;

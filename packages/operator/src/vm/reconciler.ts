@@ -95,7 +95,7 @@ export class VmReconciler {
         await setStatus(vm, withCloudAvailable(vm, status, undefined, now()), context);
         return requeueAfter(CHANGING_MS);
       }
-      // Without other finalizers the API server deletes the object when this one is removed, so no status is written.
+      // Without other finalizers, removing this finalizer deletes the object at once, so no status is written.
       if ((vm.metadata.finalizers?.length ?? 0) > 1)
         await setStatus(vm, (policy === 'Orphan' ? orphanedStatus : deletedStatus)(vm, now()), context);
       return undefined;
@@ -151,8 +151,9 @@ export class VmReconciler {
   }
 
   /**
-   * Runs work with the cloud and reports its errors in the status. During an outage, reports the outage and does not run
-   * the work. An outage that begins during the work aborts its requests, so that the outage is reported soon.
+   * Runs work that sends requests to the cloud, and reports errors of these requests in the status. During an outage,
+   * reports the outage and does not run the work. If an outage begins during the work, the requests are aborted, so the
+   * outage is reported soon.
    */
   async #withCloud(
     vm: VM,
@@ -220,7 +221,7 @@ export function reportDeletion(finalizer: string): Reconcile<VM> {
 
 /**
  * Writes the error to the newest known status, and records an event if the status did not report the error yet. Does
- * not log it: the controller logs thrown errors, and `Availability` logs outages.
+ * not log the error: the controller logs thrown errors, and `Availability` logs outages.
  */
 async function reportError(
   found: VM,

@@ -17,7 +17,7 @@ export interface ServerInventoryOptions {
   readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
-/** Time after a failed list. Until it has passed, callers get the error of that list, and no other list is started. */
+/** For this time after a failed list, callers get the error of that list, and no other list is started. */
 const LIST_BACKOFF_MS = 1_000;
 
 interface Observation {

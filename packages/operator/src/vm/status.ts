@@ -248,7 +248,7 @@ function without(status: VMStatus | undefined, condition?: string): VMStatus {
   return { ...rest, ...(conditions && { conditions: conditions.filter(({ type }) => type !== condition) }) };
 }
 
-/** Sets Ready to an outcome that the cloud reported, and therefore CloudAvailable to True. */
+/** Sets Ready to the outcome, and CloudAvailable to True, because there is no outage. */
 function answered(vm: VM, now: number, status: VMStatus, outcome: VmOutcome): VMStatus {
   return withCloudAvailable(vm, withReady(vm, now, status, outcome), undefined, now);
 }

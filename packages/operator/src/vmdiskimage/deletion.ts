@@ -102,8 +102,8 @@ export class ImageFinalizer {
    * Stores the phase Deleting, checks the references a second time, and stores `deletionStartedAt`. Both writes carry
    * the resourceVersion, so they fail if the image has changed. `deletionStartedAt` is needed because missing children
    * do not prove that the deletion has begun: a user may have deleted them.
-   * @returns undefined if the deletion has to wait: an object refers to the image, and Kubernetes keeps the image's
-   * data
+   * @returns undefined if the deletion has to wait, because an object refers to the image. It does not wait if
+   * Kubernetes deletes the data of the image in any case (see `#override`)
    */
   async #mark(
     image: VMDiskImage,

@@ -46,7 +46,7 @@ const PATTERNS: readonly (readonly [FailureReason, RegExp])[] = [
   ],
 ];
 
-/** Returns why the source cannot be imported, from a message of CDI; undefined if another attempt may succeed. */
+/** Derives from a message of CDI why the source cannot be imported; undefined if another attempt may succeed. */
 export function classify(image: VMDiskImage, text: string): Failure | undefined {
   const plain = withoutNames(image, text);
   const reason = PATTERNS.find(([, pattern]) => pattern.test(plain))?.[0];

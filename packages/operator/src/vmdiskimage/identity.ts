@@ -6,7 +6,7 @@ import { type ImageSpec, VMDiskImage } from './resource.ts';
 
 /* Names, labels and ownership of the DataVolumes and VolumeSnapshots of an image. */
 
-/** Label of an image's children with the UID of the image. The name may be too long for a label value. */
+/** Label of an image's children. Its value is the UID of the image, because the name may be too long for a label. */
 const UID_LABEL = 'vmwright.dev/vmdiskimage-uid';
 
 /** Maximum length of the part of a child's name that comes from the image's name. */
@@ -64,8 +64,8 @@ export function prefixKey(image: VMDiskImage): string {
 
 /**
  * Returns the `prefixKey` of the image that owns the source (snapshot or claim) of a DataVolume or DataSource;
- * undefined if the source cannot belong to an image. The key is derived from the name of the source, so a clone also
- * counts while its source is missing from the cache.
+ * undefined if the source cannot belong to an image. The key is derived from the name of the source, so it is
+ * known even if the cache lacks the source.
  */
 export function clonedPrefix({ metadata, spec }: DataVolume | DataSource): string | undefined {
   const { snapshot, pvc } = spec?.source ?? {};

@@ -49,7 +49,7 @@ export interface Observed {
   /** Snapshots of the current attempt that belong to the image, oldest first. */
   readonly snapshots: readonly VolumeSnapshot[];
   /**
-   * Names of VolumeSnapshots that begin with the DataVolume's name, also of snapshots that do not belong to the image.
+   * Names of VolumeSnapshots that begin with the DataVolume's name. Includes snapshots that do not belong to the image.
    */
   readonly snapshotNames: ReadonlySet<string>;
   /**
@@ -57,14 +57,14 @@ export interface Observed {
    * they exist, the cached image is older than its children.
    */
   readonly obsolete: Children;
-  /** Highest number of an attempt that has children. */
+  /** Number of the current attempt, or of a later attempt if that has children. */
   readonly lastAttempt: number;
   readonly users: Users;
   /**
    * Whether the image holds a sync slot. `waiting`: it requested a slot, but other images are ahead of it in the queue.
    */
   readonly slot: 'held' | 'none' | 'waiting';
-  /** Problem of the storage class; undefined if there is none. */
+  /** What is wrong with the storage class; undefined if nothing is wrong. */
   readonly storageClass?: string | undefined;
   /** Failure of an action of this reconcile: the API server rejected a child. */
   readonly rejection?: Failure | undefined;

@@ -361,7 +361,7 @@ describe('final failures', () => {
     });
   });
 
-  test('it is a final failure if CDI has dropped the checksum, even if the disk is already imported', () => {
+  test('an import for which CDI has dropped the checksum is a final failure, even if the disk is already imported', () => {
     const checksum = { spec: { checksum: 'md5:0123456789abcdef0123456789abcdef' } };
     const source = sourceDigest({ ...SPEC, ...checksum.spec });
     const syncing = image({ ...SYNCING, attempt: { ...ATTEMPT, source } }, checksum);
@@ -384,7 +384,7 @@ describe('final failures', () => {
     expect(shown(next(failed, { ...COMPLETE, users: { machines: [], clones: [clone] } }))).toEqual([]);
   });
 
-  test('a final failure with a new source keeps the newest complete data of earlier attempts', () => {
+  test('a final failure keeps the newest complete data of earlier attempts, and deletes all other data', () => {
     const failed = image({ phase: 'Failed', attempt: { ...ATTEMPT, number: 4 } });
     const complete = (number: number) => ({
       volume: volume({ phase: 'Succeeded' }, { name: `win-12345678-${number}` }),
@@ -678,7 +678,7 @@ describe('data of another controller', () => {
     snapshots: [snapshot({ readyToUse: true }, { name: 'win-snapshot' })],
   };
 
-  test('data of another controller is adopted by an image that is Ready, and imported again when the source changes', () => {
+  test('a Ready image adopts data that another controller imported, and imports new data when the source changes', () => {
     const planned = next(image({ phase: 'Ready' }), theirs);
     expect(planned.actions).toEqual([]);
     expect(planned.status).toMatchObject({
@@ -692,7 +692,7 @@ describe('data of another controller', () => {
     expect(changed.status.phase).toBe('Queued');
   });
 
-  test('an image does not adopt data of another controller if the image is not Ready or the data has no usable snapshot', () => {
+  test('an image does not adopt data that another controller imported if the image is not Ready or the data has no usable snapshot', () => {
     expect(next(image({ phase: 'Syncing' }), theirs).status.phase).toBe('Queued');
     expect(next(image({ phase: 'Ready' }), { ...theirs, snapshots: [] }).status.phase).toBe('Queued');
   });
@@ -804,7 +804,7 @@ describe('imports without progress', () => {
     );
   });
 
-  test('an import is not reported as stalled before the time limit without progress has passed', () => {
+  test('an import that has been without progress for less than the time limit is not reported as stalled', () => {
     const seen = { slot: 'held', volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM } as const;
     const planned = next(image(SYNCING), seen);
     expect(condition(planned, 'Progressing')?.status).toBe('True');

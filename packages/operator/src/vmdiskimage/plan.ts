@@ -145,8 +145,8 @@ function planQueued(image: Reported, observed: Observed, now: number): Plan {
   const { attempt } = image.status;
   const isSameSource = attempt?.source === sourceDigest(image.spec);
   if (isSameSource && hasData(observed)) return planReady(image, observed, now);
-  // The total time limits only downloads. The snapshot of an imported disk is still taken, and only a failure of the snapshot
-  // ends the sync.
+  // The limit of the total time applies only to downloads. After this time, the snapshot of an imported disk is still
+  // taken, and only a failure of the snapshot ends the sync.
   const isImported = isSameSource && hasImportedDisk(observed);
   if (!isImported && now >= syncEndsAt(image, observed))
     return planFailure(image, syncTimeout(observed), observed, now);

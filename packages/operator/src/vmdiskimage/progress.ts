@@ -11,8 +11,8 @@ const STEP = 5;
 
 /**
  * Sets the progress of the import, and the time of the last progress if the progress has grown. Progress of less than a
- * step is stored only after half of the time after which an import counts as stalled, so that a slow import of a large
- * disk does not count as stalled.
+ * step counts only if the last progress is at least `stalledAfterMs / 2` ago. Without this exception, a slow import of
+ * a large disk would be reported as stalled.
  */
 export function withProgress(image: Reported, { volume, limits }: Observed, now: number): Reported {
   const { attempt, progress: before = 0 } = image.status;
@@ -21,8 +21,8 @@ export function withProgress(image: Reported, { volume, limits }: Observed, now:
   const progress = percent === 100 ? percent : Math.floor(percent / STEP) * STEP;
   const isDue = now - progressedAt(image) >= limits.syncs.stalledAfterMs / 2;
   const hasGrown = progress > before || (isDue && percent > (attempt.percent ?? before));
-  // The error is stored for the message of a failed attempt: CDI drops the error when the importer starts again, and
-  // only then counts the restart, which may exceed the limit.
+  // The error is stored for the message of a failed attempt. The attempt may fail because of too many restarts. When
+  // CDI counts a restart, it has already dropped the error of the previous run.
   const error = withoutCredentials(image, importerMessage(volume));
   const current = {
     ...attempt,

@@ -20,7 +20,7 @@ const CLONES_BY_SOURCE = 'cloned-source';
 
 /** Objects that use an image. */
 export interface Users {
-  /** VirtualMachines that name the image and may use it, also while they are terminating. */
+  /** VirtualMachines that name the image and may use it, including terminating VirtualMachines. */
   readonly machines: readonly VirtualMachine[];
   /** DataVolumes of any owner that clone a snapshot or the claim of the image, directly or through a DataSource. */
   readonly clones: readonly DataVolume[];

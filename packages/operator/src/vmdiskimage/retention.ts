@@ -5,7 +5,10 @@ import type { Observed } from './observe.ts';
 import type { VMDiskImage } from './resource.ts';
 import type { Reported } from './status.ts';
 
-/** Notice period between the announcement and the deletion. If the retention is shorter, it is the notice period. */
+/**
+ * Notice period: minimum time from the announcement of a deletion to the deletion. If the retention is shorter, the
+ * notice period is as long as the retention.
+ */
 const MAX_NOTICE_MS = 24 * 60 * 60_000;
 
 /**

@@ -73,7 +73,7 @@ export function enqueued(image: Reported): Reported {
   return { ...image, status: { ...status, phase: 'Queued' } };
 }
 
-/** Drops the failures of an earlier source, or the failures before a user's request to try again. */
+/** Removes the recorded failures, for example after the source has changed or a user has requested another attempt. */
 export function withoutFailures(image: Reported): Reported {
   const { failureCount: _1, lastFailureTime: _2, syncStartedAt: _3, ...status } = image.status;
   return { ...image, status: { ...status, ...handledRetry(image) } };

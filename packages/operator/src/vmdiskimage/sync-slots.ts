@@ -11,7 +11,7 @@ export interface SyncSlotsOptions<C> {
   readonly limit: number;
   /** Returns the images that need a slot or hold one, in the order in which they get slots. */
   readonly queue: () => readonly QueuedImage[];
-  /** Whether the cache has the image with this key and UID. Only a missing image is read from the API server. */
+  /** Whether the cache has the image with this key and UID. If not, the image is read from the API server. */
   readonly isCached: (key: string, uid: string) => boolean;
   /** Called when a slot became free. */
   readonly onReleased: () => void;

@@ -78,7 +78,7 @@ export class Backoffs {
     );
   }
 
-  /** Ends the back-off of a target that succeeded. */
+  /** Ends the back-off of a target, after an operation on the target has succeeded. */
   reset(target: BackoffTarget): void {
     this.#entries = this.#entries.filter((entry) => !isSame(entry.target, target));
   }
@@ -103,8 +103,8 @@ export class Backoffs {
   }
 
   /**
-   * Returns the failures of targets that have not succeeded since, in the order in which the targets first failed. Drops failures
-   * `RETAINED_MS` after the end of their back-off.
+   * Returns the latest failure of each target that has not succeeded since that failure, in the order in which the
+   * targets first failed. Drops failures `RETAINED_MS` after the end of their back-off.
    */
   failures(): readonly BackingOff[] {
     const now = this.#world.monotonic();

@@ -97,8 +97,8 @@ export class CloneTargetCache {
 }
 
 /**
- * Returns the path of the resource pool. A name without a path means a pool of the cluster, if the placement names one.
- * Without a pool, returns the cluster.
+ * Returns the path of the resource pool. If the placement names a cluster and gives only the name of the pool, the pool
+ * belongs to that cluster. If the placement gives no pool, returns the cluster.
  */
 function resourcePoolIn({ cluster, resourcePool }: Placement): string | undefined {
   const isName = resourcePool !== undefined && !resourcePool.includes('/');

@@ -41,7 +41,7 @@ export class ResizeRejectedError extends Error {
   }
 }
 
-/** Thrown when the group of an operation is gone, or the leadership term in which it started has ended. */
+/** Thrown when the group of an operation is gone, or the leadership term in which the operation started has ended. */
 export class OperationCancelledError extends Error {
   readonly code = 'OPERATION_CANCELLED';
 

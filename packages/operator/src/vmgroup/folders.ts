@@ -21,7 +21,7 @@ import { type OwnerScope, provisionalFolderName, provisionalOwnerFrom } from './
 
 /** The group that claims a folder. */
 export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
-  /** Returns false only if it is certain that a namespace of this cluster has no group with this UID. */
+  /** Returns false only if it is certain that the given namespace of this cluster has no group with this UID. */
   readonly groupExists: (uid: string, namespace: string) => Promise<boolean>;
 }
 
@@ -116,7 +116,7 @@ function groupFrom(folder: string, namespace: string): string {
   return `the VmGroup '${folder.slice(prefix.length)}' in the namespace '${namespace}'`;
 }
 
-/** Reads the owner of a folder: from its custom attribute or, before that is set, from its provisional name. */
+/** Reads the owner of a folder from its custom attribute or, if the attribute is not set, from its provisional name. */
 export async function folderOwnerOf(
   client: VcenterClient,
   folder: Ref<'Folder'>,

@@ -74,7 +74,7 @@ const RESIZE_FAILED = { baseMs: 30_000, maxMs: 10 * 60_000 };
  * releases its permit to other groups.
  */
 const PERMIT_MS = 10 * 60_000;
-/** Time after a folder was claimed during which the inventory may lack it. */
+/** For this time after a claim, a folder that is missing from the inventory does not count as gone. */
 const CLAIM_VISIBLE_WITHIN_MS = 10_000;
 
 /**
@@ -218,7 +218,7 @@ export class GroupInFlight {
   }
 
   /**
-   * Returns the claimed folder while it exists.
+   * Returns the claimed folder; undefined if none was claimed, or if it is gone or was replaced since.
    * @param listed the group's folder in the inventory
    */
   claimedFolder(listed: Ref<'Folder'> | undefined): Ref<'Folder'> | undefined {
@@ -230,8 +230,8 @@ export class GroupInFlight {
   }
 
   /**
-   * Returns the errors that were not reported yet, so that each cause leads to one event and one log line, however often
-   * it is retried. A cause that disappeared and comes back is reported again.
+   * Returns the errors that were not reported yet, so that each cause leads to one event and one log line, even if the
+   * operation is retried often. A cause that disappeared and comes back is reported again.
    */
   unreported(errors: readonly ConditionError[]): readonly ConditionError[] {
     const causes = new Map(
@@ -340,7 +340,7 @@ interface Targets {
   readonly size: BackoffTarget;
   /** Target that backs off when the operation fails. */
   readonly operation: BackoffTarget;
-  /** Targets that stop backing off when the operation succeeds. A successful power-on does not end their back-off. */
+  /** Targets that stop backing off when the operation succeeds, unless the operation is a power-on. */
   readonly all: readonly BackoffTarget[];
 }
 

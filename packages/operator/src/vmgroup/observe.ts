@@ -73,7 +73,7 @@ export async function observeTemplate(
   const templateId = state.templateId(group);
   const known = templateId === undefined ? {} : { templateId };
   if (state.backoffs.isActive('template')) return known;
-  // The first lookup for this spec ignores the cache, because another template may have got the name since it was cached.
+  // The first lookup for this spec ignores the cache, because the name may belong to another template by now.
   if (templateId === undefined) resolver.evictTarget(group, location);
   try {
     const { template } = await resolver.target(group, location, signal);

@@ -225,7 +225,7 @@ function labelsOf(slot: number, { template }: CloneDestination, { cluster, group
 
 /**
  * Checks that the machine that already has the name is the machine of this slot: an earlier clone request may have
- * created it, and its response was lost.
+ * created it, although the response to that request was lost.
  * @throws ReportedError if the machine is not the group's, or if its UUID is unknown
  */
 async function assertOurs(

@@ -193,7 +193,7 @@ export class PlacementResolver {
     { client, signal }: ReconcileContext<VmGroup>,
   ): Promise<boolean> {
     const { namespaces } = this.#options;
-    // The operator may not be allowed to list a namespace that it does not watch, so the group may exist.
+    // The operator may lack permission to list a namespace that it does not watch, so the group is assumed to exist.
     if (namespaces !== undefined && !namespaces.includes(namespace)) return true;
     for await (const { items } of client.pages(VmGroup, { namespace, metadataOnly: true, signal }))
       if (items.some(({ metadata }) => metadata.uid === uid)) return true;

@@ -538,7 +538,7 @@ describe('requests to replace machines', () => {
   };
   const found = (machines = three) => observed(machines, { isTemplateFound: true, templateId: UBUNTU });
 
-  test('a request to replace machines replaces each machine once, by name or slot, one at a time', () => {
+  test('a request to replace machines names them by name or slot, and the group replaces each of them once, one at a time', () => {
     const request = `${replicaName(group(), 2)}, 0`;
     const first = plan(asking(request, { replicas }), found(), NOW);
     expect(summary(first.actions)).toEqual(['remove 0']);

@@ -277,7 +277,7 @@ export class VmGroupReconciler {
       throw error;
     }
     // All operations have succeeded, but the inventory is outdated, so its changes are fetched now. While a task is
-    // still running, the client's pause between fetches collects the changes of several machines.
+    // still running, the client pauses between fetches, so that one fetch returns the changes of several machines.
     if (state.isWaitingForInventory) vcenter.client.flush();
     const operating = state.operating();
     if (actions.every(({ slot }) => operating.has(slot))) vcenter.cancelPermits(context.key);
@@ -358,7 +358,7 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Records one Warning event per cause, however often it is retried.
+   * Records one Warning event per cause, even if the operation is retried often.
    * @returns the errors that are reported for the first time
    */
   #recordEvents(

@@ -14,7 +14,7 @@ export interface Replacement {
   readonly errors: readonly ConditionError[];
 }
 
-/** Whether a user requested a replacement of machines that is not finished. */
+/** Whether a user has requested to replace machines, and not all of them are replaced yet. */
 export function isReplacing(group: VmGroup): boolean {
   const request = replaceRequestOf(group);
   const { replacing } = group.status ?? {};

@@ -22,7 +22,7 @@ export interface Machine {
   readonly template: string;
   /** Reference of that template. */
   readonly templateId: string;
-  /** CPUs and memory that can be added while the machine runs. */
+  /** Whether CPUs can be added while the machine runs, and the size up to which its memory can grow. */
   readonly hotAdd: { readonly cpus: boolean; readonly maxMemoryMb: number };
   readonly ip?: string | undefined;
   readonly host?: string | undefined;
@@ -51,7 +51,7 @@ export interface Observed {
   readonly templateId?: string | undefined;
   /** Whether the template was found by this reconcile. */
   readonly isTemplateFound?: boolean | undefined;
-  /** Recent failures of operations that have not succeeded since, in the order in which they first failed. */
+  /** Recent failures of operations that have not succeeded afterwards, in the order in which they first failed. */
   readonly errors: readonly ConditionError[];
 }
 

@@ -50,10 +50,11 @@ const MACHINE = [
 ];
 
 /**
- * The machines and folders of all vCenters that carry this cluster's ownership labels.
+ * The machines and folders with this cluster's ownership labels, in all vCenters.
  *
  * Searches the watched folders, the default folder of each vCenter, and all folders that have an owner. The owners are
- * read from vCenter itself, so that a restarted operator finds orphans where no group is left.
+ * read from vCenter itself, so that a restarted operator also finds orphans in folders that no group uses any
+ * more.
  */
 export function vcenterResources(
   vcenters: VCenterPool,

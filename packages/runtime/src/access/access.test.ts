@@ -11,7 +11,10 @@ import { CertificateAuthority } from '../pki/certificate.ts';
 import { AccessError } from './access.ts';
 import { inClusterAccess } from './in-cluster.ts';
 
-/** Returns a client's user name. The API server reports it in a 403, because only administrators may read Secrets. */
+/**
+ * Returns a client's user name, by trying to read Secrets. Only administrators may read them; for any other user, the
+ * API server responds with a 403 that contains the user name.
+ */
 async function userOf(client: Client): Promise<string> {
   try {
     await client.raw('/api/v1/secrets?limit=1');

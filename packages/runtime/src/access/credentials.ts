@@ -3,8 +3,8 @@ import type { Clock } from '@vmwright/core';
 /** Credentials that are sent with each request to a server. */
 export interface Credentials {
   /**
-   * Returns the value of the Authorization header, if any. Called for each request; synchronous while the value is
-   * cached.
+   * Returns the value of the Authorization header, if any. Called for each request. Returns a promise only if the value
+   * is not cached.
    */
   authorization(): string | undefined | Promise<string | undefined>;
   /**

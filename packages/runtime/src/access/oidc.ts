@@ -70,9 +70,9 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 
 /**
  * Sends a GET or, if `form` is given, a POST, and returns the fields of the JSON response. Returns an empty object if
- * the body is not a JSON object, or if the provider rejects `form`. Error messages
- * never quote the response: it may contain a token.
- * @throws AccessError if the provider cannot be reached, or responds with any other status than 200
+ * the body is not a JSON object, or if the provider rejects `form` (see `REJECTIONS`). Error messages never quote the
+ * response: it may contain a token.
+ * @throws AccessError if the provider cannot be reached, or responds with a status that is neither 200 nor a rejection
  */
 async function fetchJson(
   { world, ca, issuer }: Provider,

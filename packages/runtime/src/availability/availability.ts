@@ -1,8 +1,8 @@
 import { type Clock, type Logger, messageOf, type Timer } from '@vmwright/core';
 
 /**
- * Thrown by a reconcile when a backend outside the cluster does not respond. The controller retries the reconcile as after
- * any error but logs the error at debug level: `Availability` logs the outage once for all objects.
+ * Thrown by a reconcile when a backend outside the cluster does not respond. The controller retries the reconcile, as
+ * after any other error, but logs the error only at debug level: `Availability` logs the outage once for all objects.
  */
 export class BackendUnavailableError extends Error {
   readonly code = 'BACKEND_UNAVAILABLE';
@@ -21,7 +21,7 @@ export interface AvailabilityOptions {
   readonly log: Logger;
   /** Name of the backend in log lines and errors, such as `cloud`. */
   readonly backend: string;
-  /** Milliseconds without a response after which the backend is unavailable. */
+  /** Milliseconds after the last response at which a failing backend becomes unavailable. */
   readonly afterMs: number;
   /**
    * Time limit for the first response after `restart`, in milliseconds. The lower of this and `afterMs` applies.
@@ -82,8 +82,8 @@ export class Availability {
   }
 
   /**
-   * Resets the state. Call it when probing begins, which is at the start of the program and of each leadership term. A
-   * known outage is dropped without calling `onChange`, because it may have ended while another replica led. If it still
+   * Resets the state. Call it when probing begins: at the start of the program and of each leadership term. A known
+   * outage is dropped without calling `onChange`, because it may have ended while another replica led. If it still
    * lasts, it is detected again after `startMs`.
    */
   restart(): void {

@@ -13,8 +13,8 @@ export class CacheEvent<T extends KubeObject> {
   /** Resource version of `object`, as a number (see `versionOf`). */
   readonly version: number;
   /**
-   * Whether `before` is a different object that had the same name. It was deleted, and subscribers got no `removed`
-   * event for it.
+   * Whether `before` is a different object that had the same name. If so, that object was deleted, and subscribers got
+   * no `removed` event for it.
    */
   readonly replaces: boolean;
   readonly #before: string | undefined;

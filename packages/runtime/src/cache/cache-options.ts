@@ -48,8 +48,8 @@ export interface CacheOptions<T extends KubeObject> {
    */
   readonly onError?: (error: unknown) => void;
   /**
-   * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once
-   * when it can be again (`isListable` is true).
+   * Called once when listing or watching one of several namespaces fails persistently (`isListable` is false), and once
+   * when it succeeds again (`isListable` is true).
    */
   readonly onListable?: (namespace: string, isListable: boolean, error?: unknown) => void;
 }

@@ -62,7 +62,7 @@ export class ObjectCache<T extends KubeObject> {
         ? new Map([['', new NamespacePartition<T>(undefined)]])
         : new Map([...namespaces].map((name) => [name, partition(name)]));
     this.#shared = options.shared ?? new SharedNamespaces();
-    // A cache of one namespace, or of all namespaces, never leaves one out, so it has nothing to coordinate.
+    // A cache with a single partition (one namespace, or all namespaces) never leaves it out: nothing to coordinate.
     if (namespaces.size > 1) this.#shared.join(this.#partitions, () => this.#checkSynced());
   }
 
@@ -225,8 +225,8 @@ export class ObjectCache<T extends KubeObject> {
       sink: {
         put: (object) => {
           const key = keyOf(object.metadata);
-          // The object is skipped if `refresh` has read a newer list that lacks it: the object was deleted, and the
-          // watch, which is late, will report the deletion.
+          // The object is skipped if `refresh` has already read a newer list that lacks it: the object was deleted. The
+          // watch lags and will report the deletion later.
           const isDeleted =
             !store().has(key) && versionOf(object) <= (this.#refreshedVersions.get(namespace ?? '') ?? 0);
           if (!isDeleted) notify(store().put(key, this.#toStored(object)));
@@ -291,7 +291,7 @@ export class ObjectCache<T extends KubeObject> {
       return;
     }
     const { namespace = '' } = partition;
-    // A single namespace cannot be left out, so every failure is reported.
+    // A cache with a single partition cannot sync without it, so every failure is reported.
     const failure = this.#partitions.size > 1 ? partition.failed(error) : 'transient';
     if (failure === 'transient') this.#options.onError?.(error);
     if (partition.isFailing && error instanceof ForbiddenError) void this.#isDeleted(partition);
@@ -310,8 +310,8 @@ export class ObjectCache<T extends KubeObject> {
     if (namespaceExists === undefined || namespace === undefined) return false;
     // If the check fails, assume that the namespace exists.
     if (await namespaceExists(namespace).catch(() => true)) return false;
-    // A namespace that is not failing keeps its objects: it was created again and listed, or has not failed
-    // persistently yet.
+    // The objects are kept while the partition is not failing: either the namespace was created again and listed, or
+    // its failures do not count as persistent yet.
     if (partition.isFailing) this.#clear(partition);
     return true;
   }

@@ -23,8 +23,8 @@ export interface CachesOptions {
   /** Called with the errors of a kind's cache; see `CacheOptions`. */
   readonly onError: (kind: Kind, error: unknown) => void;
   /**
-   * Called once when one of several namespaces persistently cannot be listed or watched (`isListable` is false), and once
-   * when it can be again (`isListable` is true).
+   * Called once when listing or watching one of several namespaces fails persistently (`isListable` is false), and once
+   * when it succeeds again (`isListable` is true).
    */
   readonly onListable?: (kind: Kind, namespace: string, isListable: boolean, error?: unknown) => void;
   /** Called when an optional kind is found not to be installed in the cluster, and when it is installed later. */
@@ -58,7 +58,7 @@ export class Caches {
     if (known !== undefined) {
       if (options !== undefined)
         throw new Error(
-          `the cache of ${resourceOf(kind)} is in use already; configure it before the first controller that reads it`,
+          `the cache of ${resourceOf(kind)} already exists; pass its options before you add the first controller that reads it`,
         );
       if (isCacheOf(known, kind)) return known;
       throw new Error(`${resourceOf(kind)} is declared as two kinds; declare it once and import it`);

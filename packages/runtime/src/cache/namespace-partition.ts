@@ -3,17 +3,21 @@ import type { KubeObject } from '../kind/object.ts';
 import { Store } from './store.ts';
 
 /**
- * Consecutive 403 responses that count as persistent. Fewer may come from a server that has not loaded its roles yet.
+ * Number of consecutive 403 responses after which the failure is persistent. A server that has not loaded its roles yet
+ * may send fewer.
  */
 const PERSISTENT_FORBIDDEN = 3;
-/** Consecutive failures with other errors that count as persistent: about a minute with the reflector's back-off. */
+/**
+ * Number of consecutive failures with other errors after which the failure is persistent. With the reflector's
+ * back-off, that takes about a minute.
+ */
 const PERSISTENT_FAILURES = 7;
 
 /**
- * State of one namespace that a cache watches, or of all namespaces as one partition.
+ * State of a part of a cache: either one of the watched namespaces, or all namespaces together.
  *
- * In a cache of several namespaces, listed objects are staged, invisible to readers, until `SharedNamespaces` publishes
- * the namespace.
+ * In a cache of several namespaces, listed objects are staged until `SharedNamespaces` publishes the namespace. Staged
+ * objects are invisible to readers.
  */
 export class NamespacePartition<T extends KubeObject> {
   readonly namespace: string | undefined;
@@ -24,7 +28,7 @@ export class NamespacePartition<T extends KubeObject> {
   /** Error code of the persistent failure, if there is one. */
   #persistentCode: string | undefined;
 
-  /** @param onPublish receives the staged objects; without it objects are not staged */
+  /** @param onPublish receives the staged objects; if it is omitted, objects are not staged */
   constructor(namespace: string | undefined, onPublish?: (objects: Iterable<T>) => void) {
     this.namespace = namespace;
     this.#onPublish = onPublish ?? (() => undefined);

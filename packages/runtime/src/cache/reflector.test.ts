@@ -6,7 +6,10 @@ import { ConfigMap } from '../../test/kinds.ts';
 import { virtualWorld } from '../../test/worlds.ts';
 import { ObjectCache } from './cache.ts';
 
-/** Starts a cache, and lets 70 s pass after the cache has synced. @param bookmarks whether the reflector receives a periodic bookmark, besides the one that ends the list */
+/**
+ * Starts a cache, and lets 70 s pass after the cache has synced.
+ * @param bookmarks whether the reflector receives a periodic bookmark in addition to the bookmark that ends the list
+ */
 async function start(kubeconfig: string, namespace: string, bookmarks: boolean) {
   const client = await connect(kubeconfig);
   const { world, clock } = virtualWorld();
@@ -109,7 +112,7 @@ test('a server that ends each watch at once is reported and retried with back-of
   await expect.poll(() => errors.length).toBe(1);
   expect(errors[0]).toContain('the server ended the watch at once');
   clock.advance(399); // the first back-off takes 400 to 1200 ms
-  await setImmediate(); // a timer that fires too early only resolves a promise
+  await setImmediate(); // if a timer fired too early, the callbacks of its promise run now
   expect(watches).toBe(2);
   clock.advance(801);
   await expect.poll(() => errors.length).toBe(2);

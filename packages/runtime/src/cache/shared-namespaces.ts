@@ -31,7 +31,10 @@ export class SharedNamespaces {
     return this.#partitions.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
   }
 
-  /** Must be called when a partition of this namespace has been listed, has begun to fail, or has recovered. */
+  /**
+   * Publishes the namespace if all its partitions are current, and calls the `onChange` of every cache. Must be called
+   * when a partition of this namespace has been listed, has begun to fail, or has recovered.
+   */
   changed(namespace: string): void {
     const partitions = this.#partitions.get(namespace) ?? [];
     if (partitions.every(({ isCurrent }) => isCurrent))

@@ -39,8 +39,8 @@ export interface Change {
   /** Resource version of the newest known state. */
   readonly version: number;
   /**
-   * Whether `before` is a different object that had the same name. It was deleted, and there was no `removed` change
-   * for it. @default false
+   * Whether `before` is a different object that had the same name. If so, that object was deleted, and there was no
+   * `removed` change for it. @default false
    */
   readonly replaces?: boolean;
 }
@@ -135,8 +135,8 @@ export class Store<T extends KubeObject> {
   /**
    * Removes an object that a write of this process has deleted, or changed so that the cache's selector no longer
    * matches it. Older versions that the watch delivers later are ignored.
-   * @param version resource version of the write after which the selector no longer matches; newer versions are accepted.
-   *   Omit it for a deleted object, of which no version is accepted.
+   * @param version resource version of the write after which the selector no longer matches. Newer versions are
+   *   accepted later. Omit it for a deleted object: then no version of the object is accepted.
    */
   addTombstone(key: string, uid: string, version = Number.POSITIVE_INFINITY): Change | undefined {
     const known = this.#entries.get(key);

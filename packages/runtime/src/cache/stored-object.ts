@@ -4,7 +4,7 @@ import type { CacheOptions } from './cache-options.ts';
 /** The fields that a metadata-only cache keeps. */
 const METADATA_FIELDS: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
-/** Returns an object without its managed fields, which are large, and without the fields that the cache does not keep. */
+/** Returns an object without its managed fields, which are large, and without fields that the cache does not keep. */
 export function leanObject<T extends KubeObject>(
   object: T,
   { metadataOnly = false }: Pick<CacheOptions<T>, 'metadataOnly'>,

@@ -108,7 +108,10 @@ export class ConnectionError extends Error {
   }
 }
 
-/** A Map, because the reason comes from a response: a plain object would also find an inherited key like `constructor`. */
+/**
+ * Error classes by reason. This is a Map and not a plain object, because a reason comes from a response and may be the
+ * name of an inherited property, such as `constructor`.
+ */
 const BY_REASON: ReadonlyMap<string, typeof ApiError> = new Map<string, typeof ApiError>([
   ['AlreadyExists', AlreadyExistsError],
   ['Expired', GoneError],

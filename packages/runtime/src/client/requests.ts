@@ -51,7 +51,10 @@ export interface ApiRequest {
   readonly signal?: AbortSignal | undefined;
   /** Called right before each attempt is sent; throws when the request must not be sent. */
   readonly assertLeader?: (() => void) | undefined;
-  /** Timeout of one attempt in milliseconds: for the whole response or, for `lines`, until the response begins. */
+  /**
+   * Timeout of one attempt in milliseconds. It applies to the whole response or, for `lines`, only until the response
+   * begins.
+   */
   readonly timeoutMs: number;
   /** Maximum size of the response, or of one of its lines, in bytes. @default OBJECT_BYTES */
   readonly maxBytes?: number | undefined;
@@ -62,7 +65,10 @@ export interface ApiRequest {
  * returns them with defaults and managed fields.
  */
 const OBJECT_BYTES = 16 << 20;
-/** Maximum size of a page of a list. A list without `limit` is one page; this suffices for 100,000 objects of 2.5 KB. */
+/**
+ * Maximum size of a page of a list. A list without `limit` is a single page. The maximum suffices for 100,000 objects
+ * of 2.5 KB each.
+ */
 export const PAGE_BYTES = 256 << 20;
 
 const MAX_ATTEMPTS = 4;

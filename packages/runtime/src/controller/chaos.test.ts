@@ -15,7 +15,7 @@ const NAMESPACE = 'default';
 const LABELS = { chaos: 'yes' };
 const QUICK = ['nothing', 'reset', 'down', 'half open', 'held'] as const;
 
-/** Back-offs take at most a quarter of a second. Every fault ends within one round, so no timeout has to expire. */
+/** Back-offs take at most a quarter of a second. Every fault ends within its round, so no round waits for a timeout. */
 const world = withShortBackoffs(60);
 
 /**

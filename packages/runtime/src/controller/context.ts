@@ -32,7 +32,7 @@ export interface WorkContext {
   now(): number;
   /**
    * Returns the cache of a kind that is declared in `for`, `owns`, `watches` or `reads`. These caches are synced before
-   * the first reconcile; a cache that starts on demand would look empty.
+   * the first reconcile; a cache that starts on demand would look empty until it has synced.
    * @throws Error if the kind is not declared
    */
   cache<O extends KubeObject>(kind: Kind<O>): ObjectCache<O>;

@@ -181,7 +181,7 @@ test('a status that another program edits or empties is restored at once; own st
       { status: { message } },
       { subresource: 'status' },
     );
-  // An edit before the status write would make that write fail with a conflict.
+  // Waits for the status write of the controller, because an edit before it would make it fail with a conflict.
   const written = () =>
     waitFor(
       client,
@@ -203,7 +203,7 @@ test('a status that another program edits or empties is restored at once; own st
   expect((await client.get(Pod, { namespace: namespace.name, name: 'a' })).status?.message).toBe('expected');
 });
 
-test('a reconcile that fails because its backend is unavailable is retried, and logged at debug only', async ({
+test('a reconcile that fails because its backend is unavailable is retried, and logged only at debug level', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -647,7 +647,7 @@ test('an unchanged object is reconciled again after resyncMs', async ({ cluster 
   expect(new Set(seen.all).size).toBe(1);
 });
 
-test('after a conflict, the next change enqueues the object even if it does not match the predicate', async ({
+test('after a conflict, the next change of the object enqueues it even if the change does not match the predicate', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

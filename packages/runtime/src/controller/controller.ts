@@ -216,7 +216,7 @@ export class Controller<T extends KubeObject> {
     resync.cancel();
   }
 
-  /** Runs a source, and restarts it when it fails: only the next resync finds the changes that the source misses. */
+  /** Runs a source and restarts it when it fails. Changes that it misses are found only by the next resync. */
   async #runSource(source: Source, signal: AbortSignal): Promise<void> {
     const { world } = this.#environment;
     for (let delay = 1_000; !signal.aborted; delay = Math.min(delay * 2, 60_000)) {
@@ -243,7 +243,7 @@ export class Controller<T extends KubeObject> {
     return this.#environment.share?.owns(key) ?? true;
   }
 
-  /** A predicate that throws counts as a match, so that a bug in it does not suppress the reconcile. */
+  /** Whether the predicate matches. One that throws counts as a match, so that a bug in it suppresses no reconcile. */
   #matchesPredicate(event: CacheEvent<T>): boolean {
     try {
       return this.#options.predicate?.(event) ?? true;
@@ -374,7 +374,10 @@ export class Controller<T extends KubeObject> {
       return { result: 'requeue' };
     }
     if (signal.aborted && !tooLong) {
-      log.debug(fields, 'Reconcile aborted: this replica stops, lost leadership, or hands the object over');
+      log.debug(
+        fields,
+        'Reconcile aborted: this replica is stopping, has lost leadership, or is handing over the object',
+      );
       return { result: 'requeue' };
     }
     const retry = { ...fields, failures: this.queue.failures(key) + 1 };
@@ -424,11 +427,11 @@ export class Controller<T extends KubeObject> {
       return isWanted || reconcilesDeleting ? reconcile(object, context) : undefined;
     }
     if (object.metadata.deletionTimestamp !== undefined) {
-      if (!hasFinalizer(object, finalizer.name)) return undefined; // the remaining finalizers are of other controllers
+      if (!hasFinalizer(object, finalizer.name)) return undefined; // only finalizers of other controllers remain
       const result = await finalizer.finalize(object, context);
       if (result !== undefined) return result; // `finalize` asks to be called again
-      // The object may have changed during `finalize`; with the newest known version the removal does not conflict.
-      // An object that was created again under the same name keeps its finalizer.
+      // The object may have changed during `finalize`. The removal starts from the newest known version, to avoid a
+      // conflict. An object that was created again under the same name keeps its finalizer.
       const newest = this.#cache.get(key);
       if (newest !== undefined && newest.metadata.uid === object.metadata.uid) object = newest;
       await setFinalizer(context.client, kind, object, finalizer.name, false).catch((error) => {

@@ -6,7 +6,7 @@ export interface Requeue {
   readonly requeueAfterMs: number;
 }
 
-/** Result of a successful reconcile that is to be repeated after a number of milliseconds, even if nothing changes. */
+/** Returns the result of a successful reconcile that must run again after `ms` milliseconds, even without a change. */
 export function requeueAfter(ms: number): Requeue {
   if (!(ms >= 0)) throw new RangeError(`requeueAfter needs a non-negative number of milliseconds, not ${ms}`);
   return { requeueAfterMs: ms };

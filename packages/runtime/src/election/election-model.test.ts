@@ -149,7 +149,7 @@ describe('mutants', () => {
     return String(errorInstance);
   }
 
-  test('the model detects that a candidate does not wait for the lease to expire', async () => {
+  test('the model detects a candidate that does not wait for the lease to expire', async () => {
     const hasty = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -163,7 +163,7 @@ describe('mutants', () => {
     expect(await found({ plant: hasty })).toContain('2 lead');
   });
 
-  test("the model detects that a candidate waits by the holder's clock instead of its own", async () => {
+  test("the model detects a candidate that measures its wait by the holder's clock instead of its own", async () => {
     const trusting = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -179,7 +179,7 @@ describe('mutants', () => {
     expect(await found({ plant: trusting })).toContain('2 lead');
   });
 
-  test('the model detects that a write overwrites a record that its writer has not read', async () => {
+  test('the model detects a candidate that overwrites a record without having read it', async () => {
     const blind = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -191,11 +191,11 @@ describe('mutants', () => {
     expect(await found({ plant: blind })).toContain('2 lead');
   });
 
-  test('the model detects that a leader relies on its abort signal alone and does not check the clock', async () => {
+  test('the model detects a leader that relies on its abort signal alone and does not check the clock', async () => {
     expect(await found({ leads: ({ leadsBySignal }) => leadsBySignal })).toContain('2 lead');
   });
 
-  test('the model detects that a leader measures its term from the response instead of the request', async () => {
+  test('the model detects a leader that measures its term from the response instead of the request', async () => {
     const late = (options: LeaderElectionOptions): LeaderElectionOptions => {
       const { client, world } = options;
       // The leader's clock skips the time between a request and its response.
@@ -222,7 +222,7 @@ describe('mutants', () => {
     expect(await found({ plant: late })).toContain('2 lead');
   });
 
-  test('the model detects that a leader ignores the time during which its machine slept', async () => {
+  test('the model detects a leader that ignores the time during which its machine slept', async () => {
     const sleepy = ({ world, ...options }: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       world: { ...world, now: () => 0 },

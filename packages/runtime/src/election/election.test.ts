@@ -202,12 +202,13 @@ describe('leaders', () => {
     expect([first.leads, second.leads]).toEqual([true, false]);
   });
 
-  test('a leader keeps leading when its lease is deleted: other candidates still wait until the deleted lease would expire', async () => {
+  test('a leader keeps leading when its lease is deleted, because other candidates still wait until the deleted lease would have expired', async () => {
     using env = new TestEnv();
     const first = env.candidate('first').run();
     await env.pass(1_000);
     const second = env.candidate('second').run();
-    await env.pass(1_950); // each candidate reads or renews the lease every 2 s; the second candidate is the next to do so
+    // Each candidate accesses the lease every 2 s. After this time, the next access is a read by the second candidate.
+    await env.pass(1_950);
     env.server.lease = undefined;
     await env.pass(3 * LEASE_MS);
     expect([first.leads, second.leads]).toEqual([true, false]);

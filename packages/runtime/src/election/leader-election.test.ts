@@ -27,7 +27,10 @@ interface CandidateOptions {
   readonly times: string;
 }
 
-/** Durations for leaders that lose the lease in a test. It does not matter if a busy machine makes them lose it earlier. */
+/**
+ * Durations for leaders that lose the lease in a test. If the machine is busy, they may lose it earlier, which does no
+ * harm.
+ */
 const SHORT = '3000/2000/300';
 /** Durations for leaders that must not lose the lease during a test. */
 const LONG = '15000/10000/300';

@@ -29,7 +29,7 @@ export interface LeaseLockOptions {
  * Reads and writes one Lease so that a process never overwrites a record that it has not read: the server compares
  * resource versions, and rejects the second of two creates.
  *
- * The observed state is dropped before each write and replaced by the response. A write without a response may have been
+ * Before each write, the observed state is dropped; the response replaces it. A write without a response may have been
  * executed or may still be executed, so the lease must be read again.
  */
 export class LeaseLock {
@@ -40,7 +40,10 @@ export class LeaseLock {
     this.#options = options;
   }
 
-  /** Returns the last observed lease; reads it from the server if it was never read, or if the last read or write failed. */
+  /**
+   * Returns the last observed lease. Reads the lease from the server if it was never read, or if the last read or write
+   * failed.
+   */
   async current(signal?: AbortSignal): Promise<Lease | undefined> {
     return this.#observed === undefined ? this.read(signal) : this.#observed.lease;
   }

@@ -43,8 +43,8 @@ export interface LeaderElectionOptions {
   /**
    * Reaction of a leader to the deletion of its Lease.
    * - `create`: create the Lease again and continue to lead.
-   * - `lose`: give up leadership and compete again. Use it if other processes conclude from a missing Lease that there is
-   *   no leader.
+   * - `lose`: give up leadership and compete again. Use it if other processes take a missing Lease as a sign that there
+   *   is no leader.
    *
    * @default 'create'
    */

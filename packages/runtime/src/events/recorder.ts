@@ -39,7 +39,7 @@ export interface EventRecorderOptions {
   readonly group?: EventGroup | undefined;
 }
 
-/** Time after the last occurrence within which an equal event continues its series. */
+/** An event that repeats within this time after its last occurrence continues the same series. */
 const SERIES_MS = 6 * 60_000;
 /** Minimum time between two writes of a series. */
 const REFRESH_MS = 60_000;
@@ -129,7 +129,7 @@ export class EventRecorder {
     this.#pending.add(sending);
   }
 
-  /** Logs a lost event: at debug level if the failure is transient, and one warning if the server rejects events. */
+  /** Logs a lost event at debug level. Only the first event that the server rejects is logged as a warning. */
   #logLost(error: unknown): void {
     const { log, controller } = this.#options;
     const fields = { controller, error: messageOf(error) };
@@ -195,8 +195,8 @@ export class EventRecorder {
   }
 
   /**
-   * Evicts series in the order in which they began. Stops at the first series that is not stale, unless there are too
-   * many series. A stale series that began after that one is evicted by a later call.
+   * Evicts stale series in the order in which they began and, while there are too many series, also those that are not
+   * stale. Stops at the first series that is kept, so stale series that began later are evicted by a later call.
    */
   #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {

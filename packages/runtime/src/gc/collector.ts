@@ -23,7 +23,7 @@ export interface CollectorOptions<T> {
   /** Namespaces that the program watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /**
-   * Returns, from the last known state of a deleted object, whether its external resources should be deleted with it. If
+   * Gets the last known state of a deleted object. Returns whether its external resources should be deleted with it. If
    * not, they are reported and never deleted.
    */
   readonly deletesExternal: (object: KubeObject) => boolean;

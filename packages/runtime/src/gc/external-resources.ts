@@ -16,7 +16,10 @@ export interface ExternalResources<T> {
   describe(item: T): string;
   /** Returns the creation time; undefined if the backend does not report it. */
   createdAt(item: T): Date | undefined;
-  /** Returns the owner; undefined if the resource has no ownership labels of this cluster, or is being deleted. */
+  /**
+   * Returns the owner; undefined if the resource has no ownership labels of this cluster, or if the resource itself is
+   * being deleted.
+   */
   ownerOf(item: T): Owner | undefined;
   /** Returns whether a record on the resource says that the operator has deleted its owner. @default false */
   outlivedOwner?(item: T): boolean;
@@ -36,7 +39,10 @@ export interface RemoveOptions {
   readonly signal: AbortSignal;
   /** Throws once this process may no longer act. Must be called right before each change. */
   readonly assertLeader: () => void;
-  /** Must be called with each change as soon as the backend has accepted it, because the process may end before the resource is gone. */
+  /**
+   * Must be called with each change as soon as the backend has accepted it, because the process may end before the
+   * resource is gone.
+   */
   readonly onChange: (change: ExternalChange) => void;
 }
 

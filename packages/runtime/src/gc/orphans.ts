@@ -34,9 +34,9 @@ export interface FoundOrphans<T> {
 /**
  * Finds external resources without an owner.
  *
- * The backend is listed first and the objects afterwards, from the API server and not from a cache: an external resource
- * is requested only after its owner was stored, and UIDs are never reused, so an owner that is missing from the second
- * list does not exist any more.
+ * The backend is listed first. The objects are listed afterwards, from the API server and not from a cache. An external
+ * resource is requested only after its owner was stored, and UIDs are never reused. So an owner that is missing from
+ * the second list does not exist any more.
  */
 export async function findOrphans<T>(options: FindOrphansOptions<T>): Promise<FoundOrphans<T>> {
   const { client, kind, external, namespaces, known = new Set(), signal } = options;

@@ -14,9 +14,9 @@ export interface RemoveOrphanOptions<T> {
 }
 
 /**
- * Deletes an external resource without an owner. Reads it again first: since it was listed, a user may have asked to orphan
- * it, which removes its labels, or may have taken it over.
- * @returns whether this call deleted it; false if it was kept, or is gone already
+ * Deletes an external resource without an owner. Reads it again first: since it was listed, it may have lost its
+ * labels, because a user asked to orphan it, or a user may have taken it over.
+ * @returns whether this call deleted it; false if it was kept, or was already gone
  */
 export async function removeOrphan<T>(options: RemoveOrphanOptions<T>): Promise<boolean> {
   const { item, external, isRemovable, signal, assertLeader, onChange } = options;

@@ -21,11 +21,11 @@ const MOST = 10_000;
  * UIDs of the objects that this process has seen being deleted: the object disappeared from the cache, its last state
  * had a `deletionTimestamp`, which the API server never removes, and its external resources should be deleted with it.
  *
- * An object that disappears without a `deletionTimestamp` is not witnessed: after a restore of etcd, objects are missing
- * although no user deleted them.
+ * An object that disappears without a `deletionTimestamp` does not count as deleted: after a restore of etcd, objects
+ * are missing although no user deleted them.
  *
- * The UIDs are deliberately not stored. After a restart of the process, orphans of earlier deletions are only reported. A
- * change of leader loses nothing, because the caches of standby replicas witness the same deletions.
+ * The UIDs are deliberately kept in memory only. After a restart of the process, orphans of earlier deletions are only
+ * reported. A change of leader loses nothing, because the caches of standby replicas witness the same deletions.
  */
 export class WitnessedDeletions {
   readonly #world: Pick<World, 'monotonic'>;
@@ -44,7 +44,10 @@ export class WitnessedDeletions {
     return seenAt !== undefined && this.#world.monotonic() - seenAt < KEPT_MS;
   }
 
-  /** Restarts the retention of a deletion. Called before each attempt to delete a resource of the deleted object. */
+  /**
+   * Restarts the time for which a deletion is remembered. Called before each attempt to delete a resource of the
+   * deleted object.
+   */
   touch(uid: string): void {
     if (this.has(uid)) this.#remember(uid);
   }

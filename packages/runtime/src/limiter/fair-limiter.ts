@@ -24,8 +24,8 @@ const RESERVED_MS = 5_000;
  * Limits how many operations run at a time, and shares the permits fairly between keys.
  *
  * Guarantees: a permit is acquired or reserved only while fewer than `limit` permits are held or reserved; only `adopt`
- * exceeds the limit. Waiting keys are served in the order in which they began to wait; a key that was served and wants
- * another permit queues behind the others, so a key with many operations delays a key with few by one round at most.
+ * exceeds the limit. Waiting keys are served in the order in which they began to wait. A key that was served and wants
+ * another permit queues behind the others. So while a key waits, every other key gets at most one permit.
  */
 export class FairLimiter {
   readonly #options: FairLimiterOptions;
@@ -39,7 +39,8 @@ export class FairLimiter {
   }
 
   /**
-   * Returns a permit. If none is free, returns undefined and, once one is reserved for the key, calls `onAvailable`.
+   * Returns a permit. If none is free, returns undefined; `onAvailable` is called later, when a permit is reserved for
+   * the key.
    */
   acquire(key: string): Permit | undefined {
     const reservation = this.#reserved.get(key);

@@ -35,7 +35,7 @@ export interface JobOptions {
 /**
  * Periodic work that is not tied to an object, such as garbage collection.
  *
- * Guarantees: a job runs only on the leader (with sharding: on the replica that owns cluster-scoped objects), and its runs
+ * Guarantees: a job runs only on the leader (with sharding: on the replica that owns cluster-scoped objects). Its runs
  * never overlap. A failed run is logged, and the next one starts after the usual interval.
  */
 export class Job {

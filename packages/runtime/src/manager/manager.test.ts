@@ -194,7 +194,7 @@ test('run rejects with an error that names the kinds that could not be listed be
   );
 });
 
-test('a namespace that cannot be listed is logged and does not block the other namespaces', async ({
+test('a namespace in which objects cannot be listed is logged and does not block the other namespaces', async ({
   cluster,
   namespace: forbidden,
 }) => {
@@ -331,7 +331,7 @@ test('invalid controllers and jobs are rejected when they are added', async ({ c
         added.control({ name: 'mine/yours', for: ConfigMap, reconcile: async () => undefined }),
       ).toThrow('manager-test/mine/yours is not a valid reporting controller for events');
       expect(() => added.caches.get(ConfigMap, { metadataOnly: true })).toThrow(
-        'the cache of configmaps is in use already; configure it before the first controller that reads it',
+        'the cache of configmaps already exists; pass its options before you add the first controller that reads it',
       );
       expect(() => added.job({ name: 'idle', everyMs: 0, run: async () => undefined })).toThrow(
         'job idle: everyMs must be greater than 0, got 0',

@@ -40,8 +40,8 @@ const FLUSH_EVENTS_MS = 2_000;
  * Runs controllers, jobs, runnables and webhooks that share one client and one set of caches.
  *
  * Start order: status server, webhooks, caches, leader election, controllers. Caches also sync on a standby replica, so
- * that it can take over immediately. Stop order: controllers accept no new work and finish running reconciles, leadership
- * is released, caches stop, webhooks stop, connections close, the status server stops.
+ * that it can take over immediately. Stop order: controllers accept no new work and finish running reconciles,
+ * leadership is released, caches stop, webhooks stop, connections close, the status server stops.
  *
  * Guarantees: leadership is never released while a reconcile is running, because otherwise the next leader would act
  * at the same time. With sharding, the same holds per namespace: another replica gets a namespace only when no
@@ -142,12 +142,15 @@ export class Manager {
     return controller;
   }
 
-  /** Shows operations that outlive a reconcile in `/debug/operations`. @param read returns the operations in flight */
+  /**
+   * Makes `/debug/operations` list operations that outlive a reconcile.
+   * @param read returns the operations in flight
+   */
   showOperations(name: string, read: () => readonly object[]): void {
     this.#operations.set(name, read);
   }
 
-  /** Adds a periodic job that is not tied to an object and runs on one replica at a time. Must be called before `run`. */
+  /** Adds a periodic job, which is not tied to an object. It runs on one replica at a time. Call it before `run`. */
   job(options: JobOptions): void {
     this.#assertNew(options.name);
     const events = this.#recorder(options.name);

@@ -38,12 +38,12 @@ export interface RunnableEnvironment extends WorkEnvironment {
 }
 
 /**
- * Long-running work that is neither a reconcile per object nor periodic, such as a consumer that writes changes of a cache
- * to another system in batches.
+ * Long-running work that neither reconciles single objects nor runs periodically, such as a consumer that writes
+ * changes of a cache to another system in batches.
  *
- * Guarantees: with leader election it runs only on the leader, once per term, with the fence of that term. With sharding
- * it runs on every member and has to check `shards` for each key. The context's fence covers only the shard of
- * cluster-scoped objects, so the work must use `shards.fence(key)` instead.
+ * Guarantees: with leader election, it runs only on the leader, once per term, with the fence of that term. With
+ * sharding, it runs on every member and has to check `shards` for each key. The context's fence covers only the shard
+ * of cluster-scoped objects, so the work must use `shards.fence(key)` instead.
  */
 export class Runnable {
   readonly #options: RunnableOptions;

@@ -17,7 +17,10 @@ export interface StatusEndpointsParts {
   readonly debug: DebugEndpoints;
 }
 
-/** Health, readiness, metrics and debug endpoints of a manager: one HTTP server and, with `secure`, one HTTPS server. */
+/**
+ * Health, readiness, metrics and debug endpoints of a manager: an HTTP server and, with the option `secure`, an HTTPS
+ * server.
+ */
 export class StatusEndpoints {
   readonly #options: StatusOptions;
   readonly #parts: StatusEndpointsParts;

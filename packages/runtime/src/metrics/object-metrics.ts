@@ -26,7 +26,7 @@ export class ObjectMetrics {
   /** @param name name of the gauge, such as `vmwright_objects` */
   constructor(registry: Registry, name: string) {
     const help =
-      'Number of objects by kind and phase; the phase is None before the first status, and the value NaN until the objects are listed. Every replica counts all objects, so aggregate with max';
+      'Number of objects by kind and phase. The phase is None before the first status, and the value is NaN until the objects are listed. Every replica counts all objects, so aggregate with max';
     this.#registry = registry;
     this.#family = registry.gauge({ name, help, labels: ['kind', 'phase'] });
   }

@@ -53,7 +53,7 @@ describe('rules', () => {
     expect(rulesFor(permissions.toReversed())).toEqual(rulesFor(permissions));
   });
 
-  test('roles are bound only in the watched namespaces if the program does not watch all namespaces', () => {
+  test('if a program watches only some namespaces, its role for namespaced objects is bound in each of them instead of the whole cluster', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',

@@ -53,8 +53,9 @@ export interface ProgramPermissions {
     readonly webhooks: readonly Webhook[];
   };
   /**
-   * Whether the program serves `/metrics` over HTTPS with token authentication (`status.secure`). Adds the permission to
-   * create TokenReviews and SubjectAccessReviews, and a ClusterRole for clients that read the metrics. @default false
+   * Whether the program serves `/metrics` over HTTPS with token authentication (`status.secure`). If true, `rbacOf`
+   * adds the permission to create TokenReviews and SubjectAccessReviews, and a ClusterRole for clients that read the
+   * metrics. @default false
    */
   readonly secureStatus?: boolean;
   /** Additional permissions in all watched namespaces. */
@@ -113,7 +114,10 @@ interface ProgramPart {
 /** A permission in one namespace. */
 type OwnPermission = readonly [namespace: string, Permission];
 
-/** Returns the roles with these permissions, and their bindings. @param watched permissions in all watched namespaces */
+/**
+ * Returns the roles with these permissions, and the bindings of the roles.
+ * @param watched permissions in all watched namespaces
+ */
 function rolesOf(
   program: ProgramPermissions,
   name: string,

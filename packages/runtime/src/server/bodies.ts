@@ -90,7 +90,10 @@ export class RequestBodies {
     });
   }
 
-  /** Drops the largest incoming bodies until a chunk of `bytes` bytes fits. @param receiver body that the chunk belongs to */
+  /**
+   * Drops the largest incoming bodies until a chunk of `bytes` bytes fits.
+   * @param receiver body that the chunk belongs to
+   */
   #makeRoom(bytes: number, receiver: IncomingBody): void {
     while (this.#heldBytes + bytes > this.#maxTotalBytes && this.#incoming.size > 0) {
       const sizeOf = (body: IncomingBody) => body.size + (body === receiver ? bytes : 0);

@@ -96,7 +96,7 @@ test('at the limit, a new connection is closed if all others have a pending resp
   await once(extra.resume(), 'close');
 });
 
-test('a request with incomplete headers is answered with 408', async () => {
+test('a request with headers that are still incomplete at the timeout is answered with 408', async () => {
   await using env = await start({ headersTimeout: 1, requestTimeout: 1, connectionsCheckingInterval: 1 });
   const slow = await env.dial('GET / HTTP/1.1\r\nhost: x\r\n');
   expect((await slow.toArray()).join('')).toContain('408 Request Timeout');

@@ -27,20 +27,20 @@ export interface ListenerOptions {
   /** Time that `close` waits for pending responses, in milliseconds. @default 5_000 */
   readonly graceMs?: number | undefined;
   /**
-   * Maximum number of connections. A further connection replaces the least recently used connection without a complete
-   * request; if there is no such connection, the new one is closed.
+   * Maximum number of connections. At the maximum, a new connection replaces the least recently used connection that
+   * has no complete request. If there is no such connection, the new one is closed.
    */
   readonly maxConnections: number;
 }
 
 /**
- * Client timeouts, for `createServer`. Node enforces them with its own timers, not with `clock`: it answers a slower
- * request with 408 and closes the connection.
+ * Client timeouts, for `createServer`. Node enforces them with its own timers, not with `clock`. It answers a request
+ * that exceeds a timeout with 408 and closes the connection.
  */
 export const SERVER_TIMEOUTS = {
   /**
-   * Timeout for receiving the headers of a request. It starts with the connection for the first request, and with the
-   * first byte for each later request.
+   * Timeout for receiving the headers of a request. For the first request on a connection, it starts when the
+   * connection opens. For each later request, it starts with the first byte of the request.
    */
   headersTimeout: 10_000,
   /** Timeout of the whole request. */
@@ -57,8 +57,8 @@ const UNUSED_MS = 500;
 /**
  * Manages the connections of an HTTP or HTTPS server.
  *
- * Guarantees: there are at most `maxConnections` connections, and clients that open connections without sending requests
- * cannot block others; `close` waits for pending responses.
+ * Guarantees: there are at most `maxConnections` connections. Clients that open connections without sending requests
+ * cannot block other clients. `close` waits for pending responses.
  */
 export class Listener {
   readonly #options: ListenerOptions;
@@ -135,7 +135,8 @@ export class Listener {
   #makeRoom({ socket }: Connection): void {
     if (this.#connections.size < this.#options.maxConnections) return;
     for (const [id, { socket: other, request }] of this.#connections) {
-      // A connection with an incomplete request is closed too, because such a request costs the client nothing.
+      // A connection with an incomplete request may be closed too. Otherwise a client could hold connections at no cost
+      // by sending only a part of a request.
       if (request?.complete) continue;
       this.#connections.delete(id);
       other.destroy();

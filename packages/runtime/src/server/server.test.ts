@@ -56,7 +56,7 @@ describe('health', () => {
     expect(await send(server, '/healthz/ping')).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('the health endpoint responds with 500 if a check fails, and then lists all checks in order of their names', async () => {
+  test('if a check fails, the health endpoint responds with 500 and lists all checks in order of their names', async () => {
     await using env = await start();
     const { server, lines } = env;
     let synced = false;

@@ -16,8 +16,8 @@ const { createServer: createTlsServer } = process.getBuiltinModule('node:https')
 /** A path that a program adds to its status server. Serves GET and HEAD. */
 export interface StatusRoute {
   /**
-   * Clients that may read the path. `anyone` is open to all clients, like `/healthz`. `local` is open to clients on
-   * this machine and through `kubectl port-forward`; use `local` for details such as object names.
+   * Clients that may read the path. With `anyone`, all clients may read it, as they may read `/healthz`. With `local`,
+   * only clients on this machine may, including `kubectl port-forward`. Use `local` for details such as object names.
    */
   readonly for: 'anyone' | 'local';
   respond(): HttpResponse | Promise<HttpResponse>;

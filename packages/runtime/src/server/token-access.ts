@@ -12,12 +12,12 @@ export interface TokenAccessOptions {
   readonly logger: Logger;
 }
 
-/** Result of the reviews of a token and a path: the error with which the request is denied, or undefined if access is granted. */
+/** Result of reviewing a token and a path: the error that denies the request; undefined if access is granted. */
 type Verdict = RequestError | undefined;
 
 interface CachedVerdict {
   readonly verdict: Promise<Verdict>;
-  /** Expiry by the monotonic clock; undefined while the review is pending. */
+  /** Time of expiry on the monotonic clock; undefined while the review is pending. */
   until: number | undefined;
 }
 

@@ -36,7 +36,7 @@ test('the assignment does not depend on the order of the members', () => {
   );
 });
 
-test('when a member joins or leaves, only the shards that it gets or had change their owner', () => {
+test('a shard changes its owner only if the member that joins gets it, or the member that leaves had it', () => {
   fc.assert(
     fc.property(names, fc.uuid(), (members, another) => {
       const before = assign(SHARDS, members);

@@ -27,7 +27,7 @@ function start() {
 
 const OWNERS = ['x-a', undefined, 'x-b'];
 
-test('the shard map is absent before the first write, blank after a blank one is written, and then has the written owners', async () => {
+test('the shard map is absent before the first write; after that, a read returns what was last written: a blank map or the owners', async () => {
   const { store } = start();
   expect((await store.read()).shardMap).toBe('absent');
   expect(await store.write(undefined, 'blank')).toBe(true);
@@ -37,7 +37,7 @@ test('the shard map is absent before the first write, blank after a blank one is
   expect((await store.read()).shardMap).toEqual(OWNERS);
 });
 
-test('only one of two writes of the shard map based on the same version succeeds', async () => {
+test('if two writes of the shard map are based on the same version, only the first one succeeds', async () => {
   const { store } = start();
   expect([await store.write(undefined, 'blank'), await store.write(undefined, 'blank')]).toEqual([
     true,

@@ -55,7 +55,7 @@ export class LeaseStore {
 
   /**
    * Reads all Leases with one list request. The request sets no resourceVersion, so the API server reads from etcd and
-   * not from its watch cache: the Leases are from the same moment, which is not before the request.
+   * not from its watch cache: all Leases are from the same moment, and that moment is after the start of the request.
    */
   async read(signal?: AbortSignal): Promise<Snapshot> {
     const { client, namespace, name } = this.#options;

@@ -18,7 +18,10 @@ export class MemberObservations {
   readonly #leaseMs: number;
   readonly #self: string;
   readonly #members = new Map<string, Observation>();
-  /** Owners in the shard map without a Lease, because a user has deleted it; each with the version of the shard map. */
+  /**
+   * Members that own shards in the shard map but have no Lease, because a user has deleted it. For each, the
+   * version of the shard map, and the time at which the Lease was first found missing at this version.
+   */
   readonly #missing = new Map<string, Observed>();
   #shardMap: Observed | undefined;
   /** Longest observed lease duration: the maximum time for which a member acts after it last read the shard map. */
@@ -59,8 +62,8 @@ export class MemberObservations {
   }
 
   /**
-   * Returns whether a member certainly does not act: it has released its Lease, its Lease has expired, or it has had no
-   * Lease for the longest observed lease duration.
+   * Returns whether it is certain that a member no longer acts: it has released its Lease, its Lease has expired, or it
+   * has had no Lease for the longest observed lease duration.
    */
   isGone(name: string): boolean {
     const member = this.#members.get(name);
@@ -69,13 +72,16 @@ export class MemberObservations {
     return missing !== undefined && this.#now - missing.at >= this.#longestMs;
   }
 
-  /** Whether it is certain that no member still acts on the shard map that the blank one replaced. */
+  /** Whether it is certain that no member still acts according to the shard map that the blank one replaced. */
   get blankIsSafe(): boolean {
     if (!this.#othersHold) return true;
     return this.#shardMap !== undefined && this.#now - this.#shardMap.at >= this.#longestMs;
   }
 
-  /** Milliseconds from the last snapshot until the next Lease of another member may expire; undefined if there is none. */
+  /**
+   * Milliseconds from the last snapshot until the earliest time at which the Lease of another member may expire;
+   * undefined if no other member has a Lease that can still expire.
+   */
   get nextExpiryMs(): number | undefined {
     const waits = [...this.#members].flatMap(([name, member]) =>
       name === this.#self ? [] : member.freeIn(this.#now),

@@ -78,15 +78,15 @@ describe('shard map with unknown owners', () => {
   });
 });
 
-describe('member with another number of shards', () => {
+describe('member with more or fewer shards than the shard map', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('a member with another number of shards uses the number from the shard map while another member acts', () => {
+  test('a member with more or fewer shards than the shard map uses the number of the shard map while another member acts', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('a member with another number of shards writes a map with its own number when no other member acts, even if it claims no shard', () => {
+  test('a member with more or fewer shards than the shard map writes a map with its own number when no other member acts, even if it claims no shard', () => {
     expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
     const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';

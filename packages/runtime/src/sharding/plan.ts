@@ -8,9 +8,9 @@ export interface PlanInput {
   readonly shardMap: ShardMap;
   /** Members that may be alive, including this one. */
   readonly live: readonly string[];
-  /** Returns whether a member certainly does not act. */
+  /** Returns whether it is certain that a member no longer acts. */
   isGone(member: string): boolean;
-  /** Whether it is certain that no member still acts on the shard map that the blank one replaced. */
+  /** Whether it is certain that no member still acts according to the shard map that the blank one replaced. */
   readonly blankIsSafe: boolean;
   /** Shards that this member holds, including those that it is releasing. */
   readonly held: ReadonlySet<number>;
@@ -66,7 +66,7 @@ function planShards({ self, live, held, isGone }: PlanInput, owners: Owners): Pl
       continue;
     }
     // If the map assigns this member a shard that it does not hold, the assignment is from an earlier membership or
-    // from a write without a response. The map must be written again, so that writes based on this version fail.
+    // from a write without a response. The map must be written again, so that late writes based on this version fail.
     const free = owner === undefined || owner === self || isGone(owner);
     if (!free || (!mine && owner !== self)) continue;
     next[shard] = mine ? self : undefined;

@@ -31,7 +31,11 @@ export function shardMapOf(lease: Lease | undefined): ShardMap {
   return parse(text, lease.spec?.renewTime) ?? 'damaged';
 }
 
-/** Formats the shard map. @param renewTime `renewTime` of the Lease; with any other value the text counts as damaged */
+/**
+ * Formats the shard map.
+ * @param renewTime `renewTime` of the Lease that will store the text; in a Lease with another `renewTime`, the text
+ *   counts as damaged
+ */
 export function shardMapText(owners: Owners, renewTime: string | undefined): string {
   // A Map instead of an object, because a member may be named `constructor`.
   const byOwner = new Map<string, number[]>();

@@ -15,8 +15,8 @@ import { shardMapOf, shardMapText } from './shard-map.ts';
 
 /*
  * Invariants: two replicas never act in the same namespace at the same time, whatever happens to the replicas, their
- * clocks, the network and the Leases. When the faults end, every shard has the assigned owner, only renewals are written,
- * and no Lease of a stopped replica is left.
+ * clocks, the network and the Leases. After the faults have ended, every shard has the assigned owner, only renewals
+ * are written, and no Lease of a stopped replica is left.
  */
 
 const REPLICAS = 4;

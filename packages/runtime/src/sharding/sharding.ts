@@ -25,7 +25,7 @@ interface Membership {
 
 const DEFAULT_SHARDS = 256;
 
-/** Pause before the next sync if there is more to do, such as after a write conflict; a fraction of the usual pause. */
+/** Fraction of the usual pause for which a member pauses if there is more to do, such as after a write conflict. */
 const SOON = 0.1;
 
 /**

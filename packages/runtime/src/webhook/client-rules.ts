@@ -6,7 +6,7 @@ import { RequestError } from '../server/http-response.ts';
 export interface ClientRules {
   /** CAs of the client certificates in PEM. */
   readonly ca: string;
-  /** Accepted common names. @default all certificates of these CAs */
+  /** Accepted common names. @default every certificate of these CAs is accepted */
   readonly names?: readonly string[] | undefined;
 }
 

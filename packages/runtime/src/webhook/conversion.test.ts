@@ -84,7 +84,7 @@ describe('objects of a review', () => {
       rope('v1beta1', {}, 'bad'),
       'Rope n/bad cannot be converted from ropes.dev/v1beta1 to ropes.dev/v1: ',
     ],
-    ['of an unknown version', rope('v9', {}, 'bad'), 'Rope has no version ropes.dev/v9 to convert'],
+    ['of an unknown version', rope('v9', {}, 'bad'), 'Rope has no version ropes.dev/v9'],
     [
       'of an unknown kind',
       { ...rope('v1', {}), kind: 'Chain' },

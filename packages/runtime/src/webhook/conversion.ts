@@ -83,7 +83,7 @@ export function conversion(
     const version = versions.find((each) => apiVersionOf(each) === apiVersion);
     const functions = version && rules[version.version];
     if (version === undefined || functions === undefined)
-      throw new RequestError(400, `${kind.kind} has no version ${apiVersion} to convert\n`);
+      throw new RequestError(400, `${kind.kind} has no version ${apiVersion}\n`);
     return { version, functions };
   };
   return {

@@ -37,7 +37,7 @@ export const CONVERT_PATH = '/convert';
  * 3 MiB.
  */
 const MAX_ADMISSION_BYTES = 8 * 1024 * 1024;
-/** Maximum size of a ConversionReview in bytes. It contains all objects of a page. */
+/** Maximum size of a ConversionReview in bytes. It contains all objects of one page of a list. */
 const MAX_CONVERSION_BYTES = 32 * 1024 * 1024;
 
 /** Returns the endpoints of all webhooks. @throws DeclarationError for a kind that is declared twice */

@@ -179,7 +179,7 @@ test('a requested timeout above 30 s, the maximum of the API server, counts as 3
   expect((await pending).status).toBe(500);
 });
 
-test('a throwing handler denies with 500 and no details; the error is logged with the object', async () => {
+test('if a handler throws, the request is denied with code 500 and without details, and the error is logged with the object', async () => {
   await using env = await start({
     validate: () => {
       throw new Error('the password is hunter2');

@@ -73,7 +73,7 @@ export class WebhookServer {
         ...SERVER_TIMEOUTS,
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
         // Client certificates are checked per request and not in the handshake: conversion requests come without a
-        // certificate, and a rejected client would get no explanation.
+        // certificate, and a client that is rejected in the handshake gets no explanation.
         ...(clients && { requestCert: true, rejectUnauthorized: false }),
       },
       requestListener(logger, (request) => this.#handle(request)),

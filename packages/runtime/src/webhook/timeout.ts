@@ -2,8 +2,8 @@ const UNITS = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1, us: 0.001, µs: 0.001,
 const PART = /(\d+(?:\.\d+)?)(h|ms|m|s|us|µs|ns)/y;
 
 /**
- * Default and maximum timeout of a review in milliseconds. The API server waits 1 to 30 s for admissions, and 30 s for
- * conversions, for which it sends no timeout. Only other clients send longer values.
+ * Default and maximum timeout of a review in milliseconds. The API server waits 1 to 30 s for admissions. For
+ * conversions, it waits 30 s and sends no timeout. Only other clients send longer values.
  */
 const MAX_MS = 30_000;
 

@@ -216,7 +216,7 @@ test('a validation handler can deny a deletion', async ({ kubectl }) => {
   expect((await kubectl.run(['get', 'widget', 'kept'])).stdout).toContain('kept');
 });
 
-test('a throwing handler denies the request, logs the error and refers the user to the log', async ({
+test('if a handler throws, the request is denied with a message that refers to the log, and the error is logged', async ({
   kubectl,
   namespace,
   replica: { lines },

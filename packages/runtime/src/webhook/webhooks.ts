@@ -28,7 +28,7 @@ export interface WebhookOptions {
   readonly certificates?: CertificateOptions;
   /**
    * Directory with `tls.crt`, `tls.key` and, optionally, `ca.crt`, such as a mounted Secret. Changes take effect
-   * without a restart. The program then issues no certificate itself. @default the program issues its own certificate
+   * without a restart. If set, the program issues no certificate. @default the program issues its own certificate
    */
   readonly certificateFolder?: string | undefined;
   /** Requires client certificates for admission requests. @default no client certificate is required */

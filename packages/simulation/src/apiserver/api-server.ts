@@ -37,7 +37,7 @@ export interface ApiServerOptions {
  * `environment.unmodelled`, so that no test relies on behaviour that may differ from Kubernetes.
  *
  * Not modelled, answered with 501: PUT, strategic merge patches, deletecollection, subresources other than status and
- * scale, versions of a kind other than the storage version, rare kinds of invalid names and labels, applies of
+ * scale, versions other than the storage version of a kind, rare kinds of invalid names and labels, applies of
  * undeclared fields or wrong types. CEL rules are not evaluated: `serve` throws for a kind that has them, unless the
  * caller passes a function with the same checks.
  * Silently not modelled: Namespace objects (every namespace exists), authentication and RBAC, webhooks, size limits and

@@ -15,7 +15,7 @@ export interface DeleteOptions {
   readonly dryRun: boolean;
 }
 
-/** Result of a delete: `held` is the object if finalizers keep it, `uid` is its UID if it is gone. */
+/** Result of a delete: the object (`held`) if finalizers keep it, or its UID (`uid`) if it is gone. */
 export type Deleted = { readonly held: Version } | { readonly uid: string };
 
 /** Finalizers that the garbage collector handles before an object is removed. */

@@ -9,7 +9,6 @@ export interface ScalePaths {
   readonly selector: readonly string[] | undefined;
 }
 
-/** Returns the `Scale` of an object. */
 export function scaleOf(object: StoredObject, { spec, status, selector }: ScalePaths): Json {
   const { name, namespace, uid, resourceVersion, creationTimestamp } = object.metadata;
   const selected = selector && fieldAt(object, selector);

@@ -14,7 +14,7 @@ export interface DatabaseEnvironment {
   executionMs(): number;
   /** Milliseconds that the next batch waits before it is executed, as in a pooler without free connections. */
   queuedMs(): number;
-  /** Whether the server does not notice at once that a session's client is gone, so that the session lingers. */
+  /** Whether a session lingers after its client is gone, because the server does not notice the loss at once. */
   lingers(): boolean;
   /** Whether a terminated session commits its running statement instead of rolling it back. */
   commitsWhenTerminated(): boolean;
@@ -64,7 +64,6 @@ export class DatabaseServer implements ModelServer {
   #lastSession = 0;
   /** Whether the server accepts no connections. */
   #isDown = false;
-  /** Whether all transactions are read-only. */
   isReadOnly = false;
   /** Whether all connection slots are taken. */
   isFull = false;

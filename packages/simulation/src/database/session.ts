@@ -38,7 +38,10 @@ const CONNECT_TIMEOUT_MS = 10_000;
  * the queue (45 s). In production it is 35 s; here it is less, to keep runs short.
  */
 const QUERY_TIMEOUT_MS = 20_000;
-/** Time for which a session waits until another session releases its locks, before it terminates the other session. */
+/**
+ * Time for which a session that takes over shards waits for other sessions to release their locks. After that, it
+ * terminates those sessions.
+ */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
 

@@ -32,7 +32,7 @@ export const MACHINES = ['v1', 'v2'] as const;
 interface Host {
   readonly id: string;
   readonly gpus: number;
-  /** GPUs that other machines use. */
+  /** Number of GPUs that machines other than the nodes in `MACHINES` use. */
   readonly taken: number;
   readonly isConnected: boolean;
   readonly isInMaintenance: boolean;

@@ -63,7 +63,7 @@ export class JobHistory {
     return this.#ended.has(uid);
   }
 
-  /** Whether a pod of the job that uses the reservation of a GPUInfo is bound to this node. */
+  /** Whether an unfinished pod that refers to a GPUInfo is bound to this node. */
   isRunningOn(uid: string, node: string): boolean {
     return this.nodesOf(uid).includes(node);
   }

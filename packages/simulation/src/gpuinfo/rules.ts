@@ -168,7 +168,6 @@ function occupied(known: Known, reservations: StoredReservations, pool: string, 
   return shares.values().reduce((sum, gpus) => sum + gpus, 0);
 }
 
-/** Returns the number of GPUs that a pod uses. */
 export function podGpus(pod: KubeObject): number {
   if (isOver(pod)) return 0;
   return listAt(pod, 'spec', 'containers').reduce<number>(

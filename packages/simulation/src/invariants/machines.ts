@@ -22,7 +22,7 @@ export const foreignMachinesUntouched: Invariant = {
     }),
 };
 
-/** The machine of an object is not deleted unless the object itself is being deleted. */
+/** While an object exists, its machine is deleted only if the object itself is being deleted. */
 export const noWantedMachineDeleted: Invariant = {
   name: 'no wanted machine is deleted',
   watch: (truth, violated) =>

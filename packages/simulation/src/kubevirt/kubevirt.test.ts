@@ -128,14 +128,17 @@ describe('model of CDI', () => {
     ['fail', 'Failed', 0],
     ['restart', 'Succeeded', 1],
     ['restarts', 'Succeeded', 6],
-  ] as const)('import behaviour %s ends as %s after %i restarts', async ([behaviour, phase, restarts]) => {
-    const env = setup();
-    env.importing = behaviour;
-    await importVolume(env);
-    await settled(env);
-    expect(fieldAt(volumeIn(env, 'disk'), ['status', 'phase'])).toBe(phase);
-    expect(fieldAt(volumeIn(env, 'disk'), ['status', 'restartCount']) ?? 0).toBe(restarts);
-  });
+  ] as const)(
+    'an import with the behaviour %s ends as %s after %i restarts',
+    async ([behaviour, phase, restarts]) => {
+      const env = setup();
+      env.importing = behaviour;
+      await importVolume(env);
+      await settled(env);
+      expect(fieldAt(volumeIn(env, 'disk'), ['status', 'phase'])).toBe(phase);
+      expect(fieldAt(volumeIn(env, 'disk'), ['status', 'restartCount']) ?? 0).toBe(restarts);
+    },
+  );
 
   test('a missing source restarts the importer forever, with a message that contains 404', async () => {
     const env = setup();

@@ -39,7 +39,7 @@ export function isMirrored({ status }: TableRow, words: Words): boolean {
   return status !== null && Object.values(words).includes(status);
 }
 
-/** Whether a row was inserted after another one. */
+/** Whether row `a` was inserted after row `b`. */
 export function isNewer(a: TableRow, b: TableRow): boolean {
   const [first, second] = [a.createdAt ?? 0, b.createdAt ?? 0];
   return first === second ? a.id > b.id : first > second;

@@ -140,7 +140,7 @@ export function foreignRowsUntouched({ database, timeline, words }: MirrorTruth)
   };
 }
 
-/** A status that the mirror wrote to a row, and the oldest version of the VM that can have led to this status. */
+/** A status that the mirror wrote to a row, and the oldest version of the VM that can have caused this status. */
 interface Shown {
   readonly status: string | null;
   readonly version: number;

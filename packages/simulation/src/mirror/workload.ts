@@ -38,7 +38,7 @@ const LATE_ROW_MS = 40_000;
  * than `CLAIM_MS`, after which the VM takes over the row of its predecessor.
  */
 const SOON_ROW_MS = 9_500;
-/** Duration of the phase without faults in which VMs keep changing. */
+/** Duration of the phase in which VMs keep changing, but no faults are injected. */
 const CALM_MS = 45_000;
 
 export interface WorkloadOptions {

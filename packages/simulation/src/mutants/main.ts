@@ -1,5 +1,5 @@
 /**
- * `make mutants`: searches for a seed per mutant that finds the mutant, and runs the variants of the sample controller.
+ * `make mutants`: for each mutant, searches for a seed that finds it. Then runs the variants of the sample controller.
  * Writes docs/internals/mutants.md, and seeds.json for the test.
  *
  * Environment variables: `SEEDS` is the maximum number of seeds per mutant, and `WORKERS` the number of parallel

@@ -27,14 +27,14 @@ async function settled<T>(simulation: Simulation, promise: Promise<T>): Promise<
 }
 
 describe('Remote', () => {
-  test('the backend creates no second machine with the same key while the first exists, but a new machine for each request without a key', async () => {
+  test('a create with a key returns the existing machine that has the key, if any; each create without a key creates a machine', async () => {
     const { simulation, remote, client } = setup();
     const create = (key?: string) =>
       settled(simulation, client.create({ size: 1, ...(key && { key }) }, signal));
     const first = await create('k');
     expect((await create('k')).id).toBe(first.id);
     await settled(simulation, client.delete(first.id, signal));
-    expect((await create('k')).state).toBe('deleting'); // the deleting machine still holds the key
+    expect((await create('k')).state).toBe('deleting'); // the machine that is being deleted still holds the key
     await simulation.run({ until: simulation.schedule.now + 60_000 });
     expect((await create('k')).id).not.toBe(first.id);
     await create();
@@ -55,7 +55,7 @@ describe('Remote', () => {
     expect(states).toEqual([['creating 1'], ['ready 1'], ['ready 2'], ['deleting 2'], []]);
   });
 
-  test('the backend executes a create after the client timed out', async () => {
+  test('the backend executes a create request even if the client timed out before the request arrived', async () => {
     const { simulation, remote } = setup();
     const client = new RemoteClient({ world: simulation.start('hasty'), token: 'secret', timeoutMs: 0 });
     await expect(settled(simulation, client.create({ size: 1 }, signal))).rejects.toThrow('no response');

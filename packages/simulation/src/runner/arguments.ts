@@ -1,6 +1,6 @@
 /** Parsed arguments of `make simulate`. */
 export interface Arguments {
-  /** Name of the scenario. @default all correct scenarios */
+  /** Name of the scenario. @default all scenarios without known violations */
   readonly scenario?: string;
   /** Replays only this seed and prints its trace. */
   readonly seed?: number;

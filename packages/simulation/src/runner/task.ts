@@ -4,7 +4,7 @@ import type { Tally } from './tally.ts';
 export interface WorkerModules {
   /** URL of the module that exports the scenarios. */
   readonly registry: string;
-  /** URLs of modules to import first. */
+  /** URLs of modules that the thread imports, in order, before the registry. */
   readonly preload: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export interface Task {
 /** Message from a thread. */
 export type WorkerMessage = { readonly ready: true } | { readonly tally: Tally } | { readonly error: string };
 
-/** Result of a task if its thread ended while it ran the seed `lostAt`. */
+/** Result of a task if its thread ended during the run of the seed `lostAt`. */
 export interface LostWorker {
   readonly lostAt: number;
   readonly why: string;

@@ -23,8 +23,8 @@ export interface WorkerPoolOptions {
 /**
  * Pool of worker threads that run seeds.
  *
- * Guarantees: a run that hangs, ends its thread or exhausts its memory counts as a violation of its seed, and the
- * remaining seeds continue in a new thread.
+ * Guarantees: if a run hangs, ends its thread or exhausts the memory of its thread, its seed counts as violating. The
+ * remaining seeds run in a new thread.
  */
 export class WorkerPool implements AsyncDisposable {
   readonly size: number;
@@ -44,7 +44,7 @@ export class WorkerPool implements AsyncDisposable {
   }
 
   /**
-   * Runs seeds on an idle thread. More than `size` parallel tasks bring no gain.
+   * Runs a task on an idle thread, or on a new thread if none is idle. More than `size` parallel tasks bring no gain.
    * @throws when the scenario does not exist or a thread fails to start
    */
   async run(task: Task): Promise<Tally> {

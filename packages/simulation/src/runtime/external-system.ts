@@ -8,8 +8,8 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Maximum duration of a call. Calls cannot be cancelled, so a call must be shorter than the time in which a leader must
- * stop after it lost the lease, even with late timers.
+ * Maximum duration of a call. Calls cannot be cancelled, so a call must be shorter than the time that a leader has to
+ * stop after it lost the lease, even if timers fire late.
  */
 const LONGEST_CALL_MS = 2_500;
 

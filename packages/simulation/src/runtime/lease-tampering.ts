@@ -59,8 +59,8 @@ export class LeaseTampering {
         this.#after(from, () => this.#editShardMap());
         break;
       default: {
-        // Deletes a member's lease repeatedly. Whenever the member comes back, the others must treat it as a new
-        // member.
+        // Deletes a member's lease repeatedly. Whenever the member creates its lease again, the other members must
+        // treat it as a new member.
         const often = choices.oneIn(2);
         const times = often ? 20 + choices.pick(60) : 1 + choices.pick(8);
         const everyMs = often ? 300 + choices.pick(500) : 500 + choices.pick(8_000);

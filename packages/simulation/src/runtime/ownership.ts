@@ -34,8 +34,8 @@ interface OwnershipParts {
 /**
  * Checks that each namespace has one owner: a replica that sends a write for an object must own the object's namespace
  * at that moment, as stored in the shard map. While the shard map is missing or broken, the owner is unknown and writes
- * are not checked, because owners may continue for some time. Also checks that a shard is taken only from a member that
- * is gone: its lease has no holder, or was not renewed for the whole lease duration.
+ * are not checked, because the last known owners may continue to act for some time. Also checks that a shard is taken
+ * only from a member that is gone: its lease has no holder, or was not renewed for the whole lease duration.
  * @param shardOf expected shard of each namespace, which must be the same in every version of the runtime
  * @returns function that must be called when a replica acts
  */
@@ -45,7 +45,8 @@ export function checkOwnership(
   shardOf: Readonly<Record<string, number>>,
 ) {
   /**
-   * Last known process of each member, by the member's name in the shard map. An entry stays when its lease is deleted.
+   * Last known process of each member, by the member's name in the shard map. The entry of a member remains after the
+   * member's lease is deleted.
    */
   const replicas = new Map<string, string>();
   /** States of each lease in chronological order. */

@@ -173,7 +173,7 @@ async function operate(
   try {
     fence.assertOpen();
   } catch {
-    return; // the abort signal was late
+    return; // the term has ended, but its abort signal is late
   }
   external.late(replica, `operate on ${key}`);
 }

@@ -35,8 +35,7 @@ export class Replica {
   readonly deleted = new Set<string>();
   readonly #simulation: Simulation;
   /**
-   * Virtual time at which a fault last hit this process, or at which it last became leader or lost
-   * leadership.
+   * Virtual time of the last disturbance of this process: its start, a fault, or a gain or loss of leadership.
    */
   disturbedAt: number;
   /**

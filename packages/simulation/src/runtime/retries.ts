@@ -3,7 +3,7 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 
 export const BACKOFF = { baseMs: 500, maxMs: 16_000 };
-/** Tolerance for late timers and the duration of an attempt. */
+/** Maximum lateness of a retry. It covers late timers and the duration of an attempt. */
 const LATE_MS = 600;
 
 interface Failing {

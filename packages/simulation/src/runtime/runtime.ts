@@ -36,7 +36,7 @@ const CONVERGENCE_MS = 240_000;
  * standbys check the lease every five seconds.
  */
 const HAND_OVER_MS = 18_000;
-/** Maximum time from the last change until convergence without faults. */
+/** Maximum time from a change until convergence while no faults are active. */
 const SETTLING_MS = 90_000;
 /**
  * Duration of the idle phase: longer than the lease duration and, in one run of 8, also longer than the silence timeout
@@ -222,7 +222,7 @@ class History {
     await this.#until(schedule.now + HAND_OVER_MS);
   }
 
-  /** Changes each object again without faults and without other events that could trigger a reconcile. */
+  /** Changes each object again while no faults are active and no other events could trigger a reconcile. */
   async #finale(): Promise<void> {
     this.#reconciles.clear();
     const terms = this.#terms;

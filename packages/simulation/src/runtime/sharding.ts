@@ -35,7 +35,7 @@ const ARRIVING_MS = 12_000;
 const IDLE_MS = 18_000;
 const LONG_IDLE = { oneIn: 8, ms: 90_000 };
 /**
- * Maximum duration of a reconcile; shorter than the time in which a member must stop after it lost its
+ * Maximum duration of a reconcile. It is shorter than the time that a member has to end its work after it lost its
  * shards.
  */
 const MAX_RECONCILE_MS = 2_500;
@@ -44,7 +44,7 @@ const MAX_CLEANUP_MS = 3_500;
 const LATE = 'a write arrived after its namespace changed its owner';
 
 /**
- * Scenario with several replicas that share the namespaces. Replicas crash, stall or are partitioned, and
+ * Scenario in which each of several replicas owns some of the namespaces. Replicas crash, stall or are partitioned, and
  * users tamper with leases.
  */
 export const sharding: Scenario = {
@@ -223,7 +223,10 @@ class History {
       );
   }
 
-  /** Checks that only leases are written in the idle phase, and that every namespace has an owner after it. */
+  /**
+   * Checks that only leases are written during the idle phase. Then changes objects in all namespaces and checks that
+   * replicas reconcile them, because a namespace without an owner would not be noticed while it is idle.
+   */
   async #rest(): Promise<void> {
     const { schedule, choices } = this.#simulation;
     await this.#until(schedule.now + ARRIVING_MS);

@@ -10,7 +10,8 @@ import type { Wire } from './wire.ts';
 
 /**
  * Checks every stored change of widgets and their ConfigMaps: observedGeneration never decreases,
- * lastTransitionTime changes only with the condition's status, and replicas keep the fields of other owners.
+ * lastTransitionTime changes only with the condition's status, and replicas do not change fields that other clients
+ * own.
  */
 export function checkStored(server: ApiServer, wire: Wire<Replica>, violations: Violations): void {
   server.listen((change) => {

@@ -7,7 +7,7 @@ export interface FaultInjectorOptions {
   readonly replicas: Replicas;
   /** Servers from which a replica can be partitioned. Each partition affects the connection to only one server. */
   readonly origins: readonly [string, ...string[]];
-  /** Additional faults by the name under which they are counted. */
+  /** Functions that inject additional faults, by the name under which each fault is counted. */
   readonly more?: Readonly<Record<string, () => void>>;
   /** Maximum clock skew in milliseconds. @default one hour, which is longer than any lease and most timeouts */
   readonly skewMs?: number;

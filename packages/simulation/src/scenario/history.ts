@@ -26,10 +26,10 @@ export interface HistoryOptions {
 const SETTLING_MS = 45_000;
 
 /**
- * Default of the maximum time from the last fault until convergence. It is longer than the sum of the worst cases:
+ * Default of `boundMs`. It is longer than the sum of the worst cases:
  * - 70 s: a client notices that its watch has stalled
- * - 45 s and 24 s: back-off of the reflector, and a slow list
- * - 15 s, and 12 s per request: a leader election
+ * - 45 s + 24 s: back-off of the reflector, then a slow list
+ * - 15 s + 12 s per request: a leader election
  * - 12.5 s: restart of a process that was killed
  * - 15 s: back-off of the object
  * - 24 s: a slow request in the reconcile of the object; one request in twelve is slow
@@ -37,8 +37,8 @@ const SETTLING_MS = 45_000;
 const BOUND_MS = 400_000;
 
 /**
- * Duration of the idle phase: longer than a poll interval and, in one of 8 runs, longer than the interval of
- * bookmarks and the silence timeout of a stream.
+ * Duration of the idle phase: longer than a poll interval. In one run of 8, it is also longer than the interval between
+ * bookmarks and longer than the silence timeout of a stream.
  */
 const IDLE_MS = 30_000;
 const LONG_IDLE = { oneIn: 8, ms: 200_000 };

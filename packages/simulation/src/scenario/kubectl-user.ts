@@ -41,7 +41,7 @@ export class KubectlUser<T extends KubeObject> {
 
   /**
    * Deletes an object with `--cascade=foreground` or `--cascade=orphan`. This user does not combine `foreground` with
-   * the deletion policy Orphan: the webhook would reject it, and the model has no webhooks.
+   * the deletion policy Orphan: the webhook would reject this combination, but the model has no webhooks.
    */
   cascade(ref: Ref, label: string, cascade: 'foreground' | 'orphan'): void {
     this.run(`deletes ${label} with --cascade=${cascade}`, async () => {

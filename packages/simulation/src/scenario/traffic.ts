@@ -3,7 +3,7 @@ import type { FaultRates } from '../world/faults.ts';
 import type { ModelServer } from '../world/server.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** Maximum time from sending until arrival of a request: the longest lateness plus the longest delay. */
+/** Maximum time from sending until arrival of a request: the maximum delay plus the extra delay of a late request. */
 const MAX_TRANSIT_MS = 45_000;
 
 /** Headers by which an arriving request is recognized: the id of a write, and the sender of a read. */

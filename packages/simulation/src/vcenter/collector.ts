@@ -17,7 +17,7 @@ interface Version {
   readonly base: number;
   /** Ids of the filters that existed at that version. A filter that is added later starts with all its objects. */
   readonly filters: ReadonlySet<string>;
-  /** For a truncated response: the objects already sent, and the serial up to which they were sent. */
+  /** After a truncated response: for each object already sent, the serial up to which its changes were sent. */
   readonly sent: ReadonlyMap<string, number> | undefined;
 }
 

@@ -131,8 +131,8 @@ export class Vcenter implements ModelServer {
   }
 
   /**
-   * Handles a call without a session. Most calls fail with NotAuthenticated. RetrievePropertiesEx succeeds unless it
-   * selects a view, but it lists each property as missing.
+   * Handles a call without a session. Most calls fail with NotAuthenticated. RetrievePropertiesEx fails only if it
+   * selects a view. Otherwise, it succeeds, and its response lists each property as missing.
    */
   #withoutSession({ method, args }: Call): ModelResponse {
     if (method !== 'RetrievePropertiesEx') throw notAuthenticated();

@@ -37,8 +37,8 @@ export const childrenDeletedFirst: Invariant = {
   name: 'children are deleted before their object',
   watch: (truth, violated) => {
     /**
-     * Owner UIDs of DataVolumes and machines, by their own UID. The entries of deleted objects are kept, because a
-     * claim outlives its DataVolume.
+     * UID of the owner of each DataVolume and machine, by UID of the DataVolume or machine. The entries of deleted
+     * objects are kept, because a claim outlives its DataVolume.
      */
     const owners = new Map<string, string | undefined>();
     for (const kind of [Volume, Machine])

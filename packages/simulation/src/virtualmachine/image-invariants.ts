@@ -75,8 +75,8 @@ export const dataKeptWhileReferenced: Invariant = {
 };
 
 /**
- * The operator prunes an image only after `pruneAt`, if the image is Ready, and if a list of the VirtualMachines from
- * etcd contains no reference to it.
+ * The operator prunes an image only if the image is Ready, `pruneAt` has passed, and a list of the VirtualMachines that
+ * was read from etcd after `pruneAt` contains no reference to the image.
  */
 export const prunedOnlyWhenUnreferenced: Invariant = {
   name: 'an image is pruned only when it is unreferenced',
@@ -120,7 +120,7 @@ export const snapshotAfterImport: Invariant = {
   },
 };
 
-/** An image becomes Ready only with an import that has succeeded and a snapshot that was ready to use. */
+/** An image becomes Ready only if its status lists a snapshot, and each listed snapshot has been ready to use. */
 export const readyHasData: Invariant = {
   name: 'a Ready image has data',
   watch: ({ server }, violated) => {

@@ -50,7 +50,7 @@ export const oneOfEach: Invariant = {
   },
 };
 
-/** After the faults have stopped, at most one of all machines with the same address on the same network runs. */
+/** After the faults have stopped, of all machines with the same address on the same network, at most one runs. */
 export const oneAddressEach: Invariant = {
   name: 'one machine per address',
   healed: function* ({ server }) {

@@ -42,7 +42,7 @@ export class References {
     ].sort();
   }
 
-  /** Returns the UID of the snapshot's image if a DataVolume clones a snapshot of an image, and undefined otherwise. */
+  /** Returns the UID of the image with the snapshot that a DataVolume clones; undefined if there is no such image. */
   #imageOf(volume: StoredObject): string | undefined {
     const source = snapshotSourceOf(volume);
     return source && this.#images.get(`${source.namespace}/${source.name}`);

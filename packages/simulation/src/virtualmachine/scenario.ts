@@ -60,7 +60,7 @@ const USER_SETTLED_MS = 46_000;
 const SHARED_ADDRESS = { oneIn: 3, ms: 150_000 };
 /** Interval at which users follow the remedies in statuses: they retry failed images and delete broken disks. */
 const USER_ROUND_MS = 40_000;
-/** Maximum transit time of a request or a watch event without faults. */
+/** Maximum transit time of a request or a watch event while no faults are active. */
 const MAX_TRANSIT_MS = 13_000;
 /** Maximum time until convergence. In this time, one image after another can make several attempts with back-offs. */
 const BOUND_MS = 1_200_000;

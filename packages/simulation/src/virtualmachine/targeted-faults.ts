@@ -22,10 +22,10 @@ const DELETE_ONE_IN = 10;
 const ORPHAN_ONE_IN = 12;
 /** Typical duration of a request and its response. */
 const SOON_MS = 200;
-/** Typical time between the first check of a deletion and the deletion of the data. */
+/** Typical time from the start of an image's deletion until the operator deletes the data of the image. */
 const DELETION_MS = 600;
 
-/** Machines that only targeted faults create. */
+/** Machines that do not exist unless a targeted fault creates them. */
 const LATE: readonly [Ref, ...Ref[]] = [
   { namespace: 'blue', name: 'late' },
   { namespace: 'images', name: 'later' },

@@ -104,8 +104,8 @@ export function noWantedVmDeleted(cloud: Cloud): Invariant {
 }
 
 /**
- * The operator neither deletes nor adopts a server that was not created for a VM, or that was orphaned. A server still
- * belongs to its VM after a third party has changed the labels of the server.
+ * The operator deletes or adopts only servers that it created for a VM and has not orphaned. A server still belongs to
+ * its VM after a third party has changed the labels of the server.
  */
 export function foreignVmsUntouched(cloud: Cloud): Invariant {
   return {

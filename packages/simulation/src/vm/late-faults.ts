@@ -107,8 +107,8 @@ export class LateFaults {
   }
 
   /**
-   * Without other faults, no VM has Ready=True once the cloud has been silent for `UNKNOWN_AFTER_MS` plus the
-   * tolerance.
+   * While no other faults are active, no VM has Ready=True or CloudAvailable=True once the cloud has been silent for
+   * `UNKNOWN_AFTER_MS` plus the tolerance.
    */
   readonly unknownWithoutAnswer: Invariant = {
     name: 'Ready is not True while the cloud is silent',
@@ -140,7 +140,7 @@ export class LateFaults {
     },
   };
 
-  /** Without other faults, the operator restores an emptied status within `RESTORED_MS`. */
+  /** While no other faults are active, the operator restores an emptied status within `RESTORED_MS`. */
   readonly statusRestored: Invariant = {
     name: 'a status emptied by others is restored',
     watch: (truth, violated) => {

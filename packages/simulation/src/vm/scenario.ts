@@ -52,7 +52,7 @@ const FRESH = 'fresh';
 
 /** Time from the end of the faults until all user requests have arrived, including those that pause a VM. */
 const USER_SETTLED_MS = 46_000;
-/** Maximum transit time of a user request without faults. */
+/** Maximum transit time of a user request while no faults are active. */
 const MAX_TRANSIT_MS = 13_000;
 /** Maximum duration of a list with several pages. When the list ends, its first page can be this old. */
 const LIST_MS = 40_000;

@@ -51,9 +51,9 @@ export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
 const READ_MS = 13_000;
 
 /**
- * The operator does not change machines that it did not create or that it orphaned. Exception: a machine that is added
- * to a folder just when the folder is removed may leave the inventory with the folder, because vCenter has no request
- * that removes a folder only if it is empty. The machine's files stay.
+ * The operator changes and destroys only machines that it created and has not orphaned. Exception: a machine that is
+ * added to a folder just when the folder is removed may leave the inventory with the folder, because vCenter has no
+ * request that removes a folder only if it is empty. The machine's files stay.
  */
 export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
   return {
@@ -320,9 +320,9 @@ export const slotsAreStable: Invariant = {
 };
 
 /**
- * A leader runs at most `CONCURRENCY` clones at the same time. A clone runs while the response to its request is pending
- * or its task is running. Other operations are not counted. Requests of earlier terms do not count, because in a new
- * term a leader knows only the tasks that are stored in statuses, even if it led before.
+ * A leader runs at most `CONCURRENCY` clones at the same time. A clone counts while the response to its request is
+ * pending and while its task is running. Other operations do not count. Clones of earlier terms do not count, because
+ * in a new term, a leader knows only the tasks that are stored in statuses, even if it led before.
  */
 export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {

@@ -44,7 +44,7 @@ function quiet(simulation: Simulation) {
   return { server, vcenter, user: new User(simulation), wait };
 }
 
-test('watches of unused folders are closed with their views and filters', async () => {
+test('after the only group in a folder is deleted, the view and the filter of the folder watch are removed', async () => {
   const views: number[] = [];
   const filters: number[] = [];
   const folders: Scenario = {

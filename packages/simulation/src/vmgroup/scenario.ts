@@ -55,7 +55,7 @@ const USER = { username: 'operator', password: 'the-password-of-vcenter' };
 
 /** Time from the end of the faults until all user requests have arrived, including those that pause a group. */
 const USER_SETTLED_MS = 46_000;
-/** Maximum transit time of a user request without faults. */
+/** Maximum transit time of a user request while no faults are active. */
 const MAX_TRANSIT_MS = 13_000;
 /**
  * Maximum time until convergence. It is longer than the default, because the operator waits up to 15 minutes before it

@@ -16,7 +16,10 @@ export class Names {
     this.#exact = exact;
   }
 
-  /** Returns a copy of the current aliases. A caller that discards an observation uses the copy again, to undo its aliases. */
+  /**
+   * Returns a copy of the current aliases. A caller copies the aliases before an observation. If it discards the
+   * observation, it continues with the copy, which lacks the aliases that the observation added.
+   */
   copy(): Names {
     const copy = new Names(this.#prefix, this.#exact);
     copy.#uids = new Map(this.#uids);

@@ -89,8 +89,9 @@ const KEYS = ['x', 'y', 'z'] as const;
 export interface Sequence {
   /**
    * Whether the sequence writes the scale subresource. The real server's results are then random in two points: of two
-   * managers with the same name, the server keeps either one as the owner of the replicas, and a scale to the same
-   * number may or may not be a write. Such a sequence contains no apply, and its versions and owners are not compared.
+   * managers with the same name, the server keeps either one as the owner of the field `replicas`, and a scale to the
+   * current number of replicas may or may not count as a write. Such a sequence contains no apply, and its versions and
+   * owners are not compared.
    */
   readonly scaling: boolean;
   readonly operations: readonly Operation[];
@@ -165,7 +166,7 @@ function operation(choices: Choices, kind: KindName, owning: boolean, blocking: 
     return choices.oneIn(2)
       ? {
           do: 'own',
-          // Creates no cycles of owners, because the model does not break them as the garbage collector does.
+          // Creates no cycles of owners, because the real garbage collector breaks them, but the model does not.
           ref: { kind, name: choices.one(['b', 'c']) },
           owner: { kind, name: 'a' },
           blocks: blocking,

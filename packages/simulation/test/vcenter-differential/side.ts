@@ -293,7 +293,7 @@ export class Side implements AsyncDisposable {
 
 const COPIED: NonNullable<Config['extraConfig']> = { 'vmwright.uid': 'copied', 'vmwright.slot': '9' };
 
-/** Strips the suffix `Fault`. A fault type has this suffix if it is named after its XML element. */
+/** Strips the suffix `Fault`, because vcsim names some faults by their XML element, such as InvalidPowerStateFault. */
 function bare(type: string): string {
   return type.replace(/Fault$/, '');
 }

@@ -1,6 +1,6 @@
 /**
- * The programs of the testbed. The programs of a bundle come from one Go module and are built, downloaded and cached together.
- * A test checks that the versions here match the `go.mod` in `tools/<bundle>`.
+ * The programs of the testbed. A bundle contains the programs of one Go module, which are built, downloaded and cached
+ * together. A test checks that the versions here match the `go.mod` in `tools/<bundle>`.
  */
 export type Program =
   | 'etcd'
@@ -31,7 +31,10 @@ export interface Release {
 export interface Bundle {
   readonly name: string;
   readonly version: string;
-  /** Maps each program to its Go package. With several programs, the last path element of a package is the program's name. */
+  /**
+   * Maps each program to its Go package. If a bundle has several programs, the last path element of each package must
+   * be the name of its program.
+   */
   readonly programs: ReadonlyMap<Program, string>;
   /** Go linker flags. Without them, a Kubernetes binary reports version v0.0.0 and rejects its peers. */
   readonly ldflags: string;

@@ -4,7 +4,7 @@ import { CanarySearches } from '../canaries/searches.ts';
 import { field } from './api.ts';
 import { auditPolicy } from './audit-policy.ts';
 
-/** A request in the audit log of the API server, whether it was authorized or rejected. */
+/** A request in the audit log of the API server. The log contains authorized and rejected requests. */
 export interface AuditedRequest {
   readonly user: string;
   readonly verb: string;

@@ -38,7 +38,7 @@ export class Cluster implements AsyncDisposable {
     return new Cluster(kubeconfig, await readKubeconfig(kubeconfig), await new Assets().path('kubectl'));
   }
 
-  /** Runs kubectl as administrator, or with `kubeconfig`. Throws with kubectl's output if it fails. */
+  /** Runs kubectl as administrator, or with `options.kubeconfig`. Throws an error with kubectl's output if it fails. */
   kubectl(args: readonly string[], options: KubectlOptions = {}): Promise<Result> {
     return run(this.#kubectl, args, this.#runOptions(options));
   }

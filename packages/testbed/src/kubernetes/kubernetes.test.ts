@@ -51,7 +51,7 @@ test('the API server serves a CRD and rejects objects that violate its schema or
 }) => {
   await cluster.kubectl(['apply', '-f', '-'], { input: JSON.stringify(crd) });
   await cluster.kubectl(['wait', '--for=condition=Established', `crd/gauges.${GROUP}`]);
-  // kubectl finds the new kind through discovery, which may list the kind later than the CRD becomes Established.
+  // kubectl finds the new kind through discovery, which may lack the kind for a moment after the CRD is Established.
   const list = () => cluster.tryKubectl(['-n', namespace, 'get', `gauges.${GROUP}`]);
   await expect.poll(async () => (await list()).code).toBe(0);
 

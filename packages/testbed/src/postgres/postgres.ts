@@ -14,7 +14,7 @@ import { supervisedCommand } from './supervised-command.ts';
 export interface PostgresOptions {
   /** @default a free port */
   readonly port?: number;
-  /** Password of the superuser. @default a canary */
+  /** Password of the superuser. @default a new canary, see `canary` */
   readonly password?: string;
   /** Folder with PostgreSQL's `bin`, `lib` and `share`. @default the one that npm installed */
   readonly native?: string;
@@ -36,7 +36,7 @@ interface Credentials extends Address {
 /**
  * A PostgreSQL server with an empty database; `user` is the superuser.
  *
- * Caveats: `part.pause()` stops new connections only, because each open connection has its own server process; use a
+ * Caveats: `part.pause()` blocks only new connections, because each open connection has its own server process; use a
  * toxiproxy to block open connections. `part.kill()` kills all server processes without a checkpoint. Committed data is
  * available again after `part.start()`, but since `fsync` is off it would not survive a crash of the machine.
  */

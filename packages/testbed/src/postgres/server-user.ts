@@ -7,8 +7,8 @@ export interface ServerUser {
 }
 
 /**
- * Returns the user that runs PostgreSQL. For root it is the user `nobody`, because PostgreSQL refuses to run as root;
- * otherwise undefined, for the current user.
+ * Returns the user that runs PostgreSQL. If this process runs as root, it is the user `nobody`, because PostgreSQL
+ * refuses to run as root. Otherwise, returns undefined, which means the current user.
  */
 export async function serverUser(): Promise<ServerUser | undefined> {
   if (process.getuid?.() !== 0) return undefined;

@@ -16,8 +16,9 @@ interface Link {
 }
 
 /**
- * Creates the missing symbolic links of a `native` folder, without which its programs do not find their libraries. The package's
- * install script does the same, but install scripts are often disabled. Does nothing if the folder is not writable.
+ * Creates the missing symbolic links of a `native` folder. Without the links, the programs in the folder do not find
+ * their libraries. The package's install script also creates the links, but install scripts are often disabled. Does
+ * nothing if the folder is not writable.
  */
 export async function hydrateSymlinks(native: string): Promise<void> {
   for (const { source, target } of await linksOf(native)) {

@@ -15,7 +15,7 @@ export interface PartOptions {
   readonly args: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly user?: { readonly uid: number; readonly gid: number };
-  /** Returns true once the part serves. An exception means "not yet". */
+  /** Returns true once the part serves requests. An exception means "not yet". */
   readonly ready: () => Promise<boolean>;
   /** Timeout for `ready`. An API server on a loaded two-core machine has taken 20 s. @default 60_000 */
   readonly readyTimeoutMs?: number;

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 
 /**
- * Returns the start time of a process as the operating system reports it, or undefined if the process does not exist or is a
- * zombie. Together with the pid it identifies the process, because pids are reused.
+ * Returns the start time of a process as the operating system reports it, or undefined if the process does not exist or
+ * is a zombie. A process is identified by its pid and its start time together, because pids are reused.
  */
 export function processIdentity(pid: number): string | undefined {
   return process.platform === 'linux' ? fromProc(pid) : fromPs(pid);

@@ -20,8 +20,8 @@ interface RecordedRun {
 }
 
 /**
- * On-disk record of the processes of a run. Normally the run supervisor cleans up. If it was killed together with the program
- * (out of memory, `kill -9` of everything), the next run reads the record and cleans up instead.
+ * On-disk record of the processes of a run. Normally the run supervisor cleans up. If the supervisor was killed
+ * together with the program, for example because memory ran out, the next run reads the record and cleans up.
  */
 export class RunRecord {
   readonly dir: string;

@@ -1,7 +1,8 @@
 /**
  * The run supervisor: a separate process that starts every part on behalf of a program and cleans up after it. When the
- * program ends for any reason, SIGKILL included, the IPC channel closes; the supervisor then stops all parts, newest first,
- * and removes the run's folder. It runs in its own session, so that Ctrl-C in the terminal reaches only the program.
+ * program ends for any reason, SIGKILL included, the IPC channel closes. The supervisor then stops all parts, newest
+ * first, and removes the run's folder. The supervisor runs in its own session, so that Ctrl-C in the terminal reaches
+ * only the program.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -78,7 +78,7 @@ test('a part that exits is restarted and the tail of its log is printed', async 
   ]);
 });
 
-test('restarts of a part that fails to start back off exponentially', async () => {
+test('the delay between restarts grows exponentially while a part fails to start', async () => {
   const part = new FakePart('cloud');
   part.startErrors.push('cloud exited before it was ready', 'cloud exited before it was ready');
   const { printed, waitForLine } = supervise(part);
@@ -91,7 +91,7 @@ test('restarts of a part that fails to start back off exponentially', async () =
   ]);
 });
 
-test('restart stops the part gracefully and resolves when it serves again', async () => {
+test('restart stops the part gracefully and resolves when the part is ready again', async () => {
   const [cloud, operator] = [new FakePart('cloud'), new FakePart('operator')];
   const { supervisor, printed } = supervise(cloud, operator);
   await supervisor.restart('operator');

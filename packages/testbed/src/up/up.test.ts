@@ -208,14 +208,14 @@ test('the commands of the documentation print the output that their page shows, 
   expect(await shell(up, 'kubectl get vm -o name')).toBe('vm.samplecontroller.k8s.io/sample\n');
 }, 600_000);
 
-test('`make restart` fails if no `make up` is running, and says to start it', async () => {
+test('`make restart` fails if no `make up` is running, and the error asks to start `make up`', async () => {
   const env = { ...process.env, VMWRIGHT_UP_DIR: await temporaryFolder('no-up') };
   const { code, stderr } = await tryRun('make', ['-C', ROOT, 'restart', 'PART=operator'], { env });
   expect(stderr).toMatch(/^no `make up` is running in .*; start it in another shell first$/m);
   expect(code).toBe(2);
 });
 
-test('if both KubeVirt binaries and Go are missing, make up imitates KubeVirt with kwok and says so; SIGKILL of make up leaves nothing behind', async () => {
+test('without the KubeVirt binaries and without Go, make up imitates KubeVirt with kwok and says so; SIGKILL of make up leaves nothing behind', async () => {
   const work = await temporaryFolder('up-assets');
   onTestFinished(() => rmSync(work, { recursive: true }));
   for (const { name, programs } of bundles) {

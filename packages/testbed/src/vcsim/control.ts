@@ -53,7 +53,7 @@ export interface HostState {
   readonly connection?: 'connected' | 'disconnected' | 'notResponding';
   readonly cpuUsageMhz?: number;
   readonly memoryUsageMb?: number;
-  /** Custom attributes by name. An empty value removes an attribute. Attributes that do not exist are defined. */
+  /** Custom attributes by name. An empty value removes an attribute. The simulator defines missing attributes. */
   readonly attributes?: Readonly<Record<string, string>>;
 }
 
@@ -62,7 +62,7 @@ type VmPciDevice =
   | {
       readonly id: string;
       /**
-       * Whether vCenter selected the device at power-on. By default, the configuration names the device.
+       * If true, vCenter selected the device at power-on. If false, the configuration of the VM names the device.
        * @default false
        */
       readonly dynamic?: boolean;

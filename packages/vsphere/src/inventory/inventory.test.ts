@@ -433,7 +433,7 @@ function watchInterruptions(inventory: Inventory): () => number {
   return () => count;
 }
 
-test('an inventory that vCenter rejects is retried and does not affect other inventories', async () => {
+test('if vCenter rejects the view of an inventory, the client retries every minute, and other inventories stay live', async () => {
   const { world, pending, fire } = manualMinuteTimers();
   await connect({ world });
   const first = await syncedInventory();

@@ -63,7 +63,10 @@ export class Inventory implements PropertySubscriber, Disposable {
   readonly #listeners = new Set<(change: InventoryChange) => void>();
   readonly #livenessListeners = new Set<() => void>();
   readonly #synced = Promise.withResolvers<void>();
-  /** Objects that were reported since the filter was opened; `onSynced` removes all others. Undefined once synced. */
+  /**
+   * Objects that were reported since the filter was opened. `onSynced` removes the objects that are not in this set.
+   * Undefined once synced.
+   */
   #seen: Set<string> | undefined;
   #isSynced = false;
   #isLive = false;

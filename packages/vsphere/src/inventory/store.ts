@@ -61,7 +61,10 @@ export class Store {
   }
 }
 
-/** Returns the key of a reference. It contains the type, because on an ESXi host values are unique only within a type. */
+/**
+ * Returns the key of a reference. The key contains the type, because an ESXi host can use the same value for references
+ * of different types.
+ */
 export function keyOf({ type, value }: Ref): string {
   return `${type}:${value}`;
 }

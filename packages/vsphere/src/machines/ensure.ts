@@ -44,9 +44,8 @@ export async function ensurePoweredOff(
 
 /**
  * Powers a machine off, destroys it with its disks, and waits for both tasks.
- * @returns whether this call destroyed it. False when vCenter does not know the reference. That does not prove that the
- * machine does not exist: a machine that was unregistered and registered again has another reference, so look the machine up by
- * its instance UUID.
+ * @returns whether this call destroyed the machine. False when vCenter does not know the reference. The machine may
+ * still exist: if it was unregistered and registered again, it has another reference. Look it up by its instance UUID.
  * @throws VsphereError
  */
 export async function ensureDestroyed(

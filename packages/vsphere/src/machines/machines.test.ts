@@ -167,7 +167,7 @@ describe('shutDown', () => {
     expect(await vcenter.machines.shutDown(vm, { gracePeriodMs })).toBe(undefined);
   });
 
-  test('shutDown powers off when the guest has no tools', async () => {
+  test('shutDown powers the machine off when VMware Tools is not available in the guest', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'ToolsUnavailable', max: 1 });
     const task = await vcenter.machines.shutDown(vm, { gracePeriodMs });
@@ -176,7 +176,7 @@ describe('shutDown', () => {
     expect(await powerOf(vm)).toBe('poweredOff');
   });
 
-  test('shutDown powers off when the grace period is over', async () => {
+  test('shutDown powers the machine off when the grace period is over', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.delay({ tasks: { ShutdownGuest: gracePeriodMs } });
     const task = await vcenter.machines.shutDown(vm, { gracePeriodMs: 50 });
@@ -185,7 +185,7 @@ describe('shutDown', () => {
     expect(await powerOf(vm)).toBe('poweredOff');
   });
 
-  test('shutDown fails without the permission and leaves the machine on', async () => {
+  test('shutDown fails and leaves the machine on when the user lacks the permission', async () => {
     const vm = await clone({ powerOn: true });
     await vcsim.control.fault({ method: 'ShutdownGuest', fault: 'NoPermission', max: 1 });
     await expect(vcenter.machines.shutDown(vm, { gracePeriodMs })).rejects.toMatchObject({

@@ -101,15 +101,15 @@ describe('address that leads to two vCenters in turn', () => {
     );
   }
 
-  test('a login at an address of two vCenters is accepted when the session comes from the vCenter that the client identified before the login', async () => {
+  test('a login at an address that two vCenters share is accepted when the session comes from the vCenter that the client identified before the login', async () => {
     expect(await codeOf((read) => identity(A, `session-${read}`))).toBe('in');
   });
 
-  test('a login at an address of two vCenters is rejected when the session comes from the other vCenter', async () => {
+  test('a login at an address that two vCenters share is rejected when the session comes from the other vCenter', async () => {
     expect(await codeOf((read) => identity(B, `session-${read}`))).toBe('VCENTER_CHANGED');
   });
 
-  test('a login at an address of two vCenters is rejected when the responding server does not know the session', async () => {
+  test('a login at an address that two vCenters share is rejected when the responding server does not know the session', async () => {
     expect(await codeOf(() => identity(A, 'another'))).toBe('NOT_AUTHENTICATED');
   });
 });

@@ -110,8 +110,8 @@ export async function logOut(login: Login, soap: SoapClient, timeoutMs: number):
 }
 
 /**
- * Terminates the sessions of logins without a response: all sessions with this client's user agent except the current
- * one. Ignores errors: the user may lack the privilege, and vCenter ends idle sessions by itself.
+ * Terminates the sessions of logins for which no response arrived. These are all sessions with this client's user agent
+ * except the current one. Ignores errors: the user may lack the privilege, and vCenter ends idle sessions by itself.
  */
 export async function terminateOrphanedSessions(
   login: Login,

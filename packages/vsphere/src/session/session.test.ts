@@ -43,7 +43,7 @@ test('concurrent calls share one session, and disposing of the client ends that 
 });
 
 describe('reads in an ended session', () => {
-  test('a read in an ended session succeeds after one login when vCenter responds with a fault', async () => {
+  test('a read in an ended session succeeds after one new login when vCenter responds with a fault', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.expireSessions();
@@ -57,7 +57,7 @@ describe('reads in an ended session', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('a read in an ended session succeeds after one login when vCenter reports the properties as missing', async () => {
+  test('a read in an ended session succeeds after one new login when vCenter reports the properties as missing', async () => {
     await using vcenter = clientOf(vcsim);
     const datacenter = await vcenter.lookup.datacenter();
     await vcsim.control.expireSessions();
@@ -117,7 +117,7 @@ test('a change that was rejected because the session had ended is sent again aft
   expect(checks).toBe(4);
 });
 
-test('a change is not sent when assertLeader throws once a connection is available', async () => {
+test('a change is not sent when assertLeader passes at first, but throws when a connection is available', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.resetCalls();
@@ -142,7 +142,7 @@ test('the next login uses a changed password', async () => {
   await expect(names(vcenter)).rejects.toMatchObject({ code: 'INVALID_LOGIN' });
 });
 
-test('a login leaves no second session if its response was lost', async () => {
+test('if the response to a login is lost, the session of that login is terminated after the next login', async () => {
   await using vcenter = clientOf(vcsim);
   await vcsim.control.delay({ methods: { Login: HOUR } });
   const read = names(vcenter);

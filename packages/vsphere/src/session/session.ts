@@ -28,8 +28,8 @@ export interface SessionOptions {
  * Flow: the first `get` logs in; concurrent calls share that login. After `invalidate` the next `get` logs in again, with
  * the credentials of that moment.
  *
- * Guarantees: the client uses one session at a time. An invalidated session is logged out before the next login. Sessions of
- * logins without a response are terminated after the next login.
+ * Guarantees: the client uses one session at a time. An invalidated session is logged out before the next login. If no
+ * response to a login arrived, the session of that login is terminated after the next successful login.
  *
  * All sessions belong to the vCenter of the first login: while the address leads to another vCenter, every login fails with
  * VcenterChangedError, so no call reaches the wrong vCenter.
@@ -46,7 +46,10 @@ export class Session {
   #invalidated: Login | undefined;
   /** `about.instanceUuid` of the first login. */
   #identity: string | undefined;
-  /** Whether a login had no response. Never reset, because vCenter may carry out such a login at any later time. */
+  /**
+   * Whether a login got no valid response, so that vCenter may hold a session that the client does not know. Never
+   * reset, because vCenter may carry out such a login at any later time.
+   */
   #mayHaveOrphans = false;
 
   constructor(options: SessionOptions) {

@@ -28,8 +28,8 @@ describe('the client uses the newest version that both client and server know', 
       list('99.1.0.0', '99.0', KNOWN_VERSION, '8.0.3.0'),
       KNOWN_VERSION,
     ],
-    ['a vCenter without a known version', list('99.1.0.0'), undefined],
-  ])('the newest common version is used with %s', (_, text, expected) => {
+    ['a vCenter that offers no version that this client knows', list('99.1.0.0'), undefined],
+  ])('negotiateVersion returns the newest common version, if any, for %s', (_, text, expected) => {
     expect(negotiateVersion(parseVersions(text))).toBe(expected);
   });
 

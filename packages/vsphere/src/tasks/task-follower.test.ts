@@ -51,7 +51,7 @@ test('many followed tasks share one property filter', async () => {
   expect(calls).toMatchObject({ CreateFilter: 1, CloneVM_Task: 8 });
 });
 
-test('every follower of a task that has already ended gets its result at once', async () => {
+test('every follower of a task that has already ended gets the result of the task at once', async () => {
   const task = await clone();
   const [one, two] = await Promise.all([vcenter.tasks.follow(task), vcenter.tasks.follow(task)]);
   expect(await nameOf(one)).toBe(`clone-${clones}`);
@@ -80,7 +80,7 @@ test('follow rejects with REQUEST_CANCELED when the task is cancelled', async ()
   await expect(result).rejects.toMatchObject({ code: 'REQUEST_CANCELED' });
 });
 
-test('follow rejects with TASK_GONE for an unknown task and continues with other tasks', async () => {
+test('follow rejects with TASK_GONE for an unknown task, and other followed tasks are not affected', async () => {
   const gone = vcenter.tasks.follow({ type: 'Task', value: 'task-0' }, { description: "cloning 'x'" });
   gone.catch(() => undefined);
   const result = vcenter.tasks.follow(await clone());

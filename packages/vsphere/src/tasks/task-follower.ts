@@ -40,7 +40,7 @@ export interface TaskFollowerOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** Delay before a task that the watcher has not reported is read directly. Recent tasks are reported much earlier. */
+/** Delay before the first direct read of a task that the watcher has not reported. It reports recent tasks earlier. */
 const READ_DELAY_MS = 1_000;
 const MAX_READ_DELAY_MS = 30_000;
 

@@ -40,8 +40,8 @@ export class TaskPollSchedule implements PollSchedule {
   }
 
   /**
-   * Resets the count when a task is followed: earlier responses may have contained that task and were counted as
-   * foreign.
+   * Called when a task is followed from now on. Ends the wait of a poll that was not due because no task was followed.
+   * Resets the count, because earlier responses with this task were counted as foreign.
    */
   followed(): void {
     this.#foreignResponses = 0;

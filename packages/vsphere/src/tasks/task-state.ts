@@ -28,7 +28,7 @@ export function stateFrom(properties: Readonly<Record<string, unknown>>): TaskSt
   return Object.entries(properties).reduce((state, [name, val]) => withChange(state, { name, val }), {});
 }
 
-/** Returns the name of the task in errors. */
+/** Returns the name of the task for error messages. */
 export function taskName({ value }: ManagedObjectReference, description: string | undefined): string {
   return description === undefined ? `task ${value}` : `${description} (${value})`;
 }

@@ -22,8 +22,9 @@ const MAX_KINDS = 10_000;
 /**
  * Decodes the element that the reader has opened.
  *
- * Guarantees: unknown elements are skipped. A subtype without fields in the schema is decoded as its nearest known base type,
- * and a type that is newer than the schema as the declared type. In both cases `_type` keeps the name from the response.
+ * Guarantees: unknown elements are skipped. A subtype without fields in the schema is decoded as its nearest known base
+ * type. A type that is newer than the schema is decoded as the declared type. In both cases `_type` keeps the name from
+ * the response.
  *
  * @param declared type in the schema; `xsi:type` of the element overrides it
  * @throws InvalidResponseError when a text does not match its type
@@ -82,7 +83,7 @@ function decodeObject(reader: Reader, info: TypeInfo, xsiType: string | undefine
   return object;
 }
 
-/** Returns the index of the element's field, or -1. Tries the last field and its successor first. */
+/** Returns the index of the element's field, or -1. Tries the previous element's field and its successor first. */
 function fieldIndex(reader: Reader, { fields, byName }: TypeInfo, last: number): number {
   for (let at = last; at < last + 2; at++) {
     const field = fields[at];

@@ -16,8 +16,8 @@ const MAX_DEPTH = 200;
 /** Maximum length of an element name. Longer than any name of vim25, short enough to quote in an error. */
 const MAX_NAME_LENGTH = 256;
 /**
- * Maximum length of a cached `TagTemplate`. A longer template is not cached, because its copy would temporarily take
- * many times its memory.
+ * Maximum length of a cached `TagTemplate`. A longer template is not cached, because copying it would temporarily need
+ * many times the memory of the template.
  */
 const MAX_TEMPLATE_LENGTH = 1_024;
 /** Maximum number of prefixes for the XSI namespace in one scope. Limited, because each declaration copies the set. */
@@ -372,7 +372,7 @@ function withoutPrefix(name: string): string {
   return unescaped(name.slice(name.indexOf(':') + 1)).trim();
 }
 
-/** Returns Infinity for -1, so that a character that was not found counts as after every position. */
+/** Returns Infinity for -1, so that the position of a character that was not found is greater than all others. */
 function indexOrInfinity(at: number): number {
   return at === -1 ? Number.POSITIVE_INFINITY : at;
 }

@@ -22,7 +22,7 @@ interface Entry {
  * Guarantees: every event is written to the log, and only after the transaction that stored it in the database is
  * durable. An event that could not be written because of a crash or a full disk is written at the next start or with the
  * next event. After a crash right after the write, the next start writes the event again, with the same `audit` number.
- * If a line was truncated, the next line is the complete one.
+ * If a line was truncated, the next line repeats its event completely.
  *
  * Flow: `record` inside the transaction, then `flush` after the commit or `discard` after a rollback.
  */

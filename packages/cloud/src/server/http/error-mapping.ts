@@ -30,7 +30,7 @@ const BY_CODE: Readonly<Record<string, readonly [ProblemCode, string]>> = {
   ],
 };
 
-/** Returns the problem for an error that was thrown while a request was handled; undefined for a bug of the server. */
+/** Returns the problem for an error that was thrown while a request was handled; undefined if the error is a bug. */
 export function toProblem(error: unknown, request: FastifyRequest): Problem | undefined {
   if (error instanceof Problem) return error;
   if (!(error instanceof Error)) return undefined;

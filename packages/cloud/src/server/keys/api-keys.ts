@@ -18,7 +18,7 @@ export class ApiKeys {
   readonly #options: ApiKeysOptions;
   #digests: readonly Buffer[];
 
-  /** @throws StartError if there is no key, or an invalid one */
+  /** @throws StartError if no key is configured, or if a key is invalid */
   constructor(options: ApiKeysOptions) {
     this.#options = options;
     this.#digests = digestsOf(options);

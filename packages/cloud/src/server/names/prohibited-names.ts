@@ -4,7 +4,7 @@ import { messageOf } from '@vmwright/core';
 import { StartError } from '../errors.ts';
 import { parseRule, type Rule } from './rule.ts';
 
-/** Polling interval of the file. File notifications are not used, because they stop when the file is replaced. */
+/** Interval at which the file is polled. File notifications are not used: they stop when the file is replaced. */
 const POLL_INTERVAL_MS = 500;
 
 /** Names that no server may have: a file with one rule per line, reloaded when it changes. */

@@ -16,8 +16,8 @@ class RuleError extends Error {
 }
 
 /**
- * Parses a line: a name, a glob (`prod-*`, `vm?`) or a regular expression (`/^vm\d+$/i`), and an optional reason. Names and
- * globs match the whole name and ignore case. A regular expression is used as written.
+ * Parses a line: a name, a glob (`prod-*`, `vm?`) or a regular expression (`/^vm\d+$/i`), and an optional reason.
+ * A name or glob must match the whole server name, ignoring case. A regular expression is used as written.
  * @throws RuleError
  */
 export function parseRule(line: string): Rule {

@@ -23,8 +23,9 @@ export interface SimulatedSettings {
 }
 
 /*
- * The state of a simulated machine is a pure function of the seed, the machine's id and times, so nothing is
- * stored, and a restart of the cloud does not change the state.
+ * The state of a simulated machine is a pure function of the seed, the machine's id, the times of its create and delete
+ * requests, and the current time. Therefore the driver stores nothing, and a restart of the cloud does not change the
+ * state.
  */
 
 export function bootMs({ seed, bootMs }: SimulatedSettings, id: string): number {

@@ -42,8 +42,8 @@ export interface StateChange {
 /**
  * Database of the servers and their idempotency keys.
  *
- * Guarantees: changes are durable when a method returns. All methods are synchronous, so no other change happens
- * between a read and a write of a caller that does not await in between.
+ * Guarantees: changes are durable when a method returns. All methods are synchronous: if a caller reads and then writes
+ * without an await in between, no other change happens between the read and the write.
  */
 export class Store implements Disposable {
   readonly #options: StoreOptions;

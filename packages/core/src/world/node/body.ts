@@ -15,7 +15,7 @@ interface Flow {
 const HIGH_WATER = 1 << 20;
 /** Limit in bytes for requests without `maxBytes`. */
 const DEFAULT_MAX_BYTES = 64 << 20;
-/** Limit in bytes for error responses, regardless of `maxBytes`: error messages quote only a part of them. */
+/** Limit in bytes for error responses, even if `maxBytes` is larger: error messages quote only a part of them. */
 const MAX_ERROR_BYTES = 1 << 20;
 
 /** Body of one response. Its only reader reads either the whole text or the lines as they arrive. */

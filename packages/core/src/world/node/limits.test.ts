@@ -79,7 +79,7 @@ describe('lines', () => {
     expect(await sent.promise).toBeLessThan(IN_FLIGHT);
   });
 
-  test('a line that is too long fails only its own HTTP/2 watch', async () => {
+  test('a line that is too long fails its own HTTP/2 watch, and other watches continue', async () => {
     const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) };
     const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
     const names = ['127.0.0.1'];

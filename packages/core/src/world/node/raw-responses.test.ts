@@ -6,8 +6,8 @@ import { connect } from './transport.ts';
 
 /*
  * Raw responses, most of them malformed, that an HTTP client has to reject or to parse as the RFC says. After each of
- * them, the next requests must get their own responses: a client that reads the rest of one response as the next one
- * would give a controller the state of another object.
+ * them, the next requests must get their own responses. If the client took the rest of one response for the response to
+ * the next request, a controller would get the state of another object.
  */
 
 /** Expected result of the request: an error, a timeout, or a parsed response. */

@@ -77,7 +77,7 @@ describe('watches', () => {
     expect(sessions).toHaveLength(2);
   });
 
-  test('watches continue after GOAWAY, and new ones open another connection', async () => {
+  test('existing watches continue after GOAWAY, and new watches open another connection', async () => {
     const ids = authority();
     const { origin, sessions } = await startWatchServer(ids);
     const transport = opened(origin, ids.ca.certificate);
@@ -157,7 +157,7 @@ describe('watches', () => {
     const following = lines.map((each) => each.next());
     const failures = following.map((next) => expect(next).rejects.toThrow('does not respond to pings'));
     vi.advanceTimersByTime(50);
-    await firstLine(await send()); // the response arrives after the response to the ping
+    await firstLine(await send()); // arrives after the response to the ping, so the ping has not timed out
     vi.advanceTimersByTime(200);
     await firstLine(await send());
     expect(await Promise.race([...following, 'open'])).toBe('open');

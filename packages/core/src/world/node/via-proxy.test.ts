@@ -155,7 +155,7 @@ test('a proxy that is unreachable or closes the connection causes a ProxyError, 
   expect(connections).toBe(1);
 });
 
-test('the environment selects the proxy; NO_PROXY and loopback addresses bypass it', async () => {
+test('the environment selects the proxy; servers in NO_PROXY and loopback addresses are reached directly', async () => {
   const origin = await startServer();
   const { url, seen } = await startProxy('http');
   expect(await opened({ origin, tls }, { env: { https_proxy: url } })('/')).toBe('1.1 /\n');

@@ -23,7 +23,7 @@ export function calendarMetric(registry: Registry): Gauge {
   return registry.gauge({ name: 'vmwright_gpu_calendar_valid', help }).with({});
 }
 
-/** Calendar of planned maintenance in a file, which is read again when it changes. */
+/** Calendar of planned maintenance in a file. The file is read again when it changes. */
 export class CalendarFile {
   readonly #options: CalendarFileOptions;
   readonly #listeners = new Set<() => void>();

@@ -94,7 +94,10 @@ test.each([
     `windows: [{ name: w, ${once}, nodeSelector: { a: true } }]`,
     /nodeSelector\.a must be a string; quote the value/,
   ],
-  [`windows: [{ name: w, ${once}, nodes: [a], at: "02:00" }]`, /must have either start and end, or/],
+  [
+    `windows: [{ name: w, ${once}, nodes: [a], at: "02:00" }]`,
+    /must have either the fields start and end, or/,
+  ],
   ['windows: [{ name: w, start: 2026-12-01T08:00:00Z, nodes: [a] }]', /^windows\[0\]\.end is missing/],
   [
     'windows: [{ name: w, start: 2026-12-01T08:00:00Z, end: 2026-12-01T08:00:00Z, nodes: [a] }]',

@@ -11,7 +11,7 @@ interface WindowNodes {
   readonly nodeSelector: Readonly<Record<string, string>> | undefined;
 }
 
-/** A window of the calendar, which occurs once or is repeated. */
+/** A window of the calendar. The window occurs once or is repeated. */
 export interface CalendarWindow extends WindowNodes {
   readonly name: string;
   readonly time: { readonly startsAt: number; readonly endsAt: number } | Recurrence;

@@ -60,7 +60,9 @@ function windowOf(value: unknown, path: string): CalendarWindow {
     );
   const isOnce = ONCE.some((key) => key in fields);
   if (isOnce && REPEATED.some((key) => key in fields))
-    throw new CalendarError(`${path} must have either start and end, or at, duration and timeZone`);
+    throw new CalendarError(
+      `${path} must have either the fields start and end, or the fields at, duration and timeZone`,
+    );
   const name = textOf(fields, 'name', path, 'a string', (text) => (text === '' ? undefined : text));
   return {
     name,

@@ -34,7 +34,10 @@ export interface PostgresDatabaseOptions extends DatabaseSettings {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** Longer than the server's timeout, so that the server's timeout error arrives first if the server responds at all. */
+/**
+ * Timeout of the client for a statement. It is longer than the server's timeout, so that the server's timeout error
+ * arrives first if the server responds at all.
+ */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
 
 /** PostgreSQL database with the schema of SSVirt. */
@@ -129,7 +132,7 @@ export class PostgresDatabase implements Database {
       case 'verify-ca':
         return { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
       case 'require':
-        // As in libpq, the certificate is verified if a CA is configured, but the host name is not.
+        // As in libpq, the certificate is verified only if a CA is configured. The host name is never verified.
         return caFile === undefined
           ? { rejectUnauthorized: false }
           : { ...ca, rejectUnauthorized: true, checkServerIdentity: () => undefined };
@@ -140,8 +143,8 @@ export class PostgresDatabase implements Database {
 }
 
 /**
- * Whether the other variant, with or without TLS, might succeed: the server does not offer TLS, or pg_hba.conf requires
- * or forbids TLS.
+ * Whether the other variant, with or without TLS, might succeed, because the first one may have failed for one of these
+ * reasons: the server does not offer TLS, or pg_hba.conf requires or forbids TLS.
  */
 function mayDependOnTls(error: unknown): boolean {
   const { code } = toDatabaseError(error);

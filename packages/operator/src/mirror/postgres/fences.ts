@@ -32,8 +32,8 @@ const MAX_WAIT_MS = 30_000;
 
 /**
  * Fence that consists of session-level advisory locks. The batch statement checks that its own server process holds the
- * locks. A pooler that distributes statements over several server sessions (PgBouncer in transaction mode) therefore
- * makes batches fail instead of bypassing the fence.
+ * locks. Therefore batches fail, and cannot bypass the fence, if a pooler distributes statements over several server
+ * sessions (PgBouncer in transaction mode).
  *
  * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the
  * session that holds it. So each fence stores its own token in the server session when it acquires locks, and the batch

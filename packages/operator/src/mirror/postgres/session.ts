@@ -171,8 +171,9 @@ const LOCK_TIMEOUT_MS = 1;
  * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and
  * writes nothing. The lock timeout applies to this transaction only. It does not apply to the locks of the table and of
  * the fence, which are taken before the timeout is set. The lock timeout is shorter than the deadlock timeout, so a
- * deadlock also ends with `LOCK_NOT_AVAILABLE`. If the statement succeeds, each row that was not written already has
- * the status, is missing, or was changed by another transaction at the same moment.
+ * deadlock also ends with `LOCK_NOT_AVAILABLE`. A statement that succeeds may still leave a row unwritten, for three
+ * reasons: the row already has the status, it does not exist or is soft-deleted, or another transaction changed it at
+ * the same moment.
  */
 function writeUnlockedStatement(fence: SqlFence): string {
   return `

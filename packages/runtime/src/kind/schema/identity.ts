@@ -5,8 +5,7 @@ import type { Schema } from './schema.ts';
 
 /**
  * Yields duplicate items of sets and list maps, and invalid type information of embedded objects. This is a separate
- * traversal, because the paths differ: for these problems the API server writes map keys in brackets, for others it does
- * not.
+ * traversal, because the paths differ: only for these problems, the API server writes map keys in brackets.
  */
 export function* identityProblems(schema: Schema, value: unknown, field: string): Generator<Problem> {
   if (Array.isArray(value)) {

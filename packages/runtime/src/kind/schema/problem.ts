@@ -4,7 +4,10 @@ export interface Problem {
   readonly field: string;
   /** Stable code. */
   readonly reason: ProblemReason;
-  /** Message in the API server's words, such as "Invalid value: 11: spec.level in body should be less than or equal to 10". */
+  /**
+   * Message in the API server's words, such as "Invalid value: 11: spec.level in body should be less than or equal to
+   * 10".
+   */
   readonly message: string;
 }
 

@@ -15,9 +15,9 @@ export interface StringOptions extends Common<string> {
   /** Maximum length in characters. */
   readonly maxLength?: number;
   /**
-   * Regular expression that any part of the string may match; anchor it with `^` and `$` to match the whole string. Go
-   * (RE2) evaluates it in the API server and JavaScript here, so use their common subset: no look-around, no back
-   * references, no `(?i)`, no `[[:alpha:]]`.
+   * Regular expression that at least a part of the string must match. To match the whole string, anchor the expression
+   * with `^` and `$`. Go (RE2) evaluates it in the API server, and JavaScript evaluates it here, so use their common
+   * subset: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
    */
   readonly pattern?: string;
   readonly format?: Format;

@@ -3,8 +3,8 @@ import { isJsonObject } from './json.ts';
 import type { Schema } from './schema.ts';
 
 /**
- * Returns the paths of all fields that a schema does not declare, such as `spec.replica`. `admit` drops these fields, as the API
- * server does; a program that reads a file can reject them instead, because most of them are typing errors.
+ * Returns the paths of all fields that a schema does not declare, such as `spec.replica`. `admit` drops these fields,
+ * as the API server does. A program that reads a file can reject them instead, because most of them are typos.
  * @param at path of the value
  */
 export function unknownFields(schema: Schema, value: unknown, at = ''): readonly string[] {

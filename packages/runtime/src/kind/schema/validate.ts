@@ -88,8 +88,8 @@ function typeOf(value: unknown): string {
 }
 
 /**
- * Yields the first violation of length or pattern, because the API server does not match the pattern of a string that
- * is too long or too short. Also yields a violation of the format.
+ * Yields at most one violation of length or pattern: like the API server, it does not check the pattern of a string
+ * that is too long or too short. Also yields a violation of the format.
  */
 function* stringProblems(schema: Schema, value: string, field: string): Generator<Problem> {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format } = schema;

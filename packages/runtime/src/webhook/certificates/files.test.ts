@@ -67,7 +67,7 @@ const test = base
   });
 const { signal } = new AbortController();
 
-test('a certificate is served once it exists, and replaced when the mounted Secret changes', async ({
+test('a certificate is served as soon as its files exist, and is replaced when the mounted Secret changes', async ({
   mount,
   env,
 }) => {
@@ -102,7 +102,7 @@ test.for([
     (good: Issued) => ({ 'tls.crt': good.certificate.slice(0, 200), 'tls.key': good.key }),
   ],
 ] as const)(
-  'the last certificate stays in use if the files then contain %s',
+  'the last valid certificate stays in use if a new version of the files contains %s',
   async ([, breakFiles], { mount, env }) => {
     const { files, served, lines } = env;
     const good = leaf(one);

@@ -237,7 +237,7 @@ function histories(...more: readonly (typeof bundleEdits | typeof secretEdits)[n
 }
 
 describe('certificate issuer', () => {
-  test('the issuer serves an accepted certificate through renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
+  test('the issuer always serves an accepted certificate, despite renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...bundleEdits), (history) => run(history)),
       RUNS,

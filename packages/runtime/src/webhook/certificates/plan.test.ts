@@ -102,7 +102,7 @@ test('a damaged state is repaired from the last known state, or replaced if ther
   expect(repaired(undefined, first)).toBe(first);
 });
 
-test('the common name of a CA fits into a certificate and is unique for long program names', () => {
+test('the common name of a CA fits into a certificate even for a long program name, and differs if the program names differ', () => {
   expect(authorityName('vmwright')).toBe('vmwright webhooks');
   const [a, b] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`].map(authorityName);
   expect(a).not.toBe(b);

@@ -8,8 +8,8 @@ import { isCreate, ownerIn } from './requests.ts';
 import { Machine } from './resource.ts';
 
 /**
- * Moments in which a bug is most likely to violate an invariant. In a run of many seeds, each must occur at least once,
- * whichever variant of the sample controller runs.
+ * Moments in which a bug is most likely to violate an invariant. In a run of many seeds of any variant of the sample
+ * controller, each must occur in at least one of the seeds.
  */
 export const CRITICAL_MOMENTS = [
   'a create arrived after its object was gone',

@@ -4,7 +4,7 @@ import { field, type KubeObject } from '../../kubernetes/api.ts';
 export interface VolumeReport {
   readonly phase: string;
   readonly progress?: string;
-  /** Restarts of the importer. */
+  /** Number of restarts of the importer. */
   readonly restartCount?: number;
   readonly running?: ConditionReport;
   /** Condition Bound. @default derived from the claim */
