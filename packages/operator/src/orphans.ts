@@ -46,8 +46,8 @@ export interface Orphan extends OrphanRow {
 /**
  * Finds all orphans, as garbage collection would find them now, and passes them to `use`.
  *
- * Guarantees: changes nothing unless `use` calls `remove`, which follows the rules of garbage collection with one exception: the
- * user confirms that the owner was deleted, because this process did not observe the deletion.
+ * Guarantees: changes nothing unless `use` calls `remove`, which follows the rules of garbage collection with one exception: this
+ * process did not observe the deletion of the owner, so the user's confirmation replaces that observation.
  * @throws SettingsError, and the errors of the API server and the backends
  */
 export async function withOrphans(

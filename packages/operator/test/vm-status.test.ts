@@ -186,7 +186,7 @@ describe('vmId', () => {
   });
 });
 
-test('a status that another client empties or edits is restored at once', async () => {
+test('a status that another client empties or edits is restored immediately', async () => {
   await running('edited');
   const restored = (vm: KubeObject) => isRunning(vm) && condition(vm, 'Ready') === 'True';
   await patchStatus('edited', { opStatus: null, msg: null, conditions: null, observedGeneration: null });
@@ -196,7 +196,7 @@ test('a status that another client empties or edits is restored at once', async 
   expect(status(vm, 'msg')).toBe('The machine is running');
 });
 
-test('a deleted VM that a finalizer of another controller still holds reports that its machine is gone', async () => {
+test('a deleted VM reports that its machine is gone while a finalizer of another controller keeps the object', async () => {
   await running('held');
   const finalizers = JSON.stringify([
     { op: 'add', path: '/metadata/finalizers/-', value: 'example.org/theirs' },

@@ -217,7 +217,7 @@ describe('after a 429 with Retry-After', () => {
 
   test.each([
     { seconds: 2, times: 5 }, // short: the call waits and then retries
-    { seconds: 7, times: 2 }, // long: the call fails at once
+    { seconds: 7, times: 2 }, // long: the call fails immediately
   ])(
     'the operator sends no request to the cloud for $seconds seconds, and then continues',
     async ({ seconds, times }) => {

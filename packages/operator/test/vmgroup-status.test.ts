@@ -89,7 +89,7 @@ test('kstatus reports a group as current only when all machines run, and as term
       expect(field(version, 'status', 'readyReplicas')).toBe(field(version, 'spec', 'replicas'));
 });
 
-test('a status that another client empties or edits is restored at once', async () => {
+test('a status that another client empties or edits is restored immediately', async () => {
   await env.group('edited', { replicas: 1 });
   const before = await env.running('edited', 1);
   const { api } = env.controlPlane.cluster;

@@ -197,7 +197,7 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
   await env.running('outage', 1);
 });
 
-test('a 503 of vCenter at run time is reported with its HTTP status, and a new group reports it at once', async () => {
+test('a 503 of vCenter at run time is reported with its HTTP status, and a new group reports it immediately', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
   // Waits for this text, because a call that is in flight when the connections are dropped reports another cause first.
@@ -205,7 +205,7 @@ test('a 503 of vCenter at run time is reported with its HTTP status, and a new g
   const unavailable = await env.until('outage', (group) => message(group) === text);
   expect(field(ready(unavailable), 'reason')).toBe('VcenterUnreachable');
   expect(condition(unavailable, 'VCenterAvailable')).toBe('False');
-  // A new group reports the known cause at once, before its own calls fail.
+  // A new group reports the known cause immediately, before its own calls fail.
   await env.group('late', { replicas: 0 });
   expect(message(await env.until('late', (group) => message(group) !== undefined))).toBe(text);
   await env.group('misplaced', { replicas: 0, placement: { datacenter: 'DC9' } });

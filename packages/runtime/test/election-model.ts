@@ -138,7 +138,7 @@ export class Machine {
     return this.election?.isLeading() ?? false;
   }
 
-  /** Whether a mutant that relies only on its abort signal would act at this instant. */
+  /** Whether the leader's signal is not aborted. A mutant that checks only this signal would act as the leader. */
   get leadsBySignal(): boolean {
     return this.#leaderSignal !== undefined && !this.#leaderSignal.aborted;
   }

@@ -37,7 +37,7 @@ async function many(args: Arguments, scenarios: readonly Scenario[]): Promise<bo
   for (const line of regressionLines(regressions)) say(line);
   let passed = regressions.every(({ violations }) => violations.length === 0);
   const stop = new AbortController();
-  process.once('SIGINT', () => stop.abort()); // stops early with a report; a second SIGINT exits at once
+  process.once('SIGINT', () => stop.abort()); // stops early with a report; a second SIGINT exits immediately
   const line = new ProgressLine(process.stderr);
   await using pool = new WorkerPool(workers === undefined ? {} : { workers });
   for (const scenario of scenarios) {

@@ -34,7 +34,7 @@ export const COMMON_CONDITIONS: readonly ConditionDoc[] = [
     status: 'True',
     reasons: [],
     meaning: 'A person has to change something. Absent otherwise.',
-    remedy: 'As for `Ready` with this reason.',
+    remedy: 'See `Ready` with the same reason.',
   },
   {
     type: 'Paused',

@@ -490,7 +490,7 @@ describe('reservations', () => {
     expect(ended.ended).toEqual({ at: NOW + 1_000 + IDLE_MS, reason: 'JobEnded' });
   });
 
-  test('a reservation of a JobSet ends at once when the JobSet has ended', () => {
+  test('a reservation of a JobSet ends immediately when the JobSet has ended', () => {
     const before = held('a', { inUse: true, mayRestart: true });
     const ended = { ...two, jobs: new Map([['r', job('Ended', [], { isOver: true })]]) };
     expect(only({ facts: ended, reservations: { r: before } }).reservation?.ended?.reason).toBe('JobEnded');

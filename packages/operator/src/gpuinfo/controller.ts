@@ -34,7 +34,7 @@ export interface GpuInfoControllerOptions {
   readonly facts: FactsSource;
   /** Kinds that the facts come from. Their caches are synced before the first reconcile. */
   readonly reads: readonly Kind[];
-  /** Time for which a node without known maintenance counts as available. */
+  /** How far into the future a node is assumed to be available if no maintenance of it is known. */
   readonly horizonMs: number;
 }
 

@@ -53,7 +53,7 @@ test('the model of a device is read from attributes with qualified names and fro
   ]);
 });
 
-test('a GPU that is also published as partitions and for passthrough counts once, and an allocation of any of these devices occupies the whole GPU', () => {
+test('a GPU counts once even if it is also published as partitions and as a passthrough device; an allocation of any of these devices occupies the whole GPU', () => {
   const gpus = deviceGpusOf([
     slice([
       device('gpu-0', { type: 'gpu', uuid: 'GPU-0', productName: 'A100' }),

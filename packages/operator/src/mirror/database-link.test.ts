@@ -276,7 +276,7 @@ describe('stopping the link', () => {
     expect([failures, messages(), clock.timers]).toEqual([[], [], 0]);
   });
 
-  test('stopping the link during a back-off ends the wait at once', async () => {
+  test('stopping the link during a back-off ends the wait immediately', async () => {
     const { advance, stop, running, clock } = start({ open: isDown });
     await advance(300_000);
     stop.abort(new Error('SIGTERM'));

@@ -106,7 +106,7 @@ describe('a VM with its row', () => {
     expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
   });
 
-  test('a newer row does not replace the row of a VM at once, because the newer row may belong to the next VM with this name', () => {
+  test('a newer row does not replace the row of a VM immediately, because the newer row may belong to the next VM with this name', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(vm(), rows, { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,
@@ -277,7 +277,7 @@ describe('transient Stopped', () => {
     expect(planned(stopped(), [row('POWERED_OFF')])).toEqual({ ...NOTHING, row: 'r-1', againAfterMs: 3_000 });
   });
 
-  test('while the state Stopped of a new VM may be transient, a row with the status STARTING is not changed', () => {
+  test('a row with the status STARTING is not changed as long as the state Stopped of a new VM may be transient', () => {
     expect(planned(stopped(), [row('STARTING')])).toEqual({
       ...NOTHING,
       row: 'r-1',
@@ -299,7 +299,7 @@ describe('transient Stopped', () => {
     ]);
   });
 
-  test('for a VM in the state Stopped, POWERED_OFF is written at once if the VM should not run, and DELETING if it is being deleted', () => {
+  test('for a VM in the state Stopped, POWERED_OFF is written immediately if the VM should not run, and DELETING if it is being deleted', () => {
     const binding = bound();
     expect(planned(stopped({ running: false }), [row('POWERED_ON')], { binding }).writes).toEqual([
       'r-1 POWERED_OFF Stopped u-1',

@@ -51,7 +51,7 @@ test('an older row of a VM is a difference if it has a status that the mirror wr
   expect(compare([vm('a', 'Running')], rows)).toEqual(['tenant/a old POWERED_OFF DELETED']);
 });
 
-test('a row without a namespace belongs to the VM with the same vApp', () => {
+test('a row without a namespace belongs to the VM with the same name and vApp', () => {
   const rows = [
     row('a', 'POWERED_ON', { namespace: '' }),
     row('b', 'POWERED_ON', { namespace: '', vapp: 'w' }),

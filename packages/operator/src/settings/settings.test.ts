@@ -121,7 +121,7 @@ describe('the config file', () => {
     [{ config: 'other.yaml' }, 'config in c.yaml is not a setting'],
     [
       { 'cloud-api-key': 'k' },
-      'cloud-api-key in c.yaml is not a setting, because it is a secret; set the environment variable CLOUD_API_KEY from a Secret',
+      'cloud-api-key is a secret and must not be in c.yaml; set the environment variable CLOUD_API_KEY from a Secret',
     ],
   ])('a config file with %j is rejected', (values, message) => {
     expect(() => settingsOf({}, ENVIRONMENT, config(values))).toThrow(message);

@@ -84,7 +84,7 @@ function fileSettings({ path, values }: ConfigFile): ReadonlyMap<Flag, Found> {
 function unknownKey(key: string, path: string): string {
   const isSecret = VARIABLES.some(({ variable, isSecret: is }) => is && keyOf(variable) === keyOf(key));
   if (isSecret)
-    return `${key} in ${path} is not a setting, because it is a secret; set the environment variable ${keyOf(key)} from a Secret`;
+    return `${key} is a secret and must not be in ${path}; set the environment variable ${keyOf(key)} from a Secret`;
   const known = Object.keys(OPTIONS).filter((flag) => flag !== 'config');
   return `${key} in ${path} is not a setting${didYouMean(key, known)}; the names are those of the flags without the leading dashes`;
 }

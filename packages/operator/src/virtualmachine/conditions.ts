@@ -222,7 +222,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: [],
     meaning: 'No disk can be cloned from the VMDiskImage.',
-    remedy: 'As for `Ready` with this reason.',
+    remedy: 'See `Ready` with the same reason.',
   },
   {
     type: 'VolumeReady',
@@ -236,7 +236,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: [],
     meaning: 'The root disk is not cloned yet.',
-    remedy: 'As for `Ready` with this reason.',
+    remedy: 'See `Ready` with the same reason.',
   },
   {
     type: 'VolumeReady',

@@ -18,7 +18,7 @@ import { childSelector, isInstanceOf, NO_CHILD_LABELS, secretName } from './iden
 import { VirtualMachine } from './resource.ts';
 import { deletingStatus } from './status.ts';
 
-/** Requeue interval while children are deleted, as a safety net: their removal enqueues the VirtualMachine at once. */
+/** Requeue interval while children are deleted, as a safety net: their removal enqueues the VirtualMachine immediately. */
 const WAIT_MS = 10_000;
 /** Requeue interval of a deletion that an annotation blocks, as a safety net. */
 const HELD_MS = 10 * 60_000;

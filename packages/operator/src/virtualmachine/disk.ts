@@ -217,7 +217,7 @@ function cloning(vm: VirtualMachine, volume: DataVolume, where: string): DiskPla
   if (isWaiting && !shouldRun(vm) && !bindsImmediately(volume))
     return fail(
       'WaitForFirstConsumer',
-      `The DataVolume ${where} was created before ignoreOnDeploy was set, and CDI clones it only when the machine is scheduled. Set ignoreOnDeploy to false, or delete the DataVolume: the operator then clones another one at once`,
+      `The DataVolume ${where} was created before ignoreOnDeploy was set, and CDI clones it only when the machine is scheduled. Set ignoreOnDeploy to false, or delete the DataVolume: the operator then clones another one immediately`,
     );
   if (isWaiting && !bindsImmediately(volume))
     return wait('WaitForFirstConsumer', `The DataVolume ${where} is cloned when the machine is scheduled`);

@@ -230,7 +230,7 @@ describe('address conflicts', () => {
   const addressConflict = { address: '10.0.0.1', network: 'work/net', holder };
   const object = vm({}, PLANNED);
 
-  test('a machine is halted while another VirtualMachine keeps its address, and started again when the conflict is over', () => {
+  test('a machine is halted while another VirtualMachine holds the same address, and started again when the conflict is over', () => {
     const running = all(object, 'Running', { instance, addressConflict });
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
@@ -323,7 +323,7 @@ describe('root disks', () => {
     });
   });
 
-  test('the root disk of a machine that stays stopped is bound at once, even on WaitForFirstConsumer storage', () => {
+  test('the root disk of a machine that stays stopped is bound immediately, even on WaitForFirstConsumer storage', () => {
     const annotation = 'cdi.kubevirt.io/storage.bind.immediate.requested';
     const [, stopped] = next(vm({ ignoreOnDeploy: true }), { image: image() }).actions;
     expect(stopped).toMatchObject({ volume: { metadata: { annotations: { [annotation]: 'true' } } } });
@@ -818,7 +818,7 @@ describe('restarts', () => {
         ...more,
       });
 
-    test('a machine that failed to start before its disk was ready is halted at once, and stays halted until KubeVirt has cleared the failure', () => {
+    test('a machine that failed to start before its disk was ready is halted immediately, and stays halted until KubeVirt has cleared the failure', () => {
       const planned = next(late, looping(failed));
       const reason = 'a halt ends the back-off of KubeVirt after a failed start';
       expect(planned.actions).toMatchObject([

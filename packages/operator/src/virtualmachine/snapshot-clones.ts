@@ -28,7 +28,7 @@ export function foreignCloneKeys(volume: DataVolume): readonly string[] {
  * VirtualMachine. `chooseSnapshot` takes both numbers into account.
  *
  * A reconcile counts, chooses a snapshot and reserves a clone of it without interruption, then stores its choice in
- * `status.snapshot`, which the index shows at once, and ends the reservation. So two concurrent reconciles never both choose the
+ * `status.snapshot`, which the index shows immediately, and ends the reservation. So two concurrent reconciles never both choose the
  * last clone that `maxClones` allows. Reservations need not survive a restart: nothing is created before the choice is stored.
  */
 export class SnapshotClones {

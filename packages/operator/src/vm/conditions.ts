@@ -122,7 +122,7 @@ export const CONDITIONS = [
     status: 'Unknown',
     reasons: ['CloudUnauthorized'],
     meaning: "The cloud rejects the operator's API key, or the operator cannot read the key.",
-    remedy: 'Replace the key. The operator retries every second and uses a new key at once.',
+    remedy: 'Replace the key. The operator retries every second and uses a new key immediately.',
   },
   {
     type: 'Ready',
@@ -144,7 +144,7 @@ export const CONDITIONS = [
     reasons: ['CloudUnreachable', 'CloudFailing', 'CloudBusy', 'CloudUnauthorized', 'CloudUnexpectedAnswer'],
     meaning:
       'An outage: the cloud does not answer or does not serve the operator. `CloudRefused` is no outage.',
-    remedy: 'As for `Ready` with this reason.',
+    remedy: 'See `Ready` with the same reason.',
   },
   {
     type: 'NameAccepted',
@@ -159,14 +159,14 @@ export const CONDITIONS = [
     reasons: ['Prohibited', 'Taken'],
     meaning:
       'The cloud rejects the name. The operator checks it again every five minutes and when the object changes.',
-    remedy: 'As for `NameProhibited` and `NameTaken`.',
+    remedy: 'See `Ready` with the reason `NameProhibited` or `NameTaken`.',
   },
   {
     type: 'VmLost',
     status: 'True',
     reasons: ['NotFound'],
     meaning: 'The cloud has no machine of this VM any more. Absent otherwise.',
-    remedy: 'As for `Ready` with the reason `VmLost`.',
+    remedy: 'See `Ready` with the reason `VmLost`.',
   },
 ] as const satisfies readonly ConditionDoc[];
 

@@ -36,7 +36,7 @@ export interface VmControllerOptions extends PollingOptions {
  * derived from the VM's UID, and the intent is stored with a resourceVersion precondition before each create. The
  * finalizer of a VM stays until the cloud confirms that its machine is gone. `collectVmGarbage` deletes machines that
  * were created after their VM was deleted. If the cloud does not answer for `unknownAfterMs`, Ready of every VM becomes
- * Unknown. A deletion is reported in the status at once, even while the cloud does not answer.
+ * Unknown. A deletion is reported in the status immediately, even while the cloud does not answer.
  */
 export function controlVms(manager: Manager, options: VmControllerOptions): void {
   const { world, log, cloud, cluster, refreshMs, unknownAfterMs, concurrency } = options;

@@ -95,7 +95,7 @@ export class VmReconciler {
         await setStatus(vm, withCloudAvailable(vm, status, undefined, now()), context);
         return requeueAfter(CHANGING_MS);
       }
-      // Without other finalizers, removing this finalizer deletes the object at once, so no status is written.
+      // Without other finalizers, removing this finalizer deletes the object immediately, so no status is written.
       if ((vm.metadata.finalizers?.length ?? 0) > 1)
         await setStatus(vm, (policy === 'Orphan' ? orphanedStatus : deletedStatus)(vm, now()), context);
       return undefined;

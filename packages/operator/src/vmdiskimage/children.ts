@@ -4,7 +4,7 @@ import { childMetadata, dataVolumeName } from './identity.ts';
 import { type ImageSpec, NO_URL, type VMDiskImage } from './resource.ts';
 
 /**
- * Annotations of an image's DataVolume. They make CDI start the import at once, although no pod uses the claim yet, and keep the
+ * Annotations of an image's DataVolume. They make CDI start the import immediately, although no pod uses the claim yet, and keep the
  * DataVolume after the import, because the operator finds the claim through its DataVolume.
  */
 const ANNOTATIONS = {

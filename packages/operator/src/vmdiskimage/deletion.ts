@@ -25,7 +25,7 @@ import { deleting, NAMED_REFERRERS } from './status.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 /**
- * Requeue interval while a deletion waits for a user, as a safety net: the user's change enqueues the image at once.
+ * Requeue interval while a deletion waits for a user, as a safety net: the user's change enqueues the image immediately.
  */
 const HELD_MS = 10 * 60_000;
 /** Requeue interval while references remain, as a safety net: their deletion enqueues the image. */

@@ -200,7 +200,7 @@ describe('DataVolumes', () => {
     return action?.type === 'createVolume' ? action.volume : undefined;
   };
 
-  test('the DataVolume of an image imports at once, is kept after the import, and belongs to the image', () => {
+  test('the DataVolume of an image imports immediately, is kept after the import, and belongs to the image', () => {
     expect(created({ storageClass: 'gp3' })).toMatchObject({
       metadata: {
         annotations: {
@@ -724,7 +724,7 @@ describe('pruning of unreferenced images', () => {
     const between = next(image(planned.status, { spec }), COMPLETE, NOW + HOUR / 2);
     expect(between).toMatchObject({ status: { pruneAt: ago(-HOUR) }, actions: [], events: [] });
     expect(shown(next(image(planned.status, { spec }), COMPLETE, NOW + HOUR))).toEqual(['prune']);
-    // A longer retention takes effect at once.
+    // A longer retention takes effect immediately.
     expect(next(image(planned.status), COMPLETE).status.pruneAt).toBe(ago(-20 * HOUR));
   });
 

@@ -30,7 +30,7 @@ export function withRetention(image: Reported, { limits }: Observed, now: number
 }
 
 /**
- * Returns the time of the deletion. A retention that becomes longer takes effect at once. A retention that becomes
+ * Returns the time of the deletion. A retention that becomes longer takes effect immediately. A retention that becomes
  * shorter, or that applies again because `keep` was removed, takes effect only after a notice period. The notice period
  * does not delay a deletion beyond the time that was already announced; otherwise, the time would move with every
  * reconcile.

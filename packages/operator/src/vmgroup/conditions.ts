@@ -175,7 +175,7 @@ export const CONDITIONS = [
     reasons: ['VcenterUnreachable', 'VcenterUnauthorized', 'VcenterUntrusted', 'VcenterChanged'],
     meaning:
       'The operator cannot use vCenter. `Ready` is Unknown with the same reason and message; the rest of the status shows the last observed machines.',
-    remedy: 'As for `Ready` with this reason.',
+    remedy: 'See `Ready` with the same reason.',
   },
   {
     type: 'VCenterAvailable',

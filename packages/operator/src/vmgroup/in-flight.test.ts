@@ -204,7 +204,7 @@ describe('operations', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  test('an operation that resizes a machine to a size that vCenter rejects is retried after ten minutes, or at once for another size', async () => {
+  test('an operation that resizes a machine to a size that vCenter rejects is retried after ten minutes, or immediately for another size', async () => {
     const { inFlight, term, state, enqueued, permit, requeueMs } = start();
     const { operation, reject } = pending('resize');
     await state.start(0, operation, permit);

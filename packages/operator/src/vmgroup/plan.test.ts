@@ -400,7 +400,7 @@ describe('shutdownSeconds', () => {
     expect(status.replicas?.[0]).not.toHaveProperty('shutdownAt');
   });
 
-  test('with shutdownSeconds, a machine is removed at once when the clock was set back', () => {
+  test('with shutdownSeconds, a machine is removed immediately when the clock was set back', () => {
     const asked = at(new Date(NOW + 3_600_000).toISOString());
     expect(summary(plan({ ...wanted, status: asked }, observed(three), NOW).actions)).toEqual(['remove 2']);
   });
@@ -598,7 +598,7 @@ describe('OnDelete', () => {
     );
   });
 
-  test('with OnDelete, a machine that is off is powered on at once if it never ran, or if the clock was set back', () => {
+  test('with OnDelete, a machine that is off is powered on immediately if it never ran, or if the clock was set back', () => {
     expect(summary(plan(wanted({ replicas }), observed(off), NOW).actions)).toEqual(['powerOn 0']);
     const future = [replica(0, { offSince: new Date(NOW + 3_600_000).toISOString() }), ...running.slice(1)];
     expect(summary(plan(wanted({ replicas: future }), observed(off), NOW).actions)).toEqual(['powerOn 0']);

@@ -228,7 +228,7 @@ function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
 
 /**
  * With the update strategy OnDelete, the operator powers on a machine only after it was off for this time, so that an
- * administrator can delete it and get a new machine. A machine that never ran is powered on at once.
+ * administrator can delete it and get a new machine. A machine that never ran is powered on immediately.
  */
 const OFF_GRACE_MS = 5 * 60_000;
 

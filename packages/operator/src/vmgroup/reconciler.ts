@@ -31,10 +31,10 @@ import { deletingStatus, failedStatus, withTasks, withVcenterAvailable } from '.
 const RETRY_MS = 2_000;
 /**
  * Requeue interval of a deletion that an annotation blocks, as a safety net: a changed annotation enqueues the group
- * at once.
+ * immediately.
  */
 const HELD_MS = 10 * 60_000;
-/** Requeue interval of work that continues at once, in another reconcile. */
+/** Requeue interval of work that continues immediately, in another reconcile. */
 const AT_ONCE_MS = 1;
 
 export interface VmGroupReconcilerOptions {
@@ -262,7 +262,7 @@ export class VmGroupReconciler {
   ): Promise<Result> {
     const { actions, errors } = next;
     const { vcenter } = location;
-    // Leadership is checked before permits are acquired. Otherwise operations would fail at once and release their permits to
+    // Leadership is checked before permits are acquired. Otherwise operations would fail immediately and release their permits to
     // other groups, whose operations would also fail, in an endless loop.
     if (actions.length > 0) context.assertLeader();
     const requeueAt = this.#requeueAt(next, state);

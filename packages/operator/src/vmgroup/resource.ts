@@ -135,7 +135,7 @@ const scaleIn = optional(
 const shutdownSeconds = optional(
   integer({
     description:
-      'Time in seconds that a guest has to shut down before the machine is powered off. 0 (default): the machine is powered off at once.',
+      'Time in seconds that a guest has to shut down before the machine is powered off. 0 (default): the machine is powered off immediately.',
     minimum: 0,
     maximum: 86_400,
   }),
@@ -199,7 +199,7 @@ const fields = {
         offSince: optional(
           string({
             description:
-              'Time when the machine was first observed powered off, with the update strategy OnDelete. The operator powers it on five minutes later.',
+              'Only with the update strategy OnDelete: time when the operator first observed that the machine was powered off. Five minutes later, the operator powers the machine on.',
             format: 'date-time',
           }),
         ),

@@ -109,7 +109,7 @@ describe('token file', () => {
     expect(await userOf(client)).toBe(`system:serviceaccount:${namespace}:after`);
   });
 
-  test('the token file is read again at once when the API server rejects its token', async ({
+  test('the token file is read again immediately when the API server rejects its token', async ({
     cluster,
     namespace,
   }) => {

@@ -49,7 +49,7 @@ describe('exec plugin with a real API server', () => {
     expect(await runs(folder)).toBe(1);
   });
 
-  test('the plugin runs again when the token expires, and at once when the API server rejects the token', async ({
+  test('the plugin runs again when the token expires, and immediately when the API server rejects the token', async ({
     cluster,
     namespace,
   }) => {

@@ -40,7 +40,7 @@ test('a backend becomes unavailable if a request fails and no response arrives f
   ]);
 });
 
-test('a failure more than 25 s after the last response makes the backend unavailable at once', () => {
+test('a failure more than 25 s after the last response makes the backend unavailable immediately', () => {
   const { clock, availability } = setUp();
   clock.advance(60_000); // no requests were made, so this is not an outage
   expect(availability.outage).toBeUndefined();

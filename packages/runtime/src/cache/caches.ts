@@ -121,7 +121,7 @@ export class Caches {
     return [...this.#caches].flatMap(([resource, { isServed }]) => (isServed ? [] : [resource]));
   }
 
-  /** Makes a write visible in the kind's cache at once, ahead of the watch. */
+  /** Makes a write visible in the kind's cache immediately, ahead of the watch. */
   onWrite<T extends KubeObject>({ kind, object, ref, uid }: Write<T>): void {
     const cache = this.#caches.get(resourceOf(kind));
     if (cache === undefined || !isCacheOf(cache, kind)) return;

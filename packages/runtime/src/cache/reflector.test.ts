@@ -81,7 +81,7 @@ test('an idle watch of a server without bookmarks is resumed without an error', 
   expect(errors).toEqual([]);
 });
 
-test('a server that ends each watch at once is reported and retried with back-off', async ({
+test('a server that ends each watch immediately is reported and retried with back-off', async ({
   cluster,
   namespace,
 }) => {
@@ -110,7 +110,7 @@ test('a server that ends each watch at once is reported and retried with back-of
   const running = cache.run(stop.signal);
   await cache.waitForSync();
   await expect.poll(() => errors.length).toBe(1);
-  expect(errors[0]).toContain('the server ended the watch at once');
+  expect(errors[0]).toContain('the server ended the watch immediately');
   clock.advance(399); // the first back-off takes 400 to 1200 ms
   await setImmediate(); // if a timer fired too early, the callbacks of its promise run now
   expect(watches).toBe(2);

@@ -78,7 +78,7 @@ export class Reflector<T extends KubeObject> {
         this.#delayMs = FIRST_DELAY_MS; // the server ended the watch without an error
       } catch (error) {
         if (signal.aborted) return;
-        // A single 410 is normal and causes a new list at once; consecutive 410 responses are a server error.
+        // A single 410 is normal and causes a new list immediately; consecutive 410 responses are a server error.
         const isFirstGone = error instanceof GoneError && !this.#wasGone;
         this.#wasGone = error instanceof GoneError;
         // A 404 means that the CRD was removed with all its objects, so the resource version is obsolete: list from the
@@ -157,10 +157,10 @@ export class Reflector<T extends KubeObject> {
         }
         if (listed === undefined) this.#advance(object.metadata.resourceVersion ?? '');
       }
-      // Without this error, a server that ends every watch at once would be polled in a tight loop.
+      // Without this error, a server that ends every watch immediately would be polled in a tight loop.
       const isShort = !idle.sawActivity && world.monotonic() - started < MIN_WATCH_MS;
       if (listed !== undefined || isShort)
-        throw new ConnectionError(`watch of ${resourceOf(kind)}: the server ended the watch at once`);
+        throw new ConnectionError(`watch of ${resourceOf(kind)}: the server ended the watch immediately`);
     } catch (error) {
       // Some kinds (Events) have no bookmarks, so an idle stream may be dead or just quiet: it is resumed, not
       // reported.

@@ -47,7 +47,7 @@ export interface Change {
 
 /**
  * Objects of a kind by key, each in its newest known version. An older version never replaces a newer one, whether it
- * comes from the watch or from a write's response. So the program's own writes are visible at once, and late watch
+ * comes from the watch or from a write's response. So the program's own writes are visible immediately, and late watch
  * events are harmless.
  */
 export class Store<T extends KubeObject> {

@@ -10,7 +10,7 @@ export interface WorkContext {
   /** Aborts on timeout, when the program stops, when leadership is lost, or when the object's shard moves away. */
   readonly signal: AbortSignal;
   /**
-   * Client for reads and writes. Its writes are visible in the caches at once, and fail once `fence` is closed. In a
+   * Client for reads and writes. Its writes are visible in the caches immediately, and fail once `fence` is closed. In a
    * reconcile, writes that carry the version they replace do not enqueue the object again. Calls are aborted when the
    * fence closes, not when the program stops, so that the result of an operation outside the cluster can still be
    * stored.

@@ -95,7 +95,7 @@ test('an object is reconciled with its newest state when it is created and when 
   await seen.until((all) => all.at(-1) === '2');
 });
 
-test("a reconcile's own write is visible in the cache at once and does not enqueue the object", async ({
+test("a reconcile's own write is visible in the cache immediately and does not enqueue the object", async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -152,7 +152,7 @@ test('a failing object is retried and logged, and does not delay others; a Termi
     .toContain('Reconcile failed, not retried until the object changes');
 });
 
-test('a status that another program edits or empties is restored at once; own status writes do not enqueue the object', async ({
+test('a status that another program edits or empties is restored immediately; own status writes do not enqueue the object', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

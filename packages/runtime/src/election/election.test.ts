@@ -227,7 +227,7 @@ describe('leaders', () => {
 });
 
 describe('candidates', () => {
-  test('a candidate acquires a free lease at once', async () => {
+  test('a candidate acquires a free lease immediately', async () => {
     using env = new TestEnv();
     env.server.create({});
     const candidate = env.candidate('first').run();

@@ -47,7 +47,7 @@ const CONFLICT_ATTEMPTS = 2;
  * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. While a machine sleeps, its
  *   wall clock is not set back by the duration of the sleep or more.
  * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record, so
- *   it would lead at once. (Candidates that have seen the record wait for its expiry, and the leader creates the Lease
+ *   it would lead immediately. (Candidates that have seen the record wait for its expiry, and the leader creates the Lease
  *   again.)
  *
  * Errors: an API server that rejects a call or does not respond is reported to the observer and retried indefinitely.
@@ -232,7 +232,7 @@ export class LeaderElection {
       if (signal.aborted) return;
       const started = world.monotonic();
       await this.#attempt(signal, () => this.#renew(term, signal));
-      // The delay counts from the start of the last attempt: after a slow attempt the next one follows at once.
+      // The delay counts from the start of the last attempt: after a slow attempt the next one follows immediately.
       delay = Math.max(this.#retryDelay() - (world.monotonic() - started), 0);
     }
   }

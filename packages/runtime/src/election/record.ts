@@ -27,7 +27,7 @@ export function claimRecord(before: LeaseSpec | undefined, { identity, leaseMs, 
   };
 }
 
-/** Returns the record that releases the lease, so that another candidate can acquire it at once. */
+/** Returns the record that releases the lease, so that another candidate can acquire it immediately. */
 export function releaseRecord(before: LeaseSpec, now: number): LeaseSpec {
   const renewTime = renewalAt(now, before.renewTime);
   return {

@@ -150,7 +150,7 @@ describe('EventRecorder', () => {
     expect(sent).toHaveLength(27);
   });
 
-  plain('after a failed write the next equal event is sent at once, under the same name', async () => {
+  plain('after a failed write the next equal event is sent immediately, under the same name', async () => {
     const { clock, recorder, sent, fails } = start();
     fails.now = true;
     recorder.record(ConfigMap, object, failed);

@@ -60,7 +60,7 @@ interface Series {
 /**
  * Records Kubernetes events about objects, which `kubectl describe` and `kubectl events` show.
  *
- * Guarantees: `record` returns at once and never throws. Equal events become one event with a count; the count is
+ * Guarantees: `record` returns immediately and never throws. Equal events become one event with a count; the count is
  * written at the second occurrence and then at most once a minute. After a burst of 25 different events about an
  * object, further different events about it are limited to one every five minutes.
  *

@@ -149,7 +149,9 @@ test('writes of a replica that is no longer leader are rejected', async ({ clust
   });
 });
 
-test("the status server serves health, readiness and controller-runtime's metrics", async ({ cluster }) => {
+test('the status server serves health, readiness, and metrics with the names that controller-runtime uses', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = Promise.withResolvers<void>();
   const { manager, lines } = await start(

@@ -140,7 +140,7 @@ test('caches count as fresh only if the Lease shows that no other replica has le
   expect(await isFresh(last), 'the lease was not read first').toBe(false);
 });
 
-test('a runnable of a manager without election runs at once', async ({ cluster, namespace }) => {
+test('a runnable of a manager without election runs immediately', async ({ cluster, namespace }) => {
   const { terms, until, stop, running, ended } = await start(cluster, { namespaces: [namespace] });
   await until(() => terms.length === 1);
   stop.abort();

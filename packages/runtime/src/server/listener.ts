@@ -92,7 +92,7 @@ export class Listener {
     server.on('request', (request: IncomingMessage, response: ServerResponse) => {
       this.#unused.delete(request.socket);
       this.#touch(request, response);
-      // While the server closes, an idle connection is closed at once. Otherwise it would delay `close` until its
+      // While the server closes, an idle connection is closed immediately. Otherwise it would delay `close` until its
       // keep-alive timeout.
       response.once('close', () => this.#closing && server.closeIdleConnections());
     });

@@ -245,7 +245,7 @@ export class Sharding implements ShardOwnership {
     if (acting.aborted) return true;
     if (membership !== undefined) this.#release(membership, this.#plan(snapshot, membership).release);
     this.#syncRequested = false;
-    // Plan again: a shard without work is released at once and can be given away in the same write.
+    // Plan again: a shard without work is released immediately and can be given away in the same write.
     const { write, claims } = this.#plan(snapshot, membership);
     let settled = true;
     if (write !== undefined) {

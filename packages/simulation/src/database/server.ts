@@ -14,7 +14,7 @@ export interface DatabaseEnvironment {
   executionMs(): number;
   /** Milliseconds that the next batch waits before it is executed, as in a pooler without free connections. */
   queuedMs(): number;
-  /** Whether a session lingers after its client is gone, because the server does not notice the loss at once. */
+  /** Whether a session lingers after its client is gone, because the server does not notice the loss immediately. */
   lingers(): boolean;
   /** Whether a terminated session commits its running statement instead of rolling it back. */
   commitsWhenTerminated(): boolean;
@@ -156,7 +156,7 @@ export class DatabaseServer implements ModelServer {
   }
 
   /**
-   * Ends the session of a closed connection: at once if the session is idle, otherwise after its last statement. A
+   * Ends the session of a closed connection: immediately if the session is idle, otherwise after its last statement. A
    * lingering session ends only after `KEEPALIVE_MS`.
    */
   #disconnected(session: Backend): void {

@@ -207,7 +207,7 @@ class SimulatedSession implements Session {
   }
 }
 
-/** Returns the result in a reply. @throws DatabaseError for an error, or if the connection ended before the reply */
+/** Extracts the result from a reply. @throws DatabaseError if the reply is an error, or the connection ended before it */
 function resultOf<R>(text: string): R {
   if (text === '') throw new DatabaseError('Connection terminated unexpectedly', 'ECONNRESET', 'session');
   const reply: Reply<R> = JSON.parse(text);

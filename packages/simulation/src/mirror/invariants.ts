@@ -188,7 +188,8 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           status !== words.Stopped ||
           !isTransient(vm) ||
           now - since(views, found) >= SETTLING_MS;
-        if (!candidates.some(isSettled)) violated(`${row.id} shows the transient state ${status} at once`);
+        if (!candidates.some(isSettled))
+          violated(`${row.id} shows the transient state ${status} immediately`);
         // If several VMs had this status, the invariant cannot know which of them the row shows. The check below is
         // then skipped.
         const uids = new Set(candidates.map(({ vm }) => vm?.metadata.uid));
@@ -233,7 +234,7 @@ function canShow(vm: View['vm'], words: Words): readonly (string | null)[] {
   return vm !== undefined && isTransient(vm) ? [status, words.NewRunning] : [status];
 }
 
-/** Returns the time at which the VM entered the transient state of a view. */
+/** Returns the time at which the VM entered the transient state that it has in this view. */
 function since(views: readonly View[], view: View): number {
   let at = views.indexOf(view);
   for (let before = views[at - 1]; before?.vm !== undefined && isTransient(before.vm); before = views[at - 1])

@@ -114,7 +114,7 @@ export class KubeVirt {
     this.#report(ref, episode);
   }
 
-  /** Deletes a VM. With `force`, removes its finalizer first, so that the VM is gone at once. */
+  /** Deletes a VM. With `force`, removes its finalizer first, so that the VM is gone immediately. */
   delete(ref: VmRef, force: boolean): void {
     const { counts, choices } = this.#simulation;
     counts.add(force ? 'a VM was deleted without its finalizer' : 'a VM was deleted');

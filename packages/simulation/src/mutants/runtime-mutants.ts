@@ -261,7 +261,7 @@ export const RUNTIME_MUTANTS: readonly Mutant[] = [
     file: `${SRC}/cache/cache.ts`,
     find: 'notify(store().remove(keyOf(object.metadata), versionOf(object)));',
     replace: '',
-    why: 'an object that is deleted, or no longer matches the selector, leaves the cache at once',
+    why: 'an object that is deleted, or no longer matches the selector, leaves the cache immediately',
     scenario,
   },
   {

@@ -4,8 +4,8 @@ import type { Violations } from './violations.ts';
 const LATEST_TIMER_MS = 500;
 
 /**
- * Checks mutual exclusion: a process never runs two reconciles of the same object at once, and two replicas never
- * reconcile the same object (with leader election) or the same namespace (with sharding) at once.
+ * Checks mutual exclusion: a process never runs two reconciles of the same object at the same time, and two replicas never
+ * reconcile the same object (with leader election) or the same namespace (with sharding) at the same time.
  *
  * A process that was paused during a reconcile continues it when it resumes. This is not a violation, because the
  * process could not learn that it lost leadership. A write that the process sends in that state is a violation; the
@@ -27,7 +27,7 @@ export class Exclusion {
       if (working.key === key)
         this.#violations.add(
           'one reconcile of an object at a time',
-          `${replica.name} reconciles ${key} twice at once`,
+          `${replica.name} reconciles ${key} twice at the same time`,
         );
     // Right after a pause, the process may start a reconcile before its overdue timers fire, and a paused process still
     // completes the current turn of its event loop. Neither is a violation.

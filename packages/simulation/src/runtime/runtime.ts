@@ -133,7 +133,7 @@ class History {
       program: (replica) => program(replica, observers),
       onEnd: (replica, why) => {
         checkExitReason(violations, replica, why);
-        // Aborted work ends at once unless the process was paused, so only a recently paused process may exit
+        // Aborted work ends immediately unless the process was paused, so only a recently paused process may exit
         // because a reconcile has not ended.
         const slackMs = TIMES.leaseMs - TIMES.renewMs;
         if (why.includes(`has not ended within ${slackMs / 1_000} s`) && replica.runningMs > 2 * slackMs)

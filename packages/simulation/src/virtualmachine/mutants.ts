@@ -83,7 +83,7 @@ export const VIRTUAL_MACHINE_MUTANTS: readonly Mutant[] = [
     file: `${IMAGE}/status.ts`,
     find: 'const attempt = { number, startedAt: time,',
     replace: 'const attempt = { number, startedAt: image.status.queuedAt ?? time,',
-    why: 'an image that waited long would fail at once',
+    why: 'an image that waited long would fail immediately',
     scenario,
   },
   {

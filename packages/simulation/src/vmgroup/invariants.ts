@@ -256,7 +256,7 @@ export const respectsMaxUnavailable: Invariant = {
       const surplus = Math.max(staying.length - replicas, 0);
       if (going.length > maxUnavailable + surplus)
         violated(
-          `${going.length} machines of ${nameOf(after)} are removed at once, but maxUnavailable is ${maxUnavailable}`,
+          `${going.length} machines of ${nameOf(after)} are removed at the same time, but maxUnavailable is ${maxUnavailable}`,
         );
     }),
 };
@@ -355,7 +355,7 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
           else if (other.sender === sent.sender) busy += 1;
         }
         pending.set(sent, undefined);
-        if (busy > CONCURRENCY) violated(`${sent.sender} runs ${busy} operations at once`);
+        if (busy > CONCURRENCY) violated(`${sent.sender} runs ${busy} operations at the same time`);
       });
     },
   };

@@ -79,7 +79,7 @@ test('after the only group in a folder is deleted, the view and the filter of th
   expect({ views, filters }).toEqual({ views: [12, 0], filters: [12, 0] });
 });
 
-test('every group reports a vCenter outage at once and continues seconds after the end of the outage', async () => {
+test('every group reports a vCenter outage immediately and continues within seconds after the outage has ended', async () => {
   const reasons: Record<string, readonly (string | undefined)[]> = {};
   const outage: Scenario = {
     name: 'outage',

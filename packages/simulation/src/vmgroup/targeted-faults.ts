@@ -125,7 +125,7 @@ function hideOrphanedMachine(truth: Truth, { thirdParties, vcenter }: TargetedFa
 }
 
 /**
- * Delays a request to create a group's folder, and deletes the group at once. Another replica may remove the group's
+ * Delays a request to create a group's folder, and deletes the group immediately. Another replica may remove the group's
  * finalizer before the folder appears.
  */
 function delayFolders({ simulation, server, kind, traffic }: Truth, parts: TargetedFaultParts): void {

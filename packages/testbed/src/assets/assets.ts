@@ -58,7 +58,7 @@ export class Assets {
 
   async #fillCache(bundle: Bundle, program: Program, reasons: string[]): Promise<void> {
     reasons.push(`cache: not in ${this.#cache.root}`);
-    // Printed at once, because it can take a while until a download shows progress.
+    // Printed immediately, because it can take a while until a download shows progress.
     process.stderr.write(
       `${bundle.name} ${bundle.version} is not in ${this.#cache.root}; downloading or building it\n`,
     );

@@ -17,7 +17,7 @@ const stop = new AbortController();
 let ready = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
-    // Exits at once during startup and on the second signal. The run supervisor cleans up after this process.
+    // Exits immediately during startup and on the second signal. The run supervisor cleans up after this process.
     if (!ready || stop.signal.aborted) process.exit(130);
     stop.abort();
   });

@@ -409,7 +409,7 @@ test('listeners are notified when an inventory is interrupted and when it is liv
   ]);
 });
 
-test('after an outage, an inventory is live at once, even if nothing changes in vCenter', async () => {
+test('after an outage, an inventory is live immediately, even if nothing changes in vCenter', async () => {
   await connect({ maxWaitSeconds: 600 }); // vCenter would hold the request for longer than the test may take
   const inventory = await syncedInventory();
   await until(hasPolled(2));

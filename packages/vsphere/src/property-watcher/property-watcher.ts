@@ -156,7 +156,7 @@ export class PropertyWatcher implements AsyncDisposable {
     if (!(await this.#attach(watched, subscriber))) await this.#retryAttach(watched, subscriber);
   }
 
-  /** Retries a filter that vCenter rejected until vCenter accepts it. The other subscribers keep receiving updates. */
+  /** Sends a rejected filter again until vCenter accepts it. The other subscribers keep receiving updates. */
   async #retryAttach(watched: WatchedCollector, subscriber: PropertySubscriber): Promise<void> {
     do {
       await wait(this.#options.world, REJECTED_RETRY_MS, watched.signal).catch(() => undefined);

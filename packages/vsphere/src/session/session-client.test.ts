@@ -126,7 +126,7 @@ test('a change is not sent when assertLeader throws', async () => {
   expect(await vcsim.control.calls()).toEqual({});
 });
 
-test('an aborted call rejects at once with the reason of the abort', async () => {
+test('an aborted call rejects immediately with the reason of the abort', async () => {
   await vcsim.control.delay({ methods: { RetrievePropertiesEx: HOUR } });
   const controller = new AbortController();
   const reason = new Error('enough');

@@ -51,7 +51,7 @@ test('many followed tasks share one property filter', async () => {
   expect(calls).toMatchObject({ CreateFilter: 1, CloneVM_Task: 8 });
 });
 
-test('every follower of a task that has already ended gets the result of the task at once', async () => {
+test('every follower of a task that has already ended gets the result of the task immediately', async () => {
   const task = await clone();
   const [one, two] = await Promise.all([vcenter.tasks.follow(task), vcenter.tasks.follow(task)]);
   expect(await nameOf(one)).toBe(`clone-${clones}`);

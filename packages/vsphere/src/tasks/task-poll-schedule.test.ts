@@ -29,7 +29,7 @@ test('the pause doubles with each response that contains no followed task, up to
   expect(await pauseOf(schedule)).toBe(base);
 });
 
-test('the next poll is due at once after a response without updates', async () => {
+test('the next poll is due immediately after a response without updates', async () => {
   const schedule = new TaskPollSchedule(world, () => true);
   const before = world.monotonic();
   await world.runUntilSettled(schedule.waitForNextPoll(false, signal));

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { World } from '../world.ts';
 import { connect } from './transport.ts';
 
-/** Longest delay that setTimeout supports, about 25 days. With a longer delay, the timer would fire at once. */
+/** Longest delay that setTimeout supports, about 25 days. With a longer delay, the timer would fire immediately. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
 /** World of the Node.js process: its clocks, timers, randomness and network. */

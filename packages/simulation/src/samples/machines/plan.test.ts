@@ -23,7 +23,7 @@ const there: RemoteMachine = {
 };
 
 describe('plan', () => {
-  test('a variant with neither a lookup nor a stored intent creates a machine at once', () => {
+  test('a variant with neither a lookup nor a stored intent creates a machine immediately', () => {
     const draft = { size: 2, owner: { manager: MANAGER, uid: 'u-1' } };
     expect(plan(naive, machine(), {})).toEqual({ do: 'create', draft });
     expect(plan(token, machine(), {})).toEqual({ do: 'create', draft: { ...draft, key: 'u-1' } });

@@ -21,7 +21,7 @@ export async function createClaim(api: Api, volume: KubeObject): Promise<string 
         labels: { app: 'containerized-data-importer' },
         annotations: {
           'cdi.kubevirt.io/storage.contentType': 'kubevirt',
-          // Real CDI starts a pod as the first consumer, so that the claim is bound at once. The scheduler then sets
+          // Real CDI starts a pod as the first consumer, so that the claim is bound immediately. The scheduler then sets
           // this annotation on the claim.
           ...(bindsAtOnce(volume) && { 'volume.kubernetes.io/selected-node': 'any' }),
           ...(behaviourOf(volume).unbound && UNPROVISIONED),
