@@ -1,6 +1,5 @@
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { imageShebang } from '../build/launch.ts';
 import type { Entry } from './tar.ts';
 
 /** Path of Node in the base image: https://github.com/GoogleContainerTools/distroless. */
@@ -28,7 +27,7 @@ export function layerEntries(packageFolder: string): readonly Entry[] {
       const content = readFileSync(join(packageFolder, file));
       const path = `${HOME}/${file}`;
       if (!programs.has(file)) return { path, mode: 0o644, content };
-      const code = content.toString().replace(/^#!.*/, imageShebang(NODE));
+      const code = content.toString().replace(/^#!.*/, `#!${NODE}`);
       return { path, mode: 0o755, content: Buffer.from(code) };
     }),
     ...Object.entries(bin).map(([name, path]) => ({
