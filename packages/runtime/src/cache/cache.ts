@@ -38,6 +38,8 @@ export class ObjectCache<T extends KubeObject> {
   readonly #refreshedVersions = new Map<string, number>();
   readonly #selects: Selects;
   #hasSynced = false;
+  /** Whether the API server had the kind when a namespace was last listed. */
+  readonly #servedIn = new Map<NamespacePartition<T>, boolean>();
   #isServed = true;
 
   constructor(options: CacheOptions<T>) {
@@ -195,8 +197,7 @@ export class ObjectCache<T extends KubeObject> {
       await this.#relist(partition, signal);
       return true;
     } catch (error) {
-      // A namespace that has become forbidden is skipped. Its partition may not count as failing yet, because the open
-      // watch continues.
+      // A namespace that has become forbidden is skipped. Its open watch continues, so the failure is recorded here.
       const isSkipped = error instanceof ForbiddenError && this.#partitions.size > 1;
       if (!isSkipped && !this.#isUnserved(error)) throw error;
       this.#failed(partition, error);
@@ -241,7 +242,7 @@ export class ObjectCache<T extends KubeObject> {
         },
         complete: (keys, resourceVersion) => {
           this.#complete(partition, keys, Number(resourceVersion));
-          this.#setServed(true);
+          this.#setServed(partition, true);
         },
       },
     });
@@ -268,11 +269,17 @@ export class ObjectCache<T extends KubeObject> {
 
   /** Empties the partition, because a kind that is not installed has no objects. */
   #unserved(partition: NamespacePartition<T>): void {
-    this.#setServed(false); // set before the cache syncs, because readers check `isServed` after the sync
+    this.#setServed(partition, false); // set before the cache syncs, because readers check `isServed` after the sync
     this.#complete(partition, new Set(), Number.POSITIVE_INFINITY);
   }
 
-  #setServed(isServed: boolean): void {
+  /**
+   * Stores whether the API server had the kind when a namespace was listed. One success is enough: the API server serves a
+   * kind in all namespaces or in none, and a 404 may arrive late. Failing namespaces do not count.
+   */
+  #setServed(partition: NamespacePartition<T>, hasKind: boolean): void {
+    this.#servedIn.set(partition, hasKind);
+    const isServed = [...this.#servedIn].some(([{ isFailing }, hadKind]) => hadKind && !isFailing);
     if (this.#isServed === isServed) return;
     this.#isServed = isServed;
     for (const listener of this.#servedListeners) listener(isServed);

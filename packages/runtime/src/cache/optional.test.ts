@@ -5,10 +5,12 @@ import { connect } from '../../test/connect.ts';
 import { ConfigMap } from '../../test/kinds.ts';
 import { heldBackoffs } from '../../test/worlds.ts';
 import type { Client } from '../client/client.ts';
+import { apiError } from '../client/errors.ts';
 import { CustomResourceDefinition, crdOf, crdYaml } from '../kind/crd.ts';
 import { defineKind } from '../kind/define.ts';
 import { object, string } from '../kind/schema/index.ts';
 import { startManager } from '../testing/index.ts';
+import { ObjectCache } from './cache.ts';
 
 const Gadget = defineKind({
   group: 'optional.example.com',
@@ -61,8 +63,47 @@ async function installGadgets(cluster: Cluster, client: Client): Promise<void> {
   await expect.poll(() => isServed().catch(() => false)).toBe(true);
 }
 
+test('an optional kind that one namespace has listed stays served when the 404 of another namespace arrives late', async ({
+  cluster,
+}) => {
+  await using stack = new AsyncDisposableStack();
+  const listed = stack.use(await cluster.namespace()).name;
+  const late = stack.use(await cluster.namespace()).name;
+  const client = stack.use(await connect(cluster.kubeconfig));
+  const isListed = Promise.withResolvers<void>();
+  const served: boolean[] = [];
+  const cache = new ObjectCache({
+    world: heldBackoffs().world,
+    client: {
+      pages: (kind, options) => client.pages(kind, options),
+      async *watch(kind, options) {
+        if (options?.namespace === late) {
+          await isListed.promise;
+          throw apiError('no such kind', { status: 404 });
+        }
+        for await (const event of client.watch(kind, options)) {
+          yield event;
+          if (event.type === 'BOOKMARK') isListed.resolve();
+        }
+      },
+    },
+    kind: ConfigMap,
+    namespaces: [listed, late],
+    optional: true,
+  });
+  cache.onServedChange((isServed) => served.push(isServed));
+  const stop = new AbortController();
+  const running = cache.run(stop.signal);
+  stack.defer(async () => {
+    stop.abort();
+    await running;
+  });
+  await cache.waitForSync();
+  expect([cache.isServed, served]).toEqual([true, []]);
+});
+
 for (const count of [1, 2])
-  test(`a manager of ${count === 1 ? 'one namespace' : 'several namespaces'} starts without an optional kind, finds it when it is installed, and continues without it when it is removed`, async ({
+  test(`a manager of ${count === 1 ? 'one namespace' : 'several namespaces'} starts without an optional kind, uses it once it is installed, and continues when it is removed`, async ({
     cluster,
   }) => {
     await using stack = new AsyncDisposableStack();
@@ -70,7 +111,7 @@ for (const count of [1, 2])
     while (namespaces.length < count) namespaces.push(stack.use(await cluster.namespace()).name);
     const [namespace = ''] = namespaces;
     const { manager, log, client, until, backoffs } = await start(cluster, namespaces);
-    /** Installs the kind while no list of it is in flight, and lets the manager list it again. */
+    /** Installs the kind while the manager waits between two attempts to list it, and then ends that wait. */
     const install = async () => {
       await expect.poll(backoffs.count).toBe(count);
       await installGadgets(cluster, client);
