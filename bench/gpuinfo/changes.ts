@@ -18,7 +18,7 @@ const IDLE_MS = 15_000;
 const BAR_MS = 50;
 
 /**
- * Measures the CPU time of the operator per change of a node, with a real API server. No kubelet runs, and
+ * Measures the operator's CPU time per change of a node, with a real API server. No kubelet runs.
  * kube-controller-manager is killed, because it would mark nodes without a kubelet as not ready.
  */
 export async function* changes(): AsyncGenerator<Row> {
@@ -98,7 +98,7 @@ async function createNodes(client: Client): Promise<void> {
     await client.mergePatch(Node, { name: nodeName(index) }, { spec: { taints: null } });
 }
 
-/** Returns the name of the node that is reserved for one of the requests that need a GPU. */
+/** Returns the node that is reserved for a request with a GPU. `index` selects the request. */
 async function reservedNode(client: Client, index: number): Promise<string> {
   const { status } = await client.get(GPUInfo, { namespace: NAMESPACE, name: `r-${10 * (index % 20) + 1}` });
   return status?.suitableNodeName ?? '';

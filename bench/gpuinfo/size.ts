@@ -14,8 +14,8 @@ export function hasGpus(index: number): boolean {
 }
 
 /**
- * Returns the spec of a request. Most requests need one GPU, each for a different duration; some need a node without
- * GPUs. One in ten requests asks for more GPUs than any node has, so every change evaluates it against all nodes.
+ * Returns the spec of a request. Of ten requests, eight need one GPU, and one needs a node without GPUs. The tenth asks
+ * for more GPUs than any node has, so every change evaluates it against all nodes.
  */
 export function specOf(index: number): {
   readonly desAccTime: number;

@@ -11,11 +11,12 @@ const RATE_BAR = { atLeast: 10 };
 const LIST_BAR = { atMost: 2 };
 
 /**
- * Measures the CPU time and memory of a controller, and the time from its start until the rows of all VMs are correct.
- * All rows are stale at the start. The time includes the start of the process, the leader election and the list of the
- * VMs. Our controller and the comparator get the same VMs, the same table and a released Lease. The lower limit is the
- * time in which a running process lists the VMs, because no controller can write the last row before it has read the
- * last VM.
+ * Measures the time from the start of a controller until the rows of all VMs are correct. Also measures its CPU time
+ * and memory. All rows are stale at the start. The time includes the start of the process, the leader election and the
+ * list of the VMs. Our controller and the comparator get the same VMs, the same table and a released Lease.
+ *
+ * A bare list of the VMs, by a process that already runs, is the lower limit of the time. A controller has to read the
+ * last VM before it can write the last row.
  */
 export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
   for (const vms of COUNTS) {
@@ -32,7 +33,8 @@ export async function* endToEnd(programs: Programs): AsyncGenerator<Row> {
       theirs: median(results.theirs.map((each) => each[of])),
     });
     const list = median(lists);
-    // If a bare list takes more than a tenth of the comparator's time, no controller could meet RATE_BAR. Then LIST_BAR applies.
+    // No controller is faster than a bare list. If the list takes more than a tenth of the comparator's time, RATE_BAR
+    // cannot be met, and LIST_BAR applies instead.
     const isListTheLimit = compare('last').theirs / list < RATE_BAR.atLeast;
     yield {
       name: `${vms} VMs, start to last row: rate (rows/s)`,

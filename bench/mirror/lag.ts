@@ -23,9 +23,9 @@ const POLL_MS = 500;
 const TIMEOUT_MS = 60_000;
 
 /**
- * Measures the time from a change of a VM to the commit of its row, at a steady rate of changes. The lag begins when
- * the client receives the API server's response to the change, and ends at the row's commit timestamp in PostgreSQL. A
- * second lag begins when the change is sent, and includes the time of the API server. The true lag is between the two.
+ * Measures the time from a change of a VM to the commit of its row, at a steady rate of changes. Two lags are measured.
+ * One begins when the client sends the change. The other begins when the client receives the API server's response.
+ * Both end at the row's commit timestamp in PostgreSQL. The true lag is between the two.
  */
 export async function* lag(programs: Programs): AsyncGenerator<Row> {
   await using environment = await startEnvironment(VMS, 'small');

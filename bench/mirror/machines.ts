@@ -42,14 +42,14 @@ export async function installKubeVirt(cluster: Cluster): Promise<void> {
 
 /**
  * Size of a VM. A `usual` VM takes 4 KB, including its status and managed fields. The API server needs milliseconds of
- * CPU time to decode or patch it. A `small` VM has only the required fields and no managed fields, for measurements in
- * which the API server should take little CPU time.
+ * CPU time to decode or patch it. A `small` VM has only the required fields and no managed fields. It is for
+ * measurements in which the API server should take little CPU time.
  */
 export type VmSize = 'usual' | 'small';
 
 /**
  * Creates the VMs 0 to `count - 1` with a status. Only the first VM is created through the API server. The others are
- * written directly to etcd as copies of it, because two requests for each of 100,000 VMs would take a quarter of an
+ * copies that are written directly to etcd. Creating 100,000 VMs through the API server would take a quarter of an
  * hour.
  */
 export async function createVms(

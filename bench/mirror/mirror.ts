@@ -6,9 +6,9 @@ import { scale } from './scale.ts';
 import { writer } from './writer.ts';
 
 /**
- * Compares the status mirror with a controller that writes one row at a time, and the mirror's batch statement with
- * other ways to write rows. Both sides use the same API server and the same database, one program at a time. PostgreSQL
- * runs with fsync.
+ * Compares the status mirror with a controller that writes one row at a time. Also compares the mirror's batch
+ * statement with other ways to write rows. The compared programs use the same API server and the same database, one
+ * after the other. PostgreSQL runs with fsync.
  */
 export async function* mirror(part?: string): AsyncGenerator<Row> {
   const programs = await build();

@@ -8,8 +8,8 @@ const SETTLE_MS = 10_000;
 const RESYNC = '30s';
 
 /**
- * Measures the memory, the start and the resync of our controller with very many VMs. Small VMs suffice: the cache
- * keeps the same few fields of every VM, so the size of a VM does not matter.
+ * Measures our controller with very many VMs: its memory, and the duration of its start and of a resync. The VMs are
+ * small. Their size does not matter, because the cache keeps the same few fields of every VM.
  */
 export async function* scale({ controllers }: Programs): AsyncGenerator<Row> {
   await using environment = await startEnvironment(VMS, 'small');

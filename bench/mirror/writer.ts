@@ -24,10 +24,12 @@ interface Way {
 }
 
 /**
- * Measures the throughput of the mirror's batch statement. It is compared with batches of the same size that consist of
- * single-row updates, and with one lookup and one update per row. The batches of single-row updates are sent in two
- * ways: by pgx, as in ACM's search-indexer, and by pg as one string with all updates. In both ways, a batch takes one
- * round trip and one transaction.
+ * Compares the throughput of the mirror's batch statement with three other ways to write rows:
+ * - `pgx` sends a batch of single-row updates, as ACM's search-indexer does
+ * - `pg` sends the single-row updates of a batch as one string
+ * - `rowAtATime` sends one lookup and one update per row
+ *
+ * Every batch takes one round trip and one transaction, and all batches have the same size.
  */
 export async function* writer({ batch }: Programs): AsyncGenerator<Row> {
   await using table = await Table.start();

@@ -13,8 +13,8 @@ const WORKERS = 16;
 
 /**
  * Measures the time from an object's event to the start of its reconcile, inside an otherwise idle program. Each side
- * has its own empty namespace. Otherwise, the second side would still reconcile the first side's probes when its own
- * probes arrive.
+ * has its own empty namespace. In a shared namespace, the side that runs second would also reconcile the probes of the
+ * first side.
  */
 export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);

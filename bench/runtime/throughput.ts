@@ -13,9 +13,9 @@ const WORKERS = [1, 16, 64];
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 
 /**
- * Sets the status of every object once. The rate is measured from the first to the last object; CPU time and memory are
- * measured from the start of the program. Each run creates new objects in a new namespace, so that all runs start from
- * the same state.
+ * Measures how fast a program sets the status of every object once. The rate is measured from the first to the last
+ * object. CPU time and memory are measured from the start of the program. Each run creates new objects in a new
+ * namespace, so that all runs start from the same state.
  */
 export async function* throughput({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);

@@ -14,10 +14,12 @@ const ONE = { warm: 1_000, times: 2_000 };
 const ALL = { warm: 15, times: 30 };
 
 /**
- * Compares our client with govmomi, each in its own process, reading the same properties from the same vcsim over verified TLS.
- * Both use the idiomatic way to read all machines (create a view, one `RetrievePropertiesEx`, destroy the view) and decode to
- * typed values. The time includes the server's share, which is the same for both and brings the ratio closer to 1; CPU is that
- * of the client process only.
+ * Compares our client with govmomi. Each runs in its own process and reads the same properties from the same vcsim over
+ * verified TLS. Both read all machines in the idiomatic way: create a view, call `RetrievePropertiesEx` once, destroy
+ * the view. Both decode the result to typed values.
+ *
+ * The time includes the server's share, which is the same for both and brings the ratio closer to 1. The CPU time is
+ * that of the client process only.
  */
 export async function* client(): AsyncGenerator<Row> {
   const programs = await build();

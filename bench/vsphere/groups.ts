@@ -8,8 +8,9 @@ import { clear, race } from './race.ts';
 const ROUNDS = Number(process.env.ROUNDS ?? 3);
 
 /**
- * Measures the time from the creation of a VmGroup until it reports RUNNING, and compares it with the minimum time of
- * its clones. Also measures how many calls vCenter receives in that time, including those of the property collector.
+ * Measures the time from the creation of a VmGroup until it reports RUNNING, and compares it with the minimum time for
+ * the clones (`floorOf`). Also counts the calls that vCenter receives in that time, including those of the property
+ * collector.
  */
 export async function* replicas(bench: WithVcenter): AsyncGenerator<Row> {
   for (const wanted of [30, 50]) {
@@ -33,10 +34,10 @@ export async function* replicas(bench: WithVcenter): AsyncGenerator<Row> {
 const MANY = { groups: 20, replicas: 3 };
 
 /**
- * Measures the total time and the fairness of many groups at once. With a fair limiter, every group gets its first
- * machine before any group gets a second, so all groups have a machine after as many clones as there are groups. If
- * groups were served one after the other, the last group would get its first machine only after all clones of the 19
- * other groups.
+ * Measures the total time and the fairness for many groups that are created together. A fair limiter lets every group
+ * clone its first machine before any group clones a second. So every group has a machine after as many clones as there
+ * are groups. An unfair limiter could serve one group after the other. The last group would then wait for all clones of
+ * the 19 other groups.
  */
 export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
   const { groups, replicas } = MANY;
@@ -63,9 +64,9 @@ export async function* many(bench: WithVcenter): AsyncGenerator<Row> {
 const [SMALL, BIG] = [2, 200];
 
 /**
- * Measures a small group that is created while a big group uses all permits. With a fair limiter, the small group waits
- * for the clones in flight and then gets the next two permits. This takes at most the time of two clones. Without
- * fairness, the small group would wait half a minute for the big group.
+ * Measures how long a small group takes if a big group already uses all permits of the limiter. With a fair limiter,
+ * the small group waits for the clones in flight and then gets the next two permits. This takes at most the time of two
+ * clones. Without fairness, the small group would wait half a minute for the clones of the big group.
  */
 export async function* beside(bench: WithVcenter): AsyncGenerator<Row> {
   const seconds: number[] = [];

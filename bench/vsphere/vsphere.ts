@@ -7,8 +7,9 @@ import { beside, many, replicas } from './groups.ts';
 import { clear, race } from './race.ts';
 
 /**
- * Compares our vSphere client with govmomi, and the VmGroup controller with the minimum time of its clones (`floorOf`), because
- * no comparable program exists. The operator runs as a separate process under its own service account with all features enabled.
+ * Compares our vSphere client with govmomi. Compares the VmGroup controller with the minimum time for its clones
+ * (`floorOf`), because no comparable program exists. The operator runs as a separate process with all features enabled,
+ * under its own service account.
  */
 export async function* vsphere(part?: string): AsyncGenerator<Row> {
   if (part === undefined || part === client.name) yield* client();

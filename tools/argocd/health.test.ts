@@ -47,7 +47,7 @@ describe.each(checkedKinds())('$kind', (checked) => {
     object: parse(readFileSync(join(RECORDED, path), 'utf8')),
   }));
 
-  test('the recorded objects of this kind include one for each state that all kinds have', () => {
+  test('this kind has a recorded object for each state that all kinds share', () => {
     const recorded = states.map(({ state }) => state);
     expect(recorded).toEqual(
       expect.arrayContaining(['new', 'progressing', 'healthy', 'degraded', 'paused', 'deleting']),

@@ -24,7 +24,7 @@ export interface Bundle {
 
 /**
  * Bundles a program with all packages that it imports. Modules that the program imports on demand become separate
- * files, which are loaded on demand.
+ * files.
  * @param name name of the program's file, without extension. @default the name of the source file
  */
 export async function bundle(source: URL, folder: string, name?: string): Promise<Bundle> {

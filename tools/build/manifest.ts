@@ -23,10 +23,11 @@ export interface Manifest extends Omit<SourceManifest, 'exports'> {
 const ENGINES = { node: '>=24' };
 
 /**
- * Returns the package.json to publish. It exports the compiled files in `lib/`, its programs are the bundles in `bin/`,
- * and it depends on exactly those versions of our packages with which it was built.
+ * Returns the package.json to publish. It exports the compiled files in `lib/`. Its programs are the bundles in `bin/`.
+ * It depends on the exact versions of our packages with which it was built.
  * @param versions versions of our packages by name
- * @param repository `owner/name` on GitHub, which npm compares with the provenance of the package. @default no repository
+ * @param repository `owner/name` on GitHub, which npm compares with the provenance of the package.
+ * @default no repository
  */
 export function publishedManifest(
   source: SourceManifest,

@@ -10,10 +10,10 @@ const FOLDER = fileURLToPath(new URL('../../charts/vmwright', import.meta.url));
 const REPOSITORY_LINE = /^ {2}repository: vmwright\b.*$/m;
 
 /**
- * Returns the archive of the chart in the format of `helm package`. It contains no times, so that the same sources give
- * the same archive.
- * @param repository `owner/name` on GitHub. If it is given, values.yaml in the archive names the image in the container
- * registry of that repository, and Chart.yaml names the repository. @default both files are packed unchanged
+ * Returns the archive of the chart in the format of `helm package`. All files have the same fixed time, so that the
+ * same sources give the same archive.
+ * @param repository `owner/name` on GitHub. If given, Chart.yaml in the archive names this repository, and values.yaml
+ * names the image in its container registry. @default both files are packed unchanged
  */
 export function chartArchive(repository = ''): Uint8Array {
   const files = globSync('{.helmignore,*.*,{files,templates}/**/*.*}', { cwd: FOLDER }).toSorted();
@@ -43,7 +43,10 @@ export interface ChartVersions {
   readonly appVersion: string;
 }
 
-/** Returns the versions in Chart.yaml. Parses no YAML, so that a release can be checked and pushed without npm packages. */
+/**
+ * Returns the versions in Chart.yaml. Needs no YAML parser, so that a release can be checked and pushed without npm
+ * packages.
+ */
 export function chartVersions(): ChartVersions {
   const text = readFileSync(join(FOLDER, 'Chart.yaml'), 'utf8');
   const value = (key: string) => new RegExp(`^${key}: (\\S+)$`, 'm').exec(text)?.[1] ?? '';

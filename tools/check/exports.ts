@@ -2,9 +2,10 @@
  * Checks that the index of a package exports every type of the package that appears in a public signature, so that
  * users can name it. Part of `make check`; prints a line for each missing type.
  *
- * A signature consists of parameters, return types, public members, heritage, type aliases and, where there is no
- * annotation, `new X()`, `as X` and type arguments of the initializer. Other types that the compiler infers are not
- * found. Members that are marked `@internal` and `implements` clauses are not part of a signature.
+ * A signature consists of parameters, return types, public members, base types and type aliases. If a value has no type
+ * annotation, the types in `new X()`, `as X` and type arguments of its initializer are checked. Other types that the
+ * compiler infers are not found. Members that are marked `@internal` and `implements` clauses are not part of a
+ * signature.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

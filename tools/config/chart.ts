@@ -41,8 +41,8 @@ export async function chartFiles(objectsOf: ObjectsOf): Promise<GeneratedFiles> 
 }
 
 /**
- * Returns the template of the roles, which installs them for the watched namespaces if the values list any, and otherwise
- * for all namespaces. Objects that are the same in both cases are written once.
+ * Returns the template of the roles. If the values list namespaces to watch, the template installs the roles for these
+ * namespaces. Otherwise, it installs them for all namespaces. Objects that are the same in both cases are written once.
  */
 async function roleTemplates(
   everywhere: readonly KubeObject[],
@@ -130,7 +130,7 @@ async function template({ apiVersion, kind, metadata, ...content }: KubeObject):
 
 const INCLUDED_LINE = `    ${INCLUDED}: ""\n`;
 
-/** Replaces each list item that is the action `EACH` by a loop that writes one item per watched namespace. */
+/** Replaces each list item that is the Helm action `{{ . }}` by a loop that writes one item per watched namespace. */
 function ranges(text: string): string {
   return text.replace(
     /^( *)- "\{\{ \. \}\}"\n/gm,

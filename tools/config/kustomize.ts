@@ -61,7 +61,7 @@ ${kustomization(['../../crd', '../../rbac/users', '../../manager', '../../networ
 
 /**
  * Returns the overlay that removes the objects of all other controllers from `config/default`. The flag `--controllers`
- * excludes the other controllers and does not name this one, because the operator exits if a named controller cannot
+ * excludes the other controllers instead of naming this one. The operator would exit if a named controller could not
  * run.
  */
 async function controllerOverlay(controller: string, all: Manifests, only: Manifests): Promise<string> {

@@ -1,6 +1,7 @@
 /**
- * Writes the reference in the page of each kind (spec, status, conditions) and the list of reasons in docs/troubleshooting.md
- * from the schemas and tables in packages/operator/src. Part of `make generate`; with `--check`, fails if a page is out of date.
+ * Generates parts of the documentation from the schemas and tables in packages/operator/src: the reference in the page
+ * of each kind (spec, status, conditions), the list of reasons in docs/troubleshooting.md, and the versions in
+ * docs/upgrade.md. Part of `make generate`. With `--check`, fails if a page is out of date.
  */
 import { readFileSync } from 'node:fs';
 import { type ConditionDoc, type FieldDoc, type KindDoc, kindDocs, REJECTIONS } from '@vmwright/operator';

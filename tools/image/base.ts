@@ -4,8 +4,9 @@ import { Layout } from './layout.ts';
 import { runPinned } from './pinned-program.ts';
 
 /**
- * Base image for users with access to its registry: Node 24, CA certificates, glibc; no shell. The tag refers to another image
- * after each security update. The annotations of the operator's image record the base image that was used (`baseAnnotations`).
+ * Base image for users with access to its registry. It contains Node 24, CA certificates and glibc, but no shell. After
+ * each security update, the tag refers to another image. The annotations of the operator's image record the base image
+ * that was used (`baseAnnotations`).
  */
 export const DISTROLESS = 'gcr.io/distroless/nodejs24-debian13:nonroot';
 

@@ -40,8 +40,8 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /**
- * Writes a base image for two platforms with this Node and its libraries, in the same places as in the distroless
- * image.
+ * Writes a base image for two platforms. It contains the Node that runs this test, and the libraries of this Node, in
+ * the same places as the distroless image.
  */
 function writeBase(layout: Layout): Layout {
   const libraries = execFileSync('ldd', [process.execPath], { encoding: 'utf8' }).match(/\/\S+/g) ?? [];
@@ -81,7 +81,7 @@ test('vmwright and ssvirt-vm-controller start from the unpacked image', () => {
   expect(run('/usr/local/bin/ssvirt-vm-controller', '--help')).toMatch(/^Usage: ssvirt-vm-controller /);
 });
 
-test('the image runs vmwright as a numeric user, with the environment variables of the base image and those that `make image` adds', () => {
+test('the image runs vmwright as a numeric user and keeps the environment variables of the base image', () => {
   expect(image.config.config).toEqual({
     Env: [
       'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',

@@ -1,10 +1,10 @@
 /**
- * `make newcomer`: follows the pages for new users, and fails if the output of a command differs from the page. Clones
- * the repository into an empty folder, runs the commands of the quick start in README.md and of docs/tour.md word for
- * word, compares each output with the page, presses Ctrl-C and checks that no file or process is left. It leaves out
- * `make test`, which continuous integration runs on its own fresh clone.
+ * `make newcomer`: follows the pages for new users in a fresh clone of the repository. Runs the commands of the quick
+ * start in README.md and of docs/tour.md word for word, and fails if an output differs from the page. Then presses
+ * Ctrl-C and checks that no file or process is left. Leaves out `make test`, which continuous integration runs on its
+ * own fresh clone.
  *
- * Uses the caches of npm and of the testbed's programs, and free ports, so that it can run next to another `make up`.
+ * Uses the caches of npm and of the testbed's programs. Uses free ports, so that it can run next to another `make up`.
  */
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

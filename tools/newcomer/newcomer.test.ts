@@ -94,7 +94,7 @@ describe('steps', () => {
     await expect(runStep(session, { line: 'false', output: [] }, limits)).rejects.toThrow('exit code 1');
   });
 
-  test('a step repeats a read-only command until the output of the command matches the page', async () => {
+  test('a step repeats a read-only command until its output matches the page', async () => {
     const cwd = await folder();
     const kubectl = '#!/bin/sh\nif [ -e ready ]; then echo Running; else touch ready; echo Creating; fi\n';
     writeFileSync(join(cwd, 'kubectl'), kubectl, { mode: 0o755 });

@@ -1,6 +1,6 @@
 /**
- * `make release-check TAG=v1.2.3`: fails unless the published packages, the chart, the manifests and the changelog have the version of the
- * tag. Needs no npm packages, so that a release fails before anything is installed.
+ * `make release-check TAG=v1.2.3`: fails unless the published packages, the chart, the manifests and the changelog have
+ * the version of the tag. Needs no npm packages, so that a release fails before anything is installed.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

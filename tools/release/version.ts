@@ -7,8 +7,7 @@ const VERSION = (() => {
 
 /**
  * Returns the problems that prevent a release under this Git tag. All published files must have the version of the tag,
- * and the changelog must have a section for that version. A pre-release (v1.2.3-rc.1) is a version of its own: npm
- * publishes it under the dist-tag `next`, and GitHub marks it as a pre-release.
+ * and the changelog must have a section for that version. A pre-release such as v1.2.3-rc.1 is a version of its own.
  * @param versions versions by the place where they are written, such as `version in packages/core/package.json`
  */
 export function releaseProblems(

@@ -89,7 +89,7 @@ describe.each(files)('%s', (file) => {
       if (job.uses === undefined) expect(job['timeout-minutes']).toBeGreaterThan(0);
   });
 
-  test('the workflow passes no expression to a shell, because a branch name in it could be executed as code', () => {
+  test('the scripts of the workflow contain no expressions, which could inject code', () => {
     for (const { run } of stepsOf(file)) expect(String(run ?? '')).not.toContain('${{');
   });
 
@@ -119,7 +119,7 @@ describe('release workflow', () => {
     expect(lines.filter((line) => line.startsWith('actions/attest-build-provenance@'))).toHaveLength(3);
   });
 
-  test('the release workflow runs no npm package in a job with an identity token or another write permission', () => {
+  test('the release workflow runs no npm package in a job with a write permission', () => {
     const privileged = Object.entries(jobs).filter(([, { permissions = {} }]) =>
       Object.values(permissions).includes('write'),
     );
@@ -137,7 +137,7 @@ describe('release workflow', () => {
     expect(npmPackagesOf('sbom')).toEqual(['$(INSTALLED)']); // shows that npmPackagesOf finds npm packages
   });
 
-  test('the release workflow resolves the digest of the base image, verifies its signature and builds on it', () => {
+  test('the release workflow verifies the signature of the base image before it builds the image', () => {
     const { steps = [] } = jobs.build ?? {};
     const at = (text: string) => steps.findIndex(({ run }) => String(run).includes(text));
     expect(at('make --silent base')).toBeGreaterThan(0);
@@ -228,7 +228,7 @@ describe('make release-check', () => {
     expect(releaseProblems('v1.2.3', versions, '# Changelog\n\n## 1.2.3 (2026-01-01)\n')).toEqual([]);
   });
 
-  test('make release-check lists the files with another version, and a changelog without a section for the version', () => {
+  test('make release-check lists files with another version and a missing section of the changelog', () => {
     const mixed = new Map([...versions, [CORE, '1.2.2']]);
     expect(releaseProblems('v1.2.3', mixed, '## Unreleased\n\n## 1.2.30\n\n## 1.2.3-rc.1\n')).toEqual([
       'the version in packages/core/package.json is 1.2.2, not 1.2.3',

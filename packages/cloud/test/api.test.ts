@@ -28,7 +28,7 @@ async function problemOf(response: Response): Promise<unknown> {
 }
 
 describe('servers', () => {
-  test('a server has the states building, running and deleting in this order, and then does not exist', async () => {
+  test('a server is building, then running, then deleting, and then does not exist', async () => {
     await using cloud = await CloudProcess.start();
     const { client } = cloud;
     await client.check('vmsample');
@@ -60,7 +60,7 @@ describe('servers', () => {
     ]);
   });
 
-  test('a deleted server has the state deleting and keeps its name until its machine is removed', async () => {
+  test('a deleted server keeps its name until its machine is removed', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { client } = cloud;
     const { id } = await client.create({ name: 'x' }, 'key');
@@ -205,7 +205,7 @@ describe('problem documents', () => {
     await cloud.client.check('x'.repeat(63));
   });
 
-  test('the cloud responds with problem documents for idempotency keys that are invalid, are reused or belong to a deleted server', async () => {
+  test('the cloud responds with a problem document if an idempotency key is invalid, reused or of a deleted server', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { id } = await cloud.client.create({ name: 'x' }, 'k');
     expect(await problemOf(await post(cloud, { name: 'y' }, 'k'))).toMatchObject({

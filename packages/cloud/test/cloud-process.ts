@@ -80,7 +80,7 @@ export class CloudProcess implements AsyncDisposable {
     return this.#client;
   }
 
-  /** Starts or restarts the process on the port of its first start, and waits until it listens. */
+  /** Starts the process and waits until it listens. A restart uses the port of the first start. */
   async start(): Promise<void> {
     const { args = [], env = {} } = this.#options;
     const listen = this.url === '' ? '127.0.0.1:0' : new URL(this.url).host;

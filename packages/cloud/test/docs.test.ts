@@ -72,7 +72,7 @@ test('every command of docs/cloud.md prints the documented output', async () => 
   expect(compared).toBeGreaterThan(6);
 });
 
-test('in a checkout, the first command of docs/cloud.md puts vmwright-cloud and the Node.js version that it needs on the PATH', async () => {
+test('the first command of docs/cloud.md puts vmwright-cloud and its Node.js version on the PATH', async () => {
   const [first] = blocks.filter(({ language }) => language === 'sh');
   const root = fileURLToPath(new URL('../../../', import.meta.url));
   const script = `${first?.text}\nnode --version; vmwright-cloud --help`;

@@ -1,17 +1,20 @@
 #!/usr/bin/env node
 /**
- * Fake QEMU for hosts without QEMU: accepts the arguments of the driver, daemonizes, locks its pid file, writes to its
- * console and implements the QMP commands that the driver uses. It runs no machine.
+ * Fake QEMU for hosts without QEMU. It runs no machine. It accepts the arguments of the driver, daemonizes, locks its
+ * pid file, writes to its console and implements the QMP commands that the driver uses.
  *
- * FAKE_QEMU selects a behaviour: `exits` exits soon after the start, `fails` fails to start with QEMU's error for an
- * unreadable disk, `ignores-quit` does not quit, `paused` reports a paused machine.
+ * FAKE_QEMU selects a behaviour:
+ * - `exits`: exits soon after the start
+ * - `fails`: fails to start, with QEMU's error for an unreadable disk
+ * - `ignores-quit`: does not quit
+ * - `paused`: reports a paused machine
  */
 import { spawn } from 'node:child_process';
 import { appendFileSync, copyFileSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 
 const args = process.argv.slice(2);
-/** The process exits after this time, because a test that is killed does not stop its processes. */
+/** The process exits after this time, in case a killed test has left it running. */
 const MAX_LIFETIME_MS = 120_000;
 const behaviour = process.env.FAKE_QEMU ?? '';
 const argumentOf = (name: string) => args[args.indexOf(name) + 1] ?? '';
@@ -76,8 +79,8 @@ function run(): void {
 }
 
 /**
- * Creates the pid file. Throws if the file names a process that is alive; the real QEMU fails to lock the file in that
- * case. The file is a link to a complete file, so that readers never see an empty one.
+ * Creates the pid file. Throws if a pid file exists and names a process that is alive. The real QEMU fails to lock the
+ * file in that case. A new pid file is a link to a complete file, so that readers never see an empty file.
  */
 function acquirePidFile(file: string): void {
   const own = `${file}.${process.pid}`;

@@ -10,7 +10,7 @@ import { bootSector, findQemu } from './qemu.ts';
 const FAKE_QEMU = fileURLToPath(new URL('fake-qemu.ts', import.meta.url));
 
 test.for(['QEMU', 'a fake QEMU'])(
-  'machines of %s survive a kill of the cloud and are found again after its restart',
+  'machines of %s survive a kill of the cloud, and the restarted cloud finds them',
   async (which) => {
     const found = which === 'QEMU' ? await findQemu() : { binary: FAKE_QEMU, args: [] };
     if ('why' in found) {

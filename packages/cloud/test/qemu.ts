@@ -16,7 +16,7 @@ export interface Qemu {
 
 /**
  * Finds QEMU on the PATH, or unpacks it from Debian packages into the cache directory without installing it.
- * @returns `why` if neither is possible
+ * @returns QEMU, or `why` neither is possible
  */
 export async function findQemu(): Promise<Qemu | { readonly why: string }> {
   const name = defaultBinary();

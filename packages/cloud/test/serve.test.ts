@@ -61,7 +61,7 @@ describe('failing start', () => {
     expect(run(args, env)).toEqual({ status: 1, stdout: '', stderr });
   });
 
-  test('a start fails with one line of explanation if the database is locked, the port is in use, or the database contains servers of another driver', async () => {
+  test('a start fails with one line of explanation if the database or the port cannot be used', async () => {
     await using cloud = await CloudProcess.start();
     const common = ['serve', '--listen', '127.0.0.1:0'];
     expect(run([...common, '--data', cloud.data], keys).stderr).toBe(

@@ -63,15 +63,15 @@ export function deletionPolicyOf({ metadata }: KubeObject): DeletionPolicy | { r
 }
 
 /**
- * CEL expression for `matchConditions`: whether a request changes the deletion policy. Updates that need no review, such as the
+ * CEL expression for `matchConditions`: whether a request changes the deletion policy. Other updates, such as the
  * removal of a finalizer, must not match, so that they succeed even while the webhook is not available.
  */
 export const POLICY_CHANGED = `${policyIn('object')} != ${policyIn('oldObject')}`;
 
 /**
  * CEL expression for `matchConditions`: whether a request deletes an object with `vmwright.dev/deletion-policy: Orphan`
- * and uses `--cascade=foreground` (dependents first). Other deletions must not match, so that they succeed even while
- * the webhook is not available.
+ * by `--cascade=foreground` (dependents first). Other deletions must not match, so that they succeed even while the
+ * webhook is not available.
  */
 export const ORPHAN_IN_FOREGROUND = `${policyIn('oldObject')}.orValue("") == "Orphan" && request.options.?propagationPolicy.orValue("") == "Foreground"`;
 

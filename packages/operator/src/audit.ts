@@ -1,8 +1,8 @@
 import { type KubeObject, keyOf, type Logger } from '@vmwright/runtime';
 
 /**
- * A change that the operator makes to a machine, or to another operator's object that is part of a machine, such
- * as a DataVolume.
+ * A change that the operator makes to a machine. The machine may include objects of another operator, such as a
+ * DataVolume.
  */
 export type Act =
   | 'create'
@@ -52,10 +52,9 @@ export interface AuditedObject {
 }
 
 /**
- * Logs a change of a machine, whatever the configured log level. All controllers that change machines use this
- * function, so that all lines have the same fields and can be found by the field `audit`. Must be called once per
- * change, as soon as the backend has accepted the request. Must not be called for a deletion of a machine that was
- * already gone.
+ * Logs a change of a machine, at every log level. All controllers that change machines use this function, so that all
+ * lines have the same fields and can be found by the field `audit`. Call it once per change, as soon as the backend has
+ * accepted the request. Do not call it if a machine to be deleted was already gone.
  */
 export function audit(log: Logger, { kind, metadata }: AuditedObject, act: AuditedAct): void {
   const { act: name, resource, machine, machineName, reason, task } = act;

@@ -15,7 +15,7 @@ const settings: CloudSettings = {
   concurrency: 1,
 };
 
-test('if the file of the API key cannot be read, the operator logs the problem and starts, and other commands fail', async () => {
+test('if the API key cannot be read, the operator starts, but other commands fail', async () => {
   const { logger, lines } = collectingLogger();
   await using client = await connectCloud(nodeWorld, settings, new Registry(), { log: logger });
   expect(lines).toMatchObject([

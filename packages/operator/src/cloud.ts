@@ -15,8 +15,8 @@ import { SettingsError } from './settings/values.ts';
 
 /**
  * Returns a client of the private cloud. The client records metrics and, with a tracer, spans.
- * @param options.log logger for the error about a key that cannot be read. Without a logger, the error is thrown. The
- * operator passes a logger, because the Secret may be created later and other controllers need no cloud
+ * @param options.log only the operator passes a logger. If the key cannot be read, the error is then only logged: the
+ * Secret may be created later, and other controllers need no cloud. Without a logger, the error is thrown.
  * @throws SettingsError
  */
 export async function connectCloud(
@@ -93,7 +93,8 @@ function readKey(file: string): string {
   } catch (cause) {
     throw new SettingsError(`CLOUD_API_KEY_FILE names ${file}, which cannot be read`, { cause });
   }
-  // The transport would reject these characters in a header, with an error that does not mention the key.
+  // Other characters are rejected here, because the transport would reject them with an error that does not mention the
+  // key.
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new SettingsError(
     `CLOUD_API_KEY_FILE names ${file}, which is empty or contains characters that a key cannot have; use printable ASCII characters without spaces`,

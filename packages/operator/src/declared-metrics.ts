@@ -23,8 +23,8 @@ export interface MetricSection {
 }
 
 /**
- * Returns the metrics of the operator and of the status mirror, section by section. They are declared by the functions
- * that both programs call, so documentation that is generated from them cannot differ from what the programs expose.
+ * Returns the metrics of the operator and of the status mirror, section by section. The functions that declare them are
+ * the ones that the programs call. So generated documentation cannot differ from what the programs expose.
  */
 export function declaredMetrics(): readonly MetricSection[] {
   const section = (title: string, declare: (registry: Registry) => void): MetricSection => {

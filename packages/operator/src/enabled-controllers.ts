@@ -5,8 +5,9 @@ import type { Settings } from './settings/settings.ts';
 import { SettingsError } from './settings/values.ts';
 
 /**
- * Disables the controllers whose CustomResourceDefinitions are not installed and logs each disabled controller once. CRDs that are
- * installed later take effect after a restart. If no controller is left, the operator still answers webhook requests.
+ * Disables each controller for which a CustomResourceDefinition is not installed, and logs each disabled controller
+ * once. CRDs that are installed later take effect after a restart. If no controller is left, the operator still answers
+ * webhook requests.
  * @throws SettingsError if a controller that `--controllers` names cannot run
  */
 export async function withoutUnserved(

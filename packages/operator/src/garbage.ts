@@ -15,8 +15,9 @@ export interface AuditedResources<T> extends ExternalResources<T> {
 }
 
 /**
- * Returns an observer that audits each change of a resource without an owner.
- * @param deletion its `reason` is logged for every change, its `act` only for a deletion; a stop is logged as `powerOff`
+ * Returns an observer that writes an audit line for each change of a resource without an owner. For a stop, the line
+ * has the act `powerOff`.
+ * @param deletion act of the lines about deletions, and reason of all lines
  */
 export function auditOrphan<T>(
   { kind }: Kind,

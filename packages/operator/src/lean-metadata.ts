@@ -3,7 +3,7 @@ import type { ObjectMeta } from '@vmwright/runtime';
 /** Metadata that `leanMetadata` keeps only if the caller passes it. */
 type KeptMetadata = Partial<Pick<ObjectMeta, 'labels' | 'annotations' | 'ownerReferences'>>;
 
-/** Reduces the metadata of an object, before it is cached, to its names, UID, resourceVersion and times, and adds `kept`. */
+/** Returns the metadata to cache: names, UID, resourceVersion and times of the object, and the fields in `kept`. */
 export function leanMetadata(
   { name, namespace, uid, resourceVersion, creationTimestamp, deletionTimestamp }: ObjectMeta,
   kept: KeptMetadata = {},

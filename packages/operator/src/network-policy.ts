@@ -9,8 +9,9 @@ const WEBHOOK_PORT = 9443;
 const METRICS_PORT = 8443;
 
 /**
- * Returns a policy that admits API servers to the webhooks, namespaces with the label `metrics: enabled` to the metrics,
- * and nothing else. Probes come from the node of the pod, which network policies always admit.
+ * Returns the network policy of the operator's pods. API servers reach the webhooks, and namespaces with the label
+ * `metrics: enabled` reach the metrics. Nothing else is admitted. Probes need no rule: they come from the node of the
+ * pod, which network policies always admit.
  * @param apiServers address ranges (CIDR) from which the API servers call webhooks; empty: any address
  */
 export function networkPolicy(namespace: string, apiServers: readonly string[]): NetworkPolicy {

@@ -84,8 +84,9 @@ export async function runOperator(
   await using backends = new AsyncDisposableStack();
   const cluster = settings.cluster ?? (await clusterIdOf(manager.client));
   const common = { world, log, cluster, namespaces };
-  // All webhooks are served, also those of disabled controllers: the manifests may declare them, and the API server rejects the
-  // requests for which it cannot call a declared webhook. A webhook without a backend skips the checks that need the backend.
+  // The webhooks of disabled controllers are served, too, because the manifests may declare them. If the API server
+  // cannot call a declared webhook, it rejects the request. A webhook without a backend skips the checks that need the
+  // backend.
   manager.convert(VmGroup, CONVERSION);
   const { caches } = manager;
   manager.admit(VirtualMachine, admitVirtualMachines(settings.kubevirt && caches));

@@ -37,8 +37,8 @@ export interface OrphanRow {
 /** An orphan that can be deleted while the connections to the backends are open. */
 export interface Orphan extends OrphanRow {
   /**
-   * Reads the resource again and deletes it, unless its owner exists or a user took it over.
-   * @returns whether it was deleted
+   * Reads the resource again, and deletes the resource unless its owner exists or a user took it over.
+   * @returns whether the resource was deleted
    */
   remove(): Promise<boolean>;
 }
@@ -46,8 +46,9 @@ export interface Orphan extends OrphanRow {
 /**
  * Finds all orphans, as garbage collection would find them now, and passes them to `use`.
  *
- * Guarantees: changes nothing unless `use` calls `remove`, which follows the rules of garbage collection with one exception: this
- * process did not observe the deletion of the owner, so the user's confirmation replaces that observation.
+ * Guarantees: nothing is changed unless `use` calls `remove`. `remove` follows the rules of garbage collection, with
+ * one exception: garbage collection must have observed the deletion of the owner. Here, the user's confirmation
+ * replaces that observation.
  * @throws SettingsError, and the errors of the API server and the backends
  */
 export async function withOrphans(

@@ -14,8 +14,8 @@ const ROLES = [
 
 /**
  * Returns an admin, an editor and a viewer role of a kind. They are aggregated into the built-in roles `admin`, `edit`
- * and `view`. The viewer role of VirtualMachine is not aggregated into `view`: the spec of a VirtualMachine can contain
- * passwords, and users with `view` must not read passwords.
+ * and `view`, with one exception: the viewer role of VirtualMachine is not aggregated. The spec of a VirtualMachine can
+ * contain passwords, which users with `view` must not read.
  */
 export function userRoles(kind: DeclaredKind): readonly RoleManifest[] {
   const { group, plural, declaration } = kind;

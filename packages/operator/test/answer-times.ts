@@ -3,8 +3,8 @@ import { afterAll } from 'vitest';
 
 /**
  * Measures the time from each change until the status of a GPUInfo shows its effect. Prints the times after the last
- * test of the file or `describe` block that calls this function. The tests do not assert these times, because they can
- * exceed any limit on a busy machine.
+ * test of the calling file or `describe` block. The tests do not assert these times, because a busy machine can exceed
+ * any limit.
  */
 export function answerTimes() {
   const times: Record<string, number> = {};

@@ -71,8 +71,8 @@ function list(value: unknown): readonly unknown[] {
 }
 
 /**
- * Returns a field of an object. A copy of the testbed's function, because unit tests use the collector and must not
- * import the testbed.
+ * Returns a field of an object. Copied from the testbed, because unit tests use this file and must not import the
+ * testbed.
  */
 function field(value: unknown, name: string): unknown {
   return Reflect.get(Object(value), name);

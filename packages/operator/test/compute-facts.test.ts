@@ -14,7 +14,7 @@ const OPTIONS: VcsimOptions = {
   inventory: { hosts: 2, standaloneHosts: 0, vms: 4 },
   templates: ['template'],
 };
-/** Machines of the vCenter east, without the last machine of its inventory, which is the template. */
+/** Machines of the vCenter east. The last machine of its inventory is left out, because it is the template. */
 const MACHINES = ['DC0_C0_RP0_VM0', 'DC0_C0_RP0_VM1', 'DC0_C0_RP0_VM2'] as const;
 const AT = new Date('2040-01-31T22:00:00Z');
 
@@ -22,8 +22,8 @@ const AT = new Date('2040-01-31T22:00:00Z');
 const staleTimers = new Set<() => void>();
 /**
  * A world in which the facts about an unresponsive vCenter become stale only when the test calls the callbacks in
- * `staleTimers`. The test does not shorten `STALE_MS` instead, because the facts would then also become stale while
- * vCenter or this process is only slow.
+ * `staleTimers`. With a shorter `STALE_MS` instead, the facts would also become stale while vCenter or this process is
+ * only slow.
  */
 const world: World = {
   ...nodeWorld,
@@ -84,7 +84,7 @@ beforeEach(async () => {
   return () => pool[Symbol.asyncDispose]();
 });
 
-/** Calls `check` now and on each change until its result is neither undefined nor false. @returns this result */
+/** Calls `check` now and on each change, until it returns neither undefined nor false. @returns its last result */
 function until<T>(check: () => T | undefined | false): Promise<T> {
   return new Promise((resolve) => {
     const listener = () => {
@@ -147,8 +147,8 @@ test('the hosts of all vCenters are found by id, and their machines by UUID and 
 
 test('the facts contain the GPUs of a host and whether machines use them', async () => {
   const { machine, host } = first();
-  // Until the devices of the machines on the host are known, all GPUs of the host count as in use. This state may
-  // already be over when vCenter responds to the change, so the test begins to wait for it before the change.
+  // All GPUs of the host count as in use until the devices of its machines are known. This state may end before vCenter
+  // responds to the change, so the test begins to wait for it before the change.
   const firstGpus = until(() => {
     const { gpus = [] } = facts.host(host.id) ?? {};
     return gpus.length === 2 && gpus;
@@ -348,8 +348,8 @@ test('a machine whose UUID changes is found by the new UUID', async () => {
 test('apart from WaitForUpdatesEx, the number of vCenter calls does not depend on the number of objects and changes', async () => {
   const { host } = first();
   await east.control.host(host.name, { gpus: 1 });
-  // The GPUs of the host count as in use until the devices of its machines are watched. The test waits for this watch
-  // before it counts calls, because the watch itself calls CreateFilter.
+  // The GPUs of the host count as in use until the devices of its machines are watched. This watch calls CreateFilter,
+  // so the test waits for it before it counts calls.
   await until(() => facts.host(host.id)?.gpus[0]?.isInUse === false);
   await east.control.resetCalls();
   for (const [index, name] of MACHINES.entries()) await east.control.vm(name, { cpuDemandMhz: 5000 + index });
@@ -370,7 +370,7 @@ test('apart from WaitForUpdatesEx, the number of vCenter calls does not depend o
   await until(() => facts.host(host.id)?.gpus.length === 0);
 });
 
-test('after the session expired, new changes are observed, and no unchanged object is reported as changed', async () => {
+test('after the session expired, only changed objects are reported as changed', async () => {
   const { machine } = first();
   await east.control.expireSessions();
   await east.control.vm(machine, { cpuDemandMhz: 4321 });
@@ -379,7 +379,7 @@ test('after the session expired, new changes are observed, and no unchanged obje
   expect(changes.flatMap((change) => [...change.hosts, ...change.machines])).toEqual([]);
 });
 
-test('a vCenter is reported as stale while it does not respond, its hosts and machines stay known, and other vCenters are not affected', async () => {
+test('a vCenter that does not respond is reported as stale, and its hosts and machines stay known', async () => {
   const { machine, host } = first();
   await east.part.stop();
   await expect.poll(() => staleTimers.size).toBeGreaterThan(0);

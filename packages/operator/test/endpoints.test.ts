@@ -90,7 +90,7 @@ test('creation and deletion of a machine write exactly one audit line each', asy
   ]);
 });
 
-test('a collector receives a span for a reconcile, and child spans for its requests to the API server and the cloud', async () => {
+test('a collector receives a span for a reconcile, and child spans for its requests', async () => {
   const vm = await env.vm('traced', 'vmtraced');
   await env.until('traced', (each) => field(each, 'status', 'opStatus') === 'Running');
   const created = () => {

@@ -9,7 +9,7 @@ test('the commands of docs/gpuinfo.md print the documented output, with the docu
   const [, calendar = ''] = /^```yaml\n(# --gpu-calendar=.*?)^```$/ms.exec(page('gpuinfo.md')) ?? [];
   const folder = await mkdtemp(join(tmpdir(), 'calendar-'));
   onTestFinished(() => rm(folder, { recursive: true }));
-  // Changes the windows for `gpu-*` to match no node of this test, so that only the window "Sunday night" applies.
+  // The windows for `gpu-*` get a pattern that matches no node of this test. So only the window "Sunday night" applies.
   await writeFile(join(folder, 'calendar.yaml'), calendar.replace('"gpu-*"', '"other-*"'));
   await using env = await install({ args: [`--gpu-calendar=${join(folder, 'calendar.yaml')}`] });
   await env.node('gpu-a', 4);

@@ -42,7 +42,7 @@ const api = () => env.controlPlane.cluster.api;
 const status = (info: KubeObject, name: string) => field(info, 'status', name);
 const onA = { nodeSelector: { 'kubernetes.io/hostname': 'worker-a' } };
 
-test('if only VC_* variables configure the vCenter, the status names the host on which the VM of the node runs', async () => {
+test('with a vCenter from VC_* variables, the status names the host that runs the VM of the node', async () => {
   await env.info('train', onA);
   expect(status(await env.reserved('train', 'worker-a'), 'suitableHostName')).toBe(host);
 });
@@ -62,8 +62,8 @@ test('status.availableUntil follows a scheduled task and the custom attribute of
   await vcsim.control.host(host, { attributes: { [ATTRIBUTE]: first } });
   await until(first, `custom attribute '${ATTRIBUTE}'`);
 
-  // An attribute that cannot be parsed may hide planned maintenance, so an existing reservation stays, but the node
-  // gets no new reservation.
+  // An attribute that cannot be parsed may stand for planned maintenance. So the node keeps its reservation, but gets
+  // no new one.
   await vcsim.control.host(host, { attributes: { [ATTRIBUTE]: 'soon' } });
   await env.until('train', (info) => conditionOf(info, 'FactsComplete') !== undefined);
   expect(status(await env.reserved('train', 'worker-a'), 'availableUntil')).toBe(first);
@@ -88,7 +88,7 @@ test('a GPU that another VM takes is no longer available', async () => {
   await env.reserved('next', 'worker-a');
 });
 
-test('while vCenter does not respond, reservations stay and no new one is made; new requests are answered once it responds', async () => {
+test('while vCenter does not respond, reservations stay, and new requests wait', async () => {
   await env.info('train', onA);
   await env.reserved('train', 'worker-a');
   const reservation = await env.reservation('train');

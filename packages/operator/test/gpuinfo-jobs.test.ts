@@ -163,7 +163,7 @@ describe('Jobs', () => {
     expect(note).toContain(`The GPUInfo ml/${name} does not exist`);
   }
 
-  test('a Job created before its GPUInfo waits until a node is reserved, and then holds the reservation until it is complete', async () => {
+  test('a Job created before its GPUInfo waits for a reservation, and holds it until the Job completes', async () => {
     // A scheduling gate holds the pod until the test opens it.
     await api().create(PATHS.jobs, job('early', GATED));
     await failedCreate('early');
@@ -178,7 +178,7 @@ describe('Jobs', () => {
     await env.reserved('next', 'gpu-b');
   }, 120_000);
 
-  test('a Job holds its reservation while it has no pod between two attempts, even if the operator restarts', async () => {
+  test('a Job holds its reservation between two attempts, even if the operator restarts', async () => {
     await env.info('retry', onB);
     await env.reserved('retry', 'gpu-b');
     await api().create(PATHS.jobs, job('retry', GATED));
@@ -202,7 +202,7 @@ describe('Jobs', () => {
 });
 
 describe('Kueue', () => {
-  test('a Job that Kueue suspends keeps its reservation until it has ended', async () => {
+  test('a Job that Kueue suspends keeps its reservation until the Job is deleted', async () => {
     const path = `${PATHS.jobs}/queued`;
     await env.info('queued', onB);
     await env.reserved('queued', 'gpu-b');
@@ -261,7 +261,7 @@ describe('JobSets', () => {
       });
   }
 
-  test('a JobSet holds its reservation after one of its Jobs completed, and while it has no Jobs, until it has ended', async () => {
+  test('a JobSet holds its reservation until it has ended, even while it has no Jobs', async () => {
     const { cluster } = env.controlPlane;
     const create = await start('set');
     const { metadata } = await create('prepare');
@@ -298,7 +298,7 @@ describe('JobSets', () => {
 describe('devices of a DRA driver', () => {
   const DRA = '/apis/resource.k8s.io/v1';
 
-  test('devices of a DRA driver can be reserved, and count as in use once a pod claims them through the ResourceClaimTemplate in status.placement', async () => {
+  test('devices of a DRA driver can be reserved, and claimed with the ResourceClaimTemplate in status.placement', async () => {
     const { cluster } = env.controlPlane;
     await env.node('gpu-dra', 0, { pool: 'dra' });
     const driver = 'gpu.example.com';

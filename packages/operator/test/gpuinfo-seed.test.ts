@@ -127,9 +127,9 @@ describe('changes in vSphere', () => {
     expect(note).toContain('it has no GPU');
   });
 
-  test('the node stays reserved, and the status names the new host, after the machine moves to a host with a free GPU', async () => {
+  test('the node stays reserved after its machine moves to a host with a free GPU', async () => {
     await vcsim.control.host(WORKERS['worker-c'].host, { gpus: 1 });
-    await env.suitable('worker-c'); // the operator knows that the GPU is free before the machine moves
+    await env.suitable('worker-c'); // waits until the operator knows that the GPU is free
     // Without the selector, worker-c would be chosen, because it has the lowest CPU demand.
     await env.info('follows', { nodeSelector: { 'kubernetes.io/hostname': 'worker-a' } });
     await env.reserved('follows', 'worker-a');

@@ -55,7 +55,7 @@ describe('invalid requests are rejected with a message', () => {
 });
 
 describe('requests', () => {
-  test('of the nodes with GPUs, a request gets the one with the lowest usage, and its status says why other nodes are not suitable', async () => {
+  test('a request gets the GPU node with the lowest usage, and its status explains the choice', async () => {
     await env.info('train');
     const info = await env.reserved('train', 'gpu-a');
     expect(info.status).toMatchObject({
@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(field(info, 'spec', 'gpuRequired'), 'the default').toBe(false);
   });
 
-  test('a request waits for a GPU that another request holds, and gets it when that request is deleted', async () => {
+  test('a request waits for a reserved GPU until the other request is deleted', async () => {
     await Promise.all(['a', 'b', 'c'].map((name) => env.info(name)));
     const all = () => api().list(PATHS.infos);
     await expect
@@ -141,7 +141,7 @@ describe('changes of nodes', () => {
     );
   });
 
-  test('no node is reserved after the only suitable node is deleted, until another one is added', async () => {
+  test('after the only suitable node is deleted, a request waits until another one is added', async () => {
     await env.node('gpu-c', 4, { pool: 'large' });
     await env.info('train', { gpuCount: 4, nodeSelector: { pool: 'large' } });
     await env.reserved('train', 'gpu-c');
@@ -223,7 +223,7 @@ describe('restarts of the operator', () => {
     await env.reserved('train', 'gpu-a');
   });
 
-  test('a restart of the operator restores a reservation from the status if its entry in the ConfigMap was deleted', async () => {
+  test('a restart of the operator restores a reservation from the status if the ConfigMap has lost it', async () => {
     await patchNode('gpu-a', { spec: { unschedulable: true } });
     const { metadata } = await env.info('train');
     await env.reserved('train', 'gpu-b');
@@ -235,7 +235,7 @@ describe('restarts of the operator', () => {
     await expect.poll(() => env.reservation('train')).toEqual(before); // otherwise, gpu-a would be chosen
   });
 
-  test('a restart of the operator with other --namespaces releases the reservations of deleted objects, and reports the reservations outside these namespaces', async () => {
+  test('a restart of the operator with other --namespaces releases only the reservations of deleted objects', async () => {
     await env.info('kept');
     await env.reserved('kept', 'gpu-a');
     await env.info('gone');
@@ -353,7 +353,7 @@ describe('two replicas', () => {
         return infos.map((info) => status(info, 'suitableNodeName')).toSorted();
       };
       await expect.poll(nodes).toEqual(['None available', 'gpu-a', 'gpu-b']);
-      // Guards against an audit without effect: it must have seen an owner of each of the two GPUs in this round.
+      // Proves that the audit works: it must have seen an owner of each of the two GPUs in this round.
       const isAudited = (node: string) => names.some((name) => owners.get(`node/${node}`)?.has(`ml/${name}`));
       for (const node of ['gpu-a', 'gpu-b']) await expect.poll(() => isAudited(node)).toBe(true);
       await first.start();
@@ -365,7 +365,7 @@ describe('two replicas', () => {
 
   /**
    * Reads all versions of the stored reservations until the signal aborts.
-   * @param owners keys of all requests that have owned a GPU, by pool; the function adds to it
+   * @param owners receives the keys of all requests that have owned a GPU, by pool
    * @returns the versions in which a GPU has two owners
    */
   async function auditOwners(owners: Map<string, Set<unknown>>, signal: AbortSignal) {
@@ -412,8 +412,8 @@ test('an idle operator writes nothing', async () => {
 });
 
 /**
- * Waits until the operator's number of writes no longer grows, and returns it. The operator counts a write only when it
- * gets the response.
+ * Waits until the number of the operator's writes no longer grows, and returns this number. The operator counts a write
+ * only after the response.
  */
 async function settled(): Promise<number> {
   for (let last = -1; ; ) {

@@ -19,7 +19,7 @@ import {
 const HELM_LABELS = /^(helm\.sh\/chart|app\.kubernetes\.io\/(instance|version|managed-by))$/;
 const HELM_ANNOTATIONS = /^(helm\.sh\/resource-policy|checksum\/config)$/;
 
-/** Returns the objects by name, without the labels and annotations that only Helm has, and with parsed settings. */
+/** Returns the objects by name. Removes the labels and annotations that only Helm sets, and parses the settings. */
 function comparable(manifests: readonly Manifest[]): Readonly<Record<string, unknown>> {
   const entries = manifests
     .filter(({ kind }) => kind !== 'Namespace') // `helm install --create-namespace` creates the namespace
@@ -101,7 +101,7 @@ describe('controllers that the manifests select', () => {
     operatorSettings(manifests).disabled.map(({ name }) => name);
 
   test.each(CONTROLLERS)(
-    'config/overlays/%s excludes the other controllers and does not name its own, so that a missing backend is not an error',
+    'config/overlays/%s excludes the other controllers without naming its own',
     async (name) => {
       const rendered = await kustomized(`overlays/${name}`);
       expect(operatorSettings(rendered).named.size).toBe(0);
@@ -213,7 +213,7 @@ describe('roles', () => {
     for (const role of roles) expect(JSON.stringify(role), nameOf(role)).not.toContain('*');
   });
 
-  test('for each kind, the roles for users aggregate to admin, edit and view, except the viewer role of VirtualMachines, because a VirtualMachine may contain passwords', async () => {
+  test('the roles for users aggregate to admin, edit and view, except the viewer role of VirtualMachines', async () => {
     const all = await kustomized('default');
     const crds = all.filter(({ kind }) => kind === 'CustomResourceDefinition');
     const aggregated = all.flatMap(({ metadata: { name, labels = {} } }) =>
@@ -256,7 +256,7 @@ describe('chart', () => {
     );
   });
 
-  test('with ssvirt.config=null, the chart creates no ConfigMap, and the mirror uses the ConfigMap of the SSVirt API server', async () => {
+  test('with ssvirt.config=null, the chart creates no ConfigMap for the mirror', async () => {
     const rendered = await helmTemplate('--set=ssvirt.enabled=true,ssvirt.config=null');
     expect(rendered.map(nameOf)).toContain('Deployment ssvirt-system/ssvirt-vm-controller');
     expect(rendered.map(nameOf)).not.toContain('ConfigMap ssvirt-system/ssvirt-config');

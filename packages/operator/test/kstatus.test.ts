@@ -20,7 +20,7 @@ const READY: Outcome = { state: 'ready', reason: 'Running', message: '' };
 const PROGRESSING: Outcome = { state: 'progressing', reason: 'Creating', message: '' };
 const STALLED: Outcome = { state: 'stalled', reason: 'NameTaken', message: '' };
 
-test('an object that was never reconciled is InProgress because of the default of its status', () => {
+test('an object that was never reconciled is InProgress because of the default of observedGeneration', () => {
   expect(kstatusOf(object(undefined))).toBe('Current'); // without the default, kstatus would report Current
   expect(kstatusOf(object({ observedGeneration: -1 }))).toBe('InProgress');
 });

@@ -4,8 +4,8 @@ import { type Cluster, field, type KubeObject } from '@vmwright/testbed';
 export type KStatus = 'Terminating' | 'InProgress' | 'Failed' | 'Current';
 
 /**
- * Applies the generic rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) in their order, as Flux, kpt and `kubectl apply
- * --wait` plug-ins do for custom resources. Argo CD's health check of kinds like ours uses the same fields.
+ * Applies the generic rules of kstatus (sigs.k8s.io/cli-utils/pkg/kstatus) in their order. Flux and kpt apply these
+ * rules to custom resources. Argo CD's health check of kinds like ours uses the same fields.
  */
 export function kstatusOf(object: KubeObject): KStatus {
   if (object.metadata.deletionTimestamp !== undefined) return 'Terminating';
@@ -40,7 +40,7 @@ export interface Life extends Disposable {
 }
 
 /**
- * Records every version of an object that does not exist yet, by a watch that starts now.
+ * Starts a watch that records every version of an object. Must be called before the object is created.
  * @param path path of the object, such as `/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/vms/sample`
  */
 export async function recordLife({ api }: Pick<Cluster, 'api'>, path: string): Promise<Life> {

@@ -87,7 +87,7 @@ async function shell(line: string) {
   return run('sh', ['-ec', script], { env: { ...process.env, KUBECONFIG: cluster.kubeconfig } });
 }
 
-test('the documented commands save the manifest of a VmGroup, but not the finalizer of the earlier operator, and then delete the VmGroup', async () => {
+test('the documented commands save the manifest of a VmGroup without its finalizer, and delete the VmGroup', async () => {
   const HEADING = 'From the Code Connect VM operator';
   await follow(HEADING, 0, 1);
   const deletion = follow(HEADING, 1, 2);

@@ -30,8 +30,8 @@ const NAMESPACE = 'default';
 const NAMES = Array.from({ length: 20 }, (_, i) => `vm-${i}`);
 
 /**
- * States that a VM goes through, in this order. Each is mapped to a status of the same name, so that a row shows which
- * change was written last.
+ * States that a VM goes through, in this order. Each state is mapped to a row status of the same name. So the row shows
+ * which change was written last.
  */
 const STATES = [
   ...[
@@ -54,8 +54,8 @@ const STATES = [
   ...['ErrorPvcNotFound', 'DataVolumeError', 'Unknown'],
 ];
 /**
- * Maximum number of changes of a VM between two checks. It is at most half of the number of states, so that the order
- * of any two recorded states is unambiguous.
+ * Maximum number of changes of a VM between two checks. It is at most half of the number of states. So the order of any
+ * two recorded states is unambiguous.
  */
 const MAX_CHANGES = 7;
 
@@ -74,8 +74,8 @@ interface Machine {
 }
 
 /**
- * Two replicas mirror VMs that change all the time, while connections to the database and to the API server break,
- * replicas are killed, paused and stopped, and the database crashes in the middle of transactions. A trigger records every
+ * Two replicas mirror VMs that change all the time. The test breaks connections to the database and to the API server.
+ * It kills, pauses and stops replicas, and crashes the database in the middle of transactions. A trigger records every
  * status that a row ever had.
  */
 test(`faults neither lose, revert nor resurrect a row (seed ${SEED}, ${ROUNDS} rounds)`, async () => {

@@ -36,7 +36,7 @@ async function pagesOf(session: Pick<Session, 'rows'>): Promise<readonly (readon
 const poweredOn = (...ids: readonly string[]): readonly StatusWrite[] =>
   ids.map((id) => ({ id, status: 'POWERED_ON' }));
 
-/** Returns the error of a call, and checks that it contains no password of the server or of a role. */
+/** Returns the error of a call, and checks that it does not contain the password of the server. */
 async function failureOf(call: Promise<unknown>): Promise<Pick<DatabaseError, 'code' | 'scope' | 'message'>> {
   const error = await call.then(
     () => undefined,
@@ -220,7 +220,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(await session.write(poweredOn('a'), [0])).toEqual({ written: [0], skipped: [] });
   });
 
-  test('a batch changes only status and updated_at of a row, and changes nothing if the row already has the status', async () => {
+  test('a batch changes only status and updated_at, and nothing if the row already has the status', async () => {
     const { session, read } = await start('POWERED_OFF');
     const before = await read('a');
     await session.write(poweredOn('a'), [0]);
@@ -293,8 +293,8 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
 
   test('a batch works with minimal privileges, and reports a missing privilege with the table and a remedy', async () => {
     const { session: creator, ssvirt, role, openHolder, open } = await start('POWERED_OFF');
-    // The shard is released first: the server process of a closed session may keep it for some time, and the role may
-    // not terminate a superuser's process.
+    // The shard is released first, because the server process of a closed session may keep it for some time. The role
+    // below may not terminate a superuser's process.
     await creator.release([0]);
     await creator[Symbol.asyncDispose]();
     const fenceTable = fence === 'table' ? [`SELECT, INSERT, UPDATE ON ${FENCE_TABLE}`] : [];
@@ -347,8 +347,8 @@ async function gateOf({ ssvirt, connect }: MirrorDatabase) {
   return {
     open: () => gate.query('SELECT pg_advisory_unlock(42)'),
     /**
-     * Resolves when a session of this replica waits for a lock. A wait of the first statement of a batch for the gate
-     * does not count, because the lock timeout of the statement ends this wait and releases its other locks.
+     * Resolves when a session of this replica waits for a lock. Ignores a wait of the first statement of a batch for
+     * the gate: the lock timeout of the statement ends this wait and releases its other locks.
      */
     isWaiting: (identity: string) =>
       expect
@@ -378,8 +378,8 @@ describe('the fence of session locks', () => {
       }
     };
     /**
-     * Waits until the server process of the previous holder has ended, and lets the session try once more. The process releases
-     * its locks some time after it has received the signal and after it has sent the error to its client.
+     * Waits until the server process of the previous holder has ended, and lets the session try once more. The process
+     * still holds its locks for some time after it has sent the error to its client.
      */
     const tryAfterEnd = async (acquiring: Promise<void>) => {
       await expect
@@ -432,7 +432,7 @@ describe('the fence of session locks', () => {
     expect(await failureOf(first.check())).toMatchObject({ code: 'CLOSED', scope: 'session' });
   });
 
-  test('a successor ends the session of a holder that does not release the shard for two seconds', async () => {
+  test('a successor ends the session of a holder that does not release the shard within two seconds', async () => {
     const env = await create();
     await env.ssvirt.insertVm({ namespace: 'tenant', name: 'web', id: 'a' });
     const first = await env.openHolder();
@@ -465,7 +465,7 @@ describe('the fence of session locks', () => {
     expect(await env.ssvirt.status('c')).toBe('ERROR');
   });
 
-  test('the rows of a batch that is in flight when the shard is released are visible to the successor', async () => {
+  test('a successor sees the rows of a batch that was in flight when the shard was released', async () => {
     const env = await create();
     const gate = await gateOf(env);
     const first = await env.openHolder({ identity: 'first' });
@@ -673,7 +673,7 @@ describe('the fence table', () => {
     expect(await epochs(env)).toEqual(['0 1 restricted']);
   });
 
-  test('without the table, a role that may not create it gets an error that names the missing privilege', async () => {
+  test('without the fence table and the privilege to create it, an acquisition fails with a remedy', async () => {
     const env = await create();
     const role = await env.role(...MINIMAL);
     expect(await failureOf(env.openHolder({ fence, ...role }))).toEqual({
@@ -763,7 +763,7 @@ describe('failures have a code, a scope and a remedy', () => {
     });
   });
 
-  test('a change of a column type after a statement was prepared causes an error with the scope "session", and the next session works', async () => {
+  test('after a change of a column type, a prepared statement fails with the scope "session"', async () => {
     const env = await create();
     await env.ssvirt.insertVm({ namespace: 'tenant', name: 'web', id: 'a' });
     const session = await env.open();

@@ -23,7 +23,9 @@ test('restarts of virt-controller and of the API server leave no wrong row', asy
     await whileDown();
     await part.start();
   };
-  /** Restarts virt-controller. Deletes the Lease of the killed process, so that the new process need not wait for its expiry. */
+  /**
+   * Restarts virt-controller. Deletes the old Lease, so that the new process leads without waiting for it to expire.
+   */
   const restartVirtController = (whileDown: () => Promise<void>) =>
     restart(virtController, async () => {
       await whileDown();
@@ -62,8 +64,8 @@ test('restarts of virt-controller and of the API server leave no wrong row', asy
     }
     const deleted = [name('goes'), name('is-forced')];
     for (const each of deleted) await env.until(rowOf(rows, each), 'DELETED');
-    // Waits for the VMs first. Until virt-controller has processed a change, the row agrees with the old status, and the
-    // comparison below would pass too early.
+    // Waits for the VMs first. Until virt-controller has processed a change, the row agrees with the old status, and
+    // the comparison below would pass too early.
     const final = { stays: 'Running', stops: 'Stopped', starts: 'Running', comes: 'Running' };
     for (const [which, status] of Object.entries(final))
       await expect
@@ -89,7 +91,10 @@ async function statusOf({ cluster }: WithMirror, name: string): Promise<unknown>
   return field(await cluster.api.get(machinePath(NAMESPACE, name)), 'status', 'printableStatus');
 }
 
-/** Recomputes all rows from the cluster, and returns the rows that differ or whose VM is not in a final state. */
+/**
+ * Compares all rows with the VMs in the cluster, and describes each row that differs. A VM that neither runs nor is
+ * stopped counts as a difference.
+ */
 async function differences(
   { cluster, ssvirt }: WithMirror,
   rows: ReadonlyMap<string, string>,

@@ -28,7 +28,7 @@ async function historyOf({ ssvirt }: WithMirror, id: string): Promise<readonly u
 }
 
 describe('rows during the life of a VM', { timeout: 120_000 }, () => {
-  test('the row of a VM follows the VM from its start through a pause, a stop and another start to its deletion', async ({
+  test('the row of a VM follows its start, pause, stop, second start and deletion', async ({
     env,
     namespace,
     kubevirt,
@@ -47,8 +47,8 @@ describe('rows during the life of a VM', { timeout: 120_000 }, () => {
     const id = await env.ssvirt.insertVm({ namespace, name: 'crashing' });
     await env.create(namespace, 'crashing', { annotations: { boot: 'crash' } });
     await env.until(id, 'ERROR');
-    // Deletes the VM, because KubeVirt would restart it again and again while other tests compare the whole table with
-    // the cluster.
+    // KubeVirt restarts a crashed VM again and again. The VM is deleted, because other tests compare the whole table
+    // with the cluster.
     await kubevirt.kubectl(['-n', namespace, 'delete', 'virtualmachine', 'crashing']);
     await env.until(id, 'DELETED');
   });
@@ -85,7 +85,7 @@ describe('rows of VMs', () => {
     await env.until(id, 'POWERED_OFF');
   });
 
-  test('the row of a VM is the one in the vApp that the label of the VM names, even if other vApps have a VM of the same name', async ({
+  test('if several vApps have VMs of the same name, the vApp label of the VM selects its row', async ({
     env,
     namespace,
   }) => {
@@ -102,7 +102,7 @@ describe('rows of VMs', () => {
     );
   });
 
-  test('the row of a VM is the newest of several rows that match the VM, and the duplicates are reported', async ({
+  test('if several rows match a VM, the mirror updates the newest one and reports the duplicates', async ({
     env,
     namespace,
   }) => {
@@ -115,10 +115,7 @@ describe('rows of VMs', () => {
     expect(await env.metric('ssvirt_vm_duplicate_rows')).toBe(1);
   });
 
-  test('the row of a VM is never a soft-deleted one, even if that is the newest', async ({
-    env,
-    namespace,
-  }) => {
+  test('a soft-deleted row is never used for a VM, even if it is the newest', async ({ env, namespace }) => {
     const id = await env.ssvirt.insertVm({ namespace, name: 'soft' });
     await env.ssvirt.query('UPDATE vms SET deleted_at = now() WHERE id = $1', [id]);
     const next = await env.ssvirt.insertVm({ namespace, name: 'soft', age: 3_600 });
@@ -137,7 +134,7 @@ describe('rows of VMs', () => {
     await env.until(first, 'POWERED_OFF');
     await kubevirt.kubectl(['-n', namespace, 'delete', 'virtualmachine', 'again']);
     await env.create(namespace, 'again', { runStrategy: 'Halted' });
-    // Checks the history, because the new VM takes over the row if it gets no other row for some seconds.
+    // Checks the history, because DELETED may be short: without a row of its own, the new VM soon takes over this row.
     await expect.poll(() => historyOf(env, first)).toContain('DELETED');
     const second = await env.ssvirt.insertVm({ namespace, name: 'again' });
     await env.until(second, 'POWERED_OFF');
@@ -188,8 +185,8 @@ describe('mirror', { timeout: 120_000 }, () => {
     await env.until(gone, 'DELETED');
     await env.until(stopped, 'POWERED_OFF');
     await env.until(edited, 'POWERED_OFF');
-    // Only a lower bound, because VMs of other tests may have changed while the mirror was down. The mirror counts a row when
-    // the response of the database arrives, so a moment after the row is visible.
+    // At least 3, because VMs of other tests may have changed too while the mirror was down. Polled, because a row is
+    // visible a moment before the mirror counts it.
     await expect
       .poll(() => env.metric('ssvirt_vm_corrections_total{trigger="start"}'))
       .toBeGreaterThanOrEqual(3);
@@ -222,7 +219,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     expect(lines).toHaveLength(1);
   });
 
-  test('the mirror writes all other rows when the database rejects one, and reports that one as a dead letter', async ({
+  test('if the database rejects one row, the mirror reports it as a dead letter and writes all other rows', async ({
     env,
     namespace,
     kubevirt,
@@ -292,7 +289,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     expect(await healthOf(mirror)).toMatchObject({ body: { controller: 'running' } });
   });
 
-  test('a standby takes over from a paused leader whose database session is still open, and the leader stands by when it resumes', async ({
+  test('a standby takes over from a leader that is paused with an open database session', async ({
     env,
     namespace,
   }) => {
@@ -306,7 +303,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     expect(await env.health()).toMatchObject({ code: 200, body: { controller: 'running' } });
     leader.part.resume();
     await expect.poll(async () => (await healthOf(leader)).body.controller).toBe('standby');
-    await leader.part.stop(); // otherwise, it could lead in the next test, without the settings of that test
+    await leader.part.stop(); // so that it does not lead in the next test, which starts a mirror with other settings
   });
 
   test('the mirror writes rows with the fence "table"', async ({ env, namespace }) => {

@@ -3,8 +3,8 @@ import type { Cluster, KubeObject } from '@vmwright/testbed';
 const TIMEOUT_MS = 60_000;
 
 /**
- * Waits until a version of an object that is newer than the given one satisfies the predicate. `Cluster.waitFor` begins
- * with the current version, so it misses a state that ends before its watch begins. This watch begins at the given version.
+ * Waits until a version of the object newer than `known` satisfies the predicate. The watch begins at `known`, so it
+ * also finds a state that has already ended. `Cluster.waitFor` begins with the current version.
  * @param collection path of the object's collection
  */
 export async function untilAfter(

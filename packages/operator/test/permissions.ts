@@ -11,7 +11,7 @@ interface Grant extends Pick<AuditedRequest, 'verb' | 'group' | 'resource' | 'na
 }
 
 /**
- * Permissions that no request of the operator uses, because other components check them:
+ * Permissions that the operator needs, but uses in no request. Other components check that the operator has them:
  * - `finalizers`: the admission plugin OwnerReferencesPermissionEnforcement, for `blockOwnerDeletion`
  * - `datavolumes/source`: CDI, for clones from another namespace
  */
@@ -32,7 +32,7 @@ export function permissionsFor(kind: Kind): ProgramPermissions {
 
 /**
  * Checks that every request of the operator for a resource was permitted, and that the operator used every permission.
- * @param unusedHere permissions that the tests of this file do not use, as `verb resource name`
+ * @param unusedHere permissions that the calling test file does not use, as `verb resource name`
  */
 export async function expectExactPermissions(
   { audited }: Pick<ControlPlane, 'audited'>,
@@ -43,7 +43,7 @@ export async function expectExactPermissions(
 }
 
 /**
- * Checks that all requests of a user for resources were allowed, and that they use every permission of the user's roles.
+ * Checks that all requests for resources were allowed, and that together they use every permission of the roles.
  * @param manifests Roles and ClusterRoles; other objects are ignored
  */
 export function expectExactUse(
@@ -98,8 +98,8 @@ function listOf(value: unknown): readonly unknown[] {
 }
 
 /**
- * Whether a request uses a permission. A watch also counts as a use of the verb `list`: a cache watches with
- * `sendInitialEvents`, and lists only if the API server lacks this feature.
+ * Whether a request uses a permission. A watch also counts as a use of `list`, because a cache lists only if the API
+ * server does not support `sendInitialEvents`.
  */
 function isUse(request: AuditedRequest, { verb, group, resource, name, namespace }: Grant): boolean {
   return (

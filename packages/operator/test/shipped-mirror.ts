@@ -18,7 +18,7 @@ export async function createDatabaseRole(ssvirt: Ssvirt, postgres: Postgres): Pr
 }
 
 /**
- * Applies a folder of `config/`, with the address of the database in its ConfigMap and the password in its Secret.
+ * Applies a folder of `config/`. Sets the address of the database in the ConfigMap, and the password in a Secret.
  * @param settings lines to add to the section `controller` of the ConfigMap
  * @returns the number of replicas that the Deployment declares
  */

@@ -17,18 +17,17 @@ const SEED = Number(process.env.CHAOS_SEED ?? 20261119);
 const NAMESPACE = 'default';
 const FARM = 'vmdi-farm';
 /**
- * Time within which the operators of a round are killed. A VirtualMachine without an existing image needs about this
- * time from its creation until it runs.
+ * In each round, operators are killed within this time after the VirtualMachines are created. A VirtualMachine with a
+ * missing image takes about this time to start.
  */
 const FLOW_MS = 3_000;
 /** Maximum time until a round has converged. */
 const ROUND_MS = 120_000;
 
 /**
- * In each round, three VirtualMachines are created, two of which share an image that does not exist yet, and the
- * VirtualMachines of the previous round are deleted with their images. Operators are killed at random moments during
- * these creations and deletions. A round ends when exactly the objects of this round and their children exist,
- * according to a count that is independent of the operator.
+ * Each round creates three VirtualMachines, and deletes those of the previous round with their images. Two of the new
+ * VirtualMachines share an image that does not exist yet. Operators are killed at random moments of the round. A round
+ * ends when exactly the objects of this round and their children exist. The test counts them without the operator.
  */
 test(`kills of operators neither duplicate nor leak objects (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
@@ -82,7 +81,9 @@ async function create(cluster: Cluster, machine: NewMachine, message: string): P
   await expect.poll(attempt, { message, timeout: ROUND_MS }).toBe('created');
 }
 
-/** Requests the deletion of machines and their images; retries while the webhook does not answer or finds a reference. */
+/**
+ * Requests the deletion of machines and their images; retries while the webhook does not answer or finds a reference.
+ */
 async function remove(cluster: Cluster, machines: readonly NewMachine[], message: string): Promise<void> {
   const paths = machines.flatMap(({ namespace, name, image }) => [
     machinePath(namespace, name),
@@ -94,7 +95,7 @@ async function remove(cluster: Cluster, machines: readonly NewMachine[], message
   );
 }
 
-/** Waits until these machines, their images, and one child of each kind for each of them exist, and nothing else. */
+/** Waits until exactly these machines and their images exist, each with one child of each kind. */
 async function converged(cluster: Cluster, machines: readonly NewMachine[], message: string): Promise<void> {
   const expected = {
     problems: [],

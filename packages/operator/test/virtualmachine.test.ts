@@ -38,8 +38,7 @@ const status = (vm: KubeObject, name: string) => field(vm, 'status', name);
 const isReady = (vm: KubeObject) =>
   status(vm, 'phase') === 'Ready' && status(vm, 'observedGeneration') === field(vm, 'metadata', 'generation');
 /**
- * Whether an instance runs. The Ready condition does not suffice, because it may still be True while the previous
- * instance stops.
+ * Whether an instance runs. After a restart, the VirtualMachine may still be Ready while the previous instance stops.
  */
 const isUp = (instance: KubeObject) => status(instance, 'phase') === 'Running';
 const clonesOf = (image: KubeObject) =>
@@ -95,7 +94,7 @@ describe('manifest of the design proposal', () => {
 });
 
 describe('running machines', () => {
-  test('a new machine becomes Ready and reports its address, and the operator sends a bounded number of writes', async () => {
+  test('a new machine becomes Ready and reports its address, with at most 13 writes of the operator', async () => {
     await env.network('net-a');
     const before = await env.writes();
     await env.machine('runner', { interfaces: [{ network: 'net-a', ipAddress: '10.1.0.5/24' }] });
@@ -187,7 +186,7 @@ describe('running machines', () => {
       spec: { template: { metadata: { annotations: { 'testbed.vmwright.dev/boot': value } } } },
     });
 
-  test('a machine that is stuck although its disk is ready is restarted, and an event reports the restart', async () => {
+  test('the operator restarts a machine that is stuck although its disk is ready', async () => {
     await boot('hang');
     const stuck = await replaced(
       `${PATHS.instances}/runner`,
@@ -224,7 +223,7 @@ describe('running machines', () => {
     expect(status(ready, 'restarts')).toBeUndefined();
   });
 
-  test("a machine that failed to start before its disk was ready is restarted without KubeVirt's back-off", async () => {
+  test("the operator restarts a machine that crashed before its disk was ready, without waiting for KubeVirt's back-off", async () => {
     const { api } = cluster();
     const vm = await env.until('runner', isReady);
     const snapshots = `/apis/snapshot.storage.k8s.io/v1/namespaces/${FARM}/volumesnapshots`;
@@ -299,7 +298,7 @@ describe('the status names the object and the remedy', () => {
     expect(message(rejected)).toContain('(--image-namespaces)');
   });
 
-  test('a missing image is reported if its namespace permits machines to use images, but not to create them', async () => {
+  test('a missing image is reported if machines may use images of its namespace, but not create them there', async () => {
     await env.kubectl('create', 'namespace', 'readable');
     const vmDiskImageTemplate = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' };
     await env.machine('use-only', {
@@ -314,7 +313,7 @@ describe('the status names the object and the remedy', () => {
     await env.until('use-only', isReady);
   });
 
-  test('the use of an image of another namespace is reported as not allowed until an annotation shares the image', async () => {
+  test('a machine reports ImageNamespaceNotAllowed until an annotation shares the image with its namespace', async () => {
     await env.kubectl('create', 'namespace', 'private');
     await cluster().apply(imageIn('private', 'x'));
     await env.machine('shared', {
@@ -403,7 +402,7 @@ describe('the status names the object and the remedy', () => {
   });
 });
 
-test('the webhook rejects an address that another machine uses; if several machines have the same address, the one that already runs with it keeps it, and the others report AddressConflict', async () => {
+test('the webhook rejects an address that another machine uses; without the webhook, the machine reports AddressConflict', async () => {
   const { api } = cluster();
   await env.network('net-b');
   const at = (ipAddress: string) => ({ interfaces: [{ network: 'net-b', ipAddress }] });
@@ -500,7 +499,7 @@ test("the claim of a disk with volume mode Filesystem grows to the new size plus
   await api.delete(`${config}/config`);
 });
 
-test('a quota that forbids the growth of the root disk is reported, and other changes of the spec are still applied', async () => {
+test('a quota that forbids the growth of the root disk is reported, and does not block other changes', async () => {
   const { api } = cluster();
   const quotas = `/api/v1/namespaces/${WORK}/resourcequotas`;
   await env.until('grower', isReady);
@@ -534,7 +533,7 @@ test('an image gets another snapshot once its last snapshot has maxClones clones
   await expect.poll(counts).toEqual({ references: 3, clones: [1, 1, 1] });
 });
 
-test('with the deletion policy Orphan, the children are kept, but lose their owner reference and the labels of the operator', async () => {
+test('the deletion policy Orphan keeps the children, without their owner references and the labels of the operator', async () => {
   await env.machine('orphan', { ignoreOnDeploy: true }, { 'vmwright.dev/deletion-policy': 'Orphan' });
   const vm = await env.until('orphan', isReady);
   await env.kubectl('delete', '-n', WORK, 'otvm', 'orphan');

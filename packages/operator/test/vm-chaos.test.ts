@@ -17,9 +17,9 @@ interface Fault {
 }
 
 /**
- * Users create and delete VMs while operators and the cloud are killed at random points, and responses of the cloud are lost
- * after the request was executed. The test compares the cloud's servers and audit log with the objects in the API server,
- * independently of the operator.
+ * Users create and delete VMs. Operators and the cloud are killed at random moments, and responses of the cloud are
+ * lost after the cloud has executed the request. The test compares the cloud's servers and audit log with the objects
+ * in the API server, without the operator.
  */
 test(`kills of operators and of the cloud neither duplicate nor lose a machine (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
@@ -134,7 +134,7 @@ test(`kills of operators and of the cloud neither duplicate nor lose a machine (
   }
 }, 900_000);
 
-/** Returns the pairs of machines of one object that existed at the same time, according to the cloud's audit log. */
+/** Returns each pair of machines that existed at the same time for one object, according to the cloud's audit log. */
 function doubled(
   audit: readonly { readonly event: string; readonly id: string; readonly key?: string }[],
 ): readonly string[] {
@@ -178,7 +178,10 @@ class VmIds {
   }
 }
 
-/** Creates an object. Retries up to 20 times while the webhook does not answer; gives up on other errors of the API server. */
+/**
+ * Creates an object. Retries up to 20 times while the webhook does not answer; gives up on other errors of the API
+ * server.
+ */
 async function created(create: () => Promise<unknown>): Promise<void> {
   for (let tries = 1; ; tries++) {
     try {

@@ -50,7 +50,7 @@ test('if a failed machine cannot be deleted, the error of the cloud is reported 
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'stuck');
 });
 
-test('a failed machine without its ownership label is kept, and is replaced once a user deletes it in the cloud', async () => {
+test('a failed machine without its ownership label is kept until a user deletes it in the cloud', async () => {
   await env.cloud.fetch('/faults', { method: 'PUT', body: JSON.stringify(NO_DELETES) });
   await env.vm('taken', 'vmtaken', { 'vmwright.dev/recreate': 'true' });
   const failed = await env.until('taken', isRefused);
@@ -70,7 +70,7 @@ test('a failed machine without its ownership label is kept, and is replaced once
   await env.kubectl('delete', 'vms.samplecontroller.k8s.io', 'taken');
 });
 
-test('a failed machine is kept or, if the VM has the annotation vmwright.dev/recreate, replaced with exponential back-off', async () => {
+test('a failed machine is replaced, with exponential back-off, only if the VM is annotated with vmwright.dev/recreate', async () => {
   await env.vm('kept', 'vmkept');
   const created = await env.vm('replaced', 'vmreplaced', { 'vmwright.dev/recreate': 'true' });
   const kept = await env.until('kept', (vm) => status(vm, 'opStatus') === 'Failed');
@@ -95,7 +95,7 @@ test('a failed machine is kept or, if the VM has the annotation vmwright.dev/rec
   await env.until('kept', isRunning);
 });
 
-test('if the cloud is down while the machine of a VM is being created, the VM is Unknown', async () => {
+test('a VM is Unknown if the cloud is down while its machine is being created', async () => {
   await env.cloud.reconfigure(config(0, 3_600_000));
   const admitted = await env.vm('made', 'vmmade');
   const made = await env.untilAfter(admitted, (vm) => status(vm, 'vmId') !== undefined);

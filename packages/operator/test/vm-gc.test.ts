@@ -41,7 +41,7 @@ test('garbage collection deletes a server that was created after its VM was dele
 }, 120_000);
 
 test('garbage collection keeps and reports every server of a cluster that was rebuilt without its objects', async () => {
-  // A copy of a production cluster behaves the same, because its operator sees machines whose VMs exist only in
+  // The operator of a copied production cluster is in the same situation: it sees machines of VMs that exist only in
   // production.
   const kept = await Promise.all(
     Array.from({ length: 10 }, (_, n) =>
@@ -92,9 +92,9 @@ test('garbage collection keeps and reports the server of a VM that is missing af
 }, 180_000);
 
 /**
- * Waits until these orphans are reported. Then waits until a late create is deleted, which shows that a complete run of
- * garbage collection has processed them. The metric of that run still includes the late create, so the metric of a
- * later run is awaited at the end.
+ * Waits until these orphans are reported, and until a later run of garbage collection has kept them. To recognize that
+ * run, creates a server for a deleted VM, which the run deletes. The metric of the run still counts this server, so the
+ * last line waits for the next run.
  */
 async function reported(orphans: readonly string[]): Promise<void> {
   await gauge(orphans.length);

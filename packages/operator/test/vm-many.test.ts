@@ -8,7 +8,7 @@ const PAUSED = 300;
 /** Expected cloud requests per VM: the webhook's name check, the controller's name check, and the create. */
 const CALLS_EACH = 3;
 
-test(`${VMS_AT_ONCE} VMs created at once all run after the leader is killed, with few cloud requests and no writes when idle`, async () => {
+test(`${VMS_AT_ONCE} new VMs all run although the leader is killed, with few cloud requests and no writes when idle`, async () => {
   await using env = await install({
     args: [
       '--vm-refresh=1s',

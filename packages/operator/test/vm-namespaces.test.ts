@@ -79,7 +79,7 @@ describe('with all namespaces', () => {
       `The name "${vmname}" is already used by a VM in another namespace. Choose another vmname`;
     beforeAll(() => cluster.kubectl(['create', 'namespace', 'elsewhere']));
 
-    test('the second of two VMs with the same vmname is rejected with a message, even in another namespace', async () => {
+    test('a VM is rejected if another VM has the same vmname, even in another namespace', async () => {
       await create('default', 'first', 'vmtaken');
       const vmId = status(await until('default', 'first', isRunning), 'vmId');
       const denied = 'admission webhook "validate.v1alpha1.vms.samplecontroller.k8s.io" denied the request: ';
@@ -92,7 +92,7 @@ describe('with all namespaces', () => {
       expect(await named('vmtaken')).toMatchObject([{ id: vmId }]);
     });
 
-    test('if both VMs are admitted before either has a machine, one gets the machine, and the other reports NameTaken until the name is free', async () => {
+    test('if two VMs with the same vmname are admitted, one gets the machine, and the other reports NameTaken', async () => {
       const spaces = ['default', 'elsewhere'];
       {
         await using _ = await failingCreates();
@@ -115,7 +115,8 @@ describe('with all namespaces', () => {
 
       await cluster.api.delete(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
       await cluster.waitForGone(`${vmsIn(winner.metadata.namespace ?? '')}/twin`);
-      // The operator checks the name again after five minutes, or when the object changes, so the test changes the object.
+      // The operator checks the name again after five minutes, or when the object changes, so the test changes the
+      // object.
       const its = loser.metadata.namespace ?? '';
       await env.kubectl('-n', its, 'annotate', 'vms.samplecontroller.k8s.io', 'twin', 'touched=yes');
       const made = await until(its, 'twin', isRunning);
@@ -126,7 +127,7 @@ describe('with all namespaces', () => {
       ]);
     });
 
-    test('if both VMs are created at the same time, one gets the machine, and the other is rejected or reports NameTaken', async () => {
+    test('if two VMs with the same vmname are created at the same time, only one gets a machine', async () => {
       const names = Array.from({ length: 10 }, (_, index) => `pair-${index}`);
       const pairs = names.flatMap((name) =>
         ['default', 'elsewhere'].map((namespace) => ({ name, namespace })),
@@ -255,17 +256,17 @@ describe('with --namespaces', () => {
     expect((await servers()).map(({ name }) => name)).toEqual(['vmseen-b']);
   });
 
-  test('with --namespaces, garbage collection deletes machines of deleted VMs in these namespaces, and no machines of other namespaces', async () => {
+  test('with --namespaces, garbage collection deletes machines of deleted VMs only in these namespaces', async () => {
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
-    // Created last, so that a garbage collection that deletes them has also listed the machines of the namespace c.
+    // Created last: a garbage collection that deletes these machines has also listed those of the namespace c.
     const ours = [await lateIn('a'), await lateIn('b')];
     await untilGone(...ours);
     const left = (await servers()).map(({ id }) => id);
     expect(left).toEqual(expect.arrayContaining(elsewhere));
   });
 
-  test('if the RoleBinding of a namespace is deleted before its VM, the namespace hangs in Terminating until a ClusterRoleBinding unblocks it; other namespaces work, even after the operator restarts', async () => {
+  test('a namespace that loses its RoleBinding before its VM hangs in Terminating until a ClusterRoleBinding is created', async () => {
     const LONG = { timeoutMs: 150_000 };
     const { uid } = (await create('b', 'doomed', 'vmdoomed')).metadata;
     const vmId = status(await until('b', 'doomed', isRunning), 'vmId');

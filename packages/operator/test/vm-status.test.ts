@@ -74,7 +74,7 @@ describe('outages of the cloud', () => {
   ];
 
   test.each(outages)(
-    'a cloud %s sets Ready of every VM to Unknown; start and end of the outage each cause one event per VM and one log line',
+    'a cloud %s sets Ready of every VM to Unknown, without repeated events or log lines',
     async (how, reason, begin) => {
       const names = ['a', 'b', 'c'].map((name) => `${name}-${how.replaceAll(' ', '-')}`);
       await running(...names);
@@ -126,7 +126,7 @@ describe('outages of the cloud', () => {
     return { [Symbol.asyncDispose]: () => env.cloud.part.start() };
   }
 
-  test('an outage of the cloud does not delay the report of a deletion, even while every worker waits for the cloud', async () => {
+  test('a VM reports its deletion without delay even if every worker waits for the cloud', async () => {
     const names = ['leaves-1', 'leaves-2', 'leaves-3'];
     await running(...names);
     const vms = await Promise.all(names.map((name) => env.until(name, isRunning)));
@@ -169,13 +169,13 @@ describe('vmId', () => {
     ).rejects.toThrow(message);
   });
 
-  test("a vmId that names the machine of another VM, or no existing machine, is corrected to the machine with the VM's UID label", async () => {
+  test('a wrong vmId is corrected to the machine that has the UID label of the VM', async () => {
     await running('mine', 'theirs');
     const own = status(await env.until('mine', isRunning), 'vmId');
     const other = status(await env.until('theirs', isRunning), 'vmId');
     for (const [round, wrong] of [other, 'no-such-machine'].entries()) {
-      // Sets a wrong vmId, as in an object that is older than the CEL rule. The rule permits this change because the counter
-      // of repairs increases.
+      // Sets a wrong vmId, as in an object that is older than the CEL rule. The rule permits this change because the
+      // counter of repairs increases.
       await patchStatus('mine', { vmId: wrong, repairs: 10 * (round + 1) });
       const vm = await env.until('mine', (each) => status(each, 'vmId') === own);
       expect(status(vm, 'repairs')).toBe(10 * (round + 1) + 1);

@@ -82,7 +82,7 @@ async function machines(): Promise<readonly unknown[]> {
 }
 
 test(
-  'a rejected API key is reported in the status, which contains neither the key nor names of settings; VMs are managed again once the key is replaced',
+  'a rejected API key is reported without quoting it, and VMs are managed again once it is replaced',
   async () => {
     await running('locked', 'deleted');
     const vmId = await vmIdOf('locked');
@@ -120,7 +120,7 @@ test(
 );
 
 test(
-  'an unreadable or empty key file is reported in the status, which contains no names of settings; VMs are managed again once the file is restored',
+  'an unreadable or empty key file is reported, and VMs are managed again once the file is restored',
   async () => {
     await running('unread', 'unread-deleted');
     const vmId = await vmIdOf('unread');
@@ -205,9 +205,9 @@ async function outputs() {
 describe('after a 429 with Retry-After', () => {
   let calm: WithCloud;
   beforeAll(async () => {
-    // In these tests, this process acts as the cloud, and may answer slowly on a busy machine. So requests have the
-    // default timeout: after a shorter one, the operator would repeat them. There is one worker, so the worker, the
-    // refresher and garbage collection each have at most one request in flight.
+    // In these tests, this process acts as the cloud, and may answer slowly on a busy machine. With a timeout shorter
+    // than the default, the operator would repeat requests. With one worker, the worker, the refresher and garbage
+    // collection each have at most one request in flight.
     calm = await install({ args: ['--vm-refresh=1s', '--vm-sweep=1s', '--vm-concurrency=1'] });
   }, 120_000);
   afterAll(() => calm?.[Symbol.asyncDispose]());
@@ -234,8 +234,9 @@ describe('after a 429 with Retry-After', () => {
         await busy.waited(times);
         const gaps = (requests: readonly Received[], senders: number) =>
           requests.slice(senders).map(({ at }, index) => at - (requests[index]?.at ?? 0));
-        // The worker, the refresher and garbage collection can each have a request in flight when the first 429 arrives. So at
-        // most three requests are sent per waiting time: request n + 3 comes at least `seconds` after request n.
+        // The worker, the refresher and garbage collection can each have a request in flight when the first 429
+        // arrives. So at most three requests are sent per waiting time: request n + 3 comes at least `seconds` after
+        // request n.
         expect(busy.received.length).toBeGreaterThan(2);
         expect(
           gaps(busy.received, 3).filter((ms) => ms < seconds * 1_000 - TIMER_MS),
@@ -311,7 +312,7 @@ async function busyCloud(cloud: Cloud, seconds: number): Promise<BusyCloud> {
 }
 
 test(
-  'while the cloud hangs, other kinds are reconciled; VMs that are being deleted report that they wait for the cloud, and are gone once it responds again',
+  'while the cloud hangs, other kinds are reconciled, and deleted VMs report that they wait for the cloud',
   async () => {
     const names = ['hangs', 'leaves-1', 'leaves-2', 'leaves-3'];
     await running(...names);

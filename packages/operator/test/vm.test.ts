@@ -43,7 +43,7 @@ const reasonOf = (vm: KubeObject) => {
 };
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
-test('the manifest of the exercise that VM is based on creates a machine and reports its utilization; when the object is deleted, the machine is removed before the object', async () => {
+test('the sample manifest creates a machine, and its deletion removes the machine before the object', async () => {
   const { cluster } = env.controlPlane;
   const vmId = await createSample(cluster, env.client);
   const table = await env.kubectl('get', 'vms.samplecontroller.k8s.io');
@@ -133,7 +133,7 @@ describe('kubectl apply of a VM', () => {
   });
 });
 
-test('a VM with a name that becomes prohibited after admission reports this, and gets a machine once the name is allowed again', async () => {
+test('a VM reports a name that becomes prohibited after admission, and gets a machine once it is allowed again', async () => {
   {
     await using _ = await failingCreates();
     await env.vm('late', 'vmlate');
@@ -186,7 +186,7 @@ test('a VM that is deleted during an outage reports the outage, and is gone once
   expect((await env.servers()).filter(({ name }) => name === 'vmstays')).toEqual([]);
 });
 
-test('a machine that vanished is reported as lost, and is replaced only if the VM has the annotation vmwright.dev/recreate', async () => {
+test('a vanished machine is reported as lost, and replaced only if the VM is annotated with vmwright.dev/recreate', async () => {
   await env.vm('vanishes', 'vmvanishes');
   const before = status(await env.until('vanishes', isRunning), 'vmId');
   await env.client.delete(String(before));
@@ -237,7 +237,7 @@ test('an ownership label that was removed from a machine is restored', async () 
   await expect.poll(async () => (await env.client.get(id)).labels, { timeout: 30_000 }).toEqual(labels);
 });
 
-test('the state of a machine without ownership labels is still reported; the machine is managed again once it has the UID label of its VM', async () => {
+test('a machine without ownership labels is only observed until it has the UID label of its VM again', async () => {
   await env.vm('migrated', 'vmmigrated');
   const { id = '', labels = {} } = (await untilServer('vmmigrated')) ?? {};
   const { 'vmwright.dev/uid': uid = '' } = labels;

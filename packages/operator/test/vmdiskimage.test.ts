@@ -57,7 +57,8 @@ test('at most two of six images are synced at the same time, in the order of the
   stop.abort();
   await watching;
   expect(most).toBe(2);
-  // If two slots become free at the same time, the next two images start in any order, so a place may be off by one.
+  // If two slots become free at the same time, the next two images start in any order. So an image may start one place
+  // earlier or later than it was created.
   const startedAt = images.map((image) => String(field(image, 'status', 'attempt', 'startedAt')));
   for (const [place, time] of startedAt.entries())
     expect(Math.abs(startedAt.toSorted().indexOf(time) - place), names[place]).toBeLessThanOrEqual(1);
@@ -132,7 +133,7 @@ test('a failed import is repeated with a back-off, and each attempt has a new Da
   await env.remove('failing');
 });
 
-test('an import whose StorageClass does not exist is reported with the name of the class', async () => {
+test('an import with a StorageClass that does not exist is reported with the name of the class', async () => {
   const created = await env.create('classless', 'ok', { storageClass: 'absent' });
   const image = await env.untilAfter(created, isStalled);
   expect(conditionIn(image, 'Progressing')?.message).toContain('the StorageClass absent does not exist');
@@ -144,7 +145,7 @@ const hasFailed = (image: KubeObject) => status(image, 'phase') === 'RetryableFa
 
 // Concurrent to save time: both tests wait for a timeout, and the operator runs two imports at the same time.
 describe.concurrent('attempts that take too long', () => {
-  test('if an import hangs, the attempt is reported with the phase of the importer, and fails after its timeout', async () => {
+  test('an import that hangs is reported with the phase of the importer, and fails after a timeout', async () => {
     const created = await env.create('hanging', 'hang');
     const stalled = await env.untilAfter(created, isStalled);
     expect(conditionIn(stalled, 'Progressing')).toMatchObject({ reason: 'NoProgress' });
@@ -157,7 +158,7 @@ describe.concurrent('attempts that take too long', () => {
     await expect.poll(() => env.children(image, 'volumes')).toEqual([]);
   });
 
-  test('if a snapshot is never ready, the attempt fails after its timeout, and is repeated with a new snapshot but without a new import', async () => {
+  test('if a snapshot is not ready before the timeout, the retry creates a new snapshot without a new import', async () => {
     const created = await env.create('unready', 'ok', { snapshotClass: 'testbed-never-ready' });
     const stalled = await env.untilAfter(created, isStalled);
     expect(conditionIn(stalled, 'Progressing')?.message).toContain('the VolumeSnapshot default/unready-');
@@ -179,7 +180,7 @@ describe('referenced images', () => {
     await env.until('used', (image) => status(image, 'references') === 1);
   });
 
-  test('an image reports the objects that refer to it, and its deletion is rejected with a message that names them', async () => {
+  test('an image reports the objects that use it, and its deletion is rejected with their names', async () => {
     const image = await env.image('used');
     expect(status(image, 'referencedBy')).toEqual(['VirtualMachine default/user']);
     expect(status(image, 'pruneAt')).toBeUndefined();
@@ -212,7 +213,7 @@ describe('referenced images', () => {
     await env.until('used', (each) => status(each, 'references') === 1);
   });
 
-  test('a referenced image that is deleted while the webhook is off stays usable, and is removed when its last reference is gone', async () => {
+  test('a referenced image that is deleted without the webhook stays usable until its last reference is gone', async () => {
     const { cluster } = env.controlPlane;
     const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/vmwright';
     const before = field(await cluster.api.get(webhooks), 'webhooks');
@@ -251,8 +252,8 @@ describe('referenced images', () => {
 describe('kubectl delete', () => {
   const volumes = '/apis/cdi.kubevirt.io/v1beta1/namespaces/default/datavolumes';
 
-  // Takes up to 30 s, because kube-controller-manager removes the finalizer of the propagation policy, and notices new
-  // CRDs only every 30 s.
+  // kube-controller-manager removes the finalizer of the propagation policy. It notices new CRDs only every 30 s, so
+  // this test takes up to 30 s.
   test('kubectl delete --cascade=orphan keeps the data, and --cascade=foreground deletes it', async () => {
     for (const cascade of ['orphan', 'foreground']) {
       await env.create(cascade, 'ok');
@@ -284,7 +285,7 @@ describe('kubectl delete', () => {
     ]);
   });
 
-  test('kubectl delete --cascade=foreground is rejected for an image that is being deleted and is in use again, and its data stays', async () => {
+  test('kubectl delete --cascade=foreground is rejected for an image that is in use again while it is being deleted', async () => {
     const { cluster } = env.controlPlane;
     await env.create('again', 'ok');
     await env.untilPhase('again', 'Ready');
@@ -304,7 +305,7 @@ describe('kubectl delete', () => {
     await env.gone('again');
   });
 
-  test('deletion of a namespace deletes an image although a VirtualMachine of another namespace uses it, and reports the loss', async () => {
+  test('deletion of a namespace deletes an image that another namespace uses, and reports the loss', async () => {
     const { cluster } = env.controlPlane;
     await env.kubectl('create', 'namespace', 'doomed');
     const images = IMAGES.replace('/default/', '/doomed/');
@@ -336,7 +337,7 @@ describe('kubectl delete', () => {
   });
 });
 
-test('data that an earlier controller imported is adopted, clones of it count as references, and it is replaced when the source changes', async () => {
+test('data that an earlier controller imported is adopted, and is replaced when the source changes', async () => {
   const { cluster } = env.controlPlane;
   const { api } = cluster;
   await env.create('earlier', 'ok', {}, { 'vmwright.dev/paused': 'true' });
@@ -421,11 +422,11 @@ describe('pruning', () => {
     const machine = await env.createMachine('last-moment', 'late');
     const { used, deleting } = await usedOrDeleted(image);
     if (used !== undefined) {
-      // Either the image is not being deleted, or its finalizer keeps it, and it stays usable.
+      // The image stays usable. If it is being deleted already, its finalizer keeps it.
       expect(status(used, 'phase')).toBe('Ready');
       expect(await env.children(used, 'snapshots')).toHaveLength(1);
     }
-    // A machine is too late only if it is created after the deletion of the data has begun.
+    // The data is lost only if the machine was created after the deletion of the data had begun.
     else expect(versionOf(machine)).toBeGreaterThan(versionOf(deleting));
     await env.removeMachine('last-moment');
     await env.gone('late');
@@ -433,7 +434,10 @@ describe('pruning', () => {
 
   const versionOf = (object: KubeObject | undefined) => Number(object?.metadata.resourceVersion);
 
-  /** Waits until an image has a reference or is gone. @returns the version with the reference, or the first one in the phase Deleting */
+  /**
+   * Waits until an image has a reference or is gone.
+   * @returns the version with the reference, or the first one in the phase Deleting
+   */
   async function usedOrDeleted(known: KubeObject): Promise<{ used?: KubeObject; deleting?: KubeObject }> {
     const { name, resourceVersion } = known.metadata;
     const path = `${IMAGES}?fieldSelector=metadata.name=${name}&resourceVersion=${resourceVersion}`;

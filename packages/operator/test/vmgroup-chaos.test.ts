@@ -120,7 +120,7 @@ test(`when operators are killed and vCenter fails, no machine is duplicated, los
     const message = `after round ${round} of seed ${SEED}, last fault: ${fault}`;
     await expect.poll(() => problems(), { message, timeout: 120_000, interval: 300 }).toEqual([]);
     expect(audit.duplicates, message).toEqual([]);
-    // Polled, because a client whose login got no response ends that session only after its next login.
+    // Polled: if a login got no response, the client ends that session only after its next login.
     await expect.poll(() => duplicateSessions(), { message }).toEqual([]);
   }
   for (const { name } of faults) expect(count[name], `rounds in which ${name}`).toBeGreaterThan(0);
@@ -181,8 +181,8 @@ test(`when operators are killed and vCenter fails, no machine is duplicated, los
       ids.add(ref.value);
       live.set(uuid, ref);
       if (other === undefined || other.value === ref.value) return;
-      // After a lost session, the inventory reports new machines before it drops those that no longer exist, so the
-      // test asks vCenter whether the other machine still exists.
+      // After a lost session, the inventory reports new machines before it drops removed ones. So the test asks vCenter
+      // whether the other machine still exists.
       const exists = () => duplicates.push(`${uuid}: ${other.value}, ${ref.value}`);
       env.vcenter.read(other, ['name']).then(exists, () => undefined);
     });
@@ -194,7 +194,9 @@ test(`when operators are killed and vCenter fails, no machine is duplicated, los
     };
   }
 
-  /** Returns the user agents with more than one session. Each process has its own agent and may have only one session. */
+  /**
+   * Returns the user agents with more than one session. Each process has its own agent and may have only one session.
+   */
   async function duplicateSessions(): Promise<readonly string[]> {
     const agents = (await control.sessions()).map(({ agent }) => agent);
     return agents.filter((agent, index) => agents.indexOf(agent) < index);

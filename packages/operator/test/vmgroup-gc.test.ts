@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => env[Symbol.asyncDispose]());
 
-test('garbage collection deletes a machine that was created after its group was deleted, and writes the audit line before the machine is gone', async () => {
+test('garbage collection deletes a machine that was created after its group was deleted, and logs this first', async () => {
   const { control } = env.vcsim;
   const group = await deletedGroup('web');
   await control.delay({ tasks: { Destroy: HOUR_MS } });
@@ -39,7 +39,7 @@ test('garbage collection deletes a machine that was created after its group was 
   await orphanCount(0);
 }, 180_000);
 
-test('garbage collection deletes a machine that was created after its group was deleted, in a folder that was kept because of a foreign machine, even if no group exists', async () => {
+test('garbage collection deletes a machine of a deleted group in a folder that was kept because of a foreign machine', async () => {
   const folder = 'teams/blue/default-kept';
   const group = await running('kept', { replicas: 1, placement: { folder: 'teams/blue' } });
   const foreign = await env.clone(folder, { name: 'foreign' });
@@ -53,7 +53,7 @@ test('garbage collection deletes a machine that was created after its group was 
   await expect.poll(ids, { timeout: 60_000 }).toEqual([foreign]);
 }, 180_000);
 
-test('garbage collection deletes a folder if vCenter executes the request to create it only after its group is gone', async () => {
+test('garbage collection deletes a folder that vCenter creates only after its group is gone', async () => {
   const { control } = env.vcsim;
   const before = await env.folders();
   await control.resetCalls();
@@ -64,8 +64,8 @@ test('garbage collection deletes a folder if vCenter executes the request to cre
   await env.operator.start();
   await env.kubectl('delete', 'vmgroup', 'late');
   expect(await env.folders()).toEqual(before);
-  // Ends the delay of CreateFolder and delays the removal of folders instead, so that the test observes the folder
-  // before garbage collection deletes it.
+  // Ends the delay of CreateFolder. Delays the removal of folders instead, so that the test sees the folder before
+  // garbage collection deletes it.
   await control.delay({ methods: { UnregisterAndDestroy_Task: HOUR_MS } });
   await expect.poll(() => env.folders()).toHaveLength(before.length + 1);
   await control.clearDelays();
@@ -73,7 +73,7 @@ test('garbage collection deletes a folder if vCenter executes the request to cre
   await orphanCount(0);
 }, 180_000);
 
-test('a folder is removed with its group even if the operator was killed before it recorded the owner of the folder', async () => {
+test('a folder is removed with its group even if the operator was killed before it recorded the owner', async () => {
   const { control } = env.vcsim;
   const before = await env.folders();
   await control.fault({ method: 'SetField', fault: 'NoPermission' });
@@ -130,9 +130,8 @@ async function orphanCount(orphans: number): Promise<void> {
 }
 
 /**
- * Creates a machine for a deleted group, and waits until garbage collection has deleted it. The run that deletes the
- * machine also processes all older orphans. The metric `orphans` still includes the machine after this run, and no
- * longer after the next run.
+ * Creates a machine for a deleted group, and waits until garbage collection has deleted it. The same run also processes
+ * all older orphans. The metric `orphans` includes the machine until the next run.
  */
 async function untilCollected(name: string): Promise<void> {
   const total = () => env.metric('vmwright_vmgroup_swept_total');

@@ -26,8 +26,8 @@ const isTerminating = (replica: unknown) => field(replica, 'terminating') === tr
 const ref = (value: string): Ref<'VirtualMachine'> => ({ type: 'VirtualMachine', value });
 
 /**
- * Ends the operator's session, so that it creates new views. In vcsim, unlike in vCenter, an existing view still
- * contains machines that were moved away, and does not report machines that became templates.
+ * Ends the operator's session, so that the operator creates new views. Unlike in vCenter, an existing view of vcsim
+ * still contains machines that were moved away, and does not report machines that became templates.
  */
 async function refreshViews(): Promise<void> {
   await env.vcsim.control.expireSessions();
@@ -46,7 +46,7 @@ async function powerOff(id: string): Promise<void> {
 }
 
 describe('machines that people moved out of the watched folder', () => {
-  test('a machine that people moved out of the watched folder is selected first by a scale-in, and blocks the deletion of its group', async () => {
+  test('a machine that people moved away is selected first by a scale-in, and blocks the deletion of its group', async () => {
     await env.group('moved', { replicas: 3 });
     await env.running('moved', 3);
     const [away] = await machinesOf('moved');
@@ -77,7 +77,7 @@ describe('machines that people moved out of the watched folder', () => {
     await env.gone('moved');
   });
 
-  test('a machine that people moved out of the watched folder is removed when it is moved back after a scale-in', async () => {
+  test('a machine that people moved away is removed when it is moved back after a scale-in', async () => {
     await env.group('back', { replicas: 2 });
     await env.running('back', 2);
     const [away] = await machinesOf('back');
@@ -95,7 +95,7 @@ describe('machines that people moved out of the watched folder', () => {
     expect(await machinesOf('back')).toHaveLength(1);
   });
 
-  test('several machines that people moved out of the watched folder are listed in one message, which stays the same on every retry', async () => {
+  test('several machines that people moved away are listed in one message, which stays the same on every retry', async () => {
     await env.group('many', { replicas: 3 });
     const group = await env.running('many', 3);
     const [one, two] = replicas(group);

@@ -32,7 +32,7 @@ async function templateNamed(name: string): Promise<Ref<'VirtualMachine'>> {
   return lookup.template(await lookup.datacenter(), name);
 }
 
-test('if vCenter has several clusters, a placement without a cluster is reported as ambiguous, with the names of the clusters', async () => {
+test('if vCenter has several clusters, a placement without a cluster is reported as ambiguous', async () => {
   await env.group('anywhere', { replicas: 1 });
   expect(await messageFor('anywhere', 'Ambiguous')).toMatch(
     /specify one by its path \(available: .*DC0_C0.*DC0_C1/,
@@ -134,7 +134,7 @@ test.each([
   },
 );
 
-test('if vCenter rejects a new size, the machine runs with its old size until the size in the spec changes again', async () => {
+test('if vCenter rejects a new size, the machine runs with its old size until the spec changes again', async () => {
   const folder = 'default-rejected';
   const machines = async () => (await env.machines(folder)).map(({ power, cpus }) => ({ power, cpus }));
   await env.group('rejected', { replicas: 1, placement: CLUSTER });

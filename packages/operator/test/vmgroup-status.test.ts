@@ -176,7 +176,7 @@ test('each operation on a machine writes exactly one audit line with its vCenter
 });
 
 describe('failures', () => {
-  test('every failed attempt to clone is logged with its task, and all of them cause only one event, with the time of the retry', async () => {
+  test('every failed clone is logged with its task, but all failures cause only one event', async () => {
     await env.vcsim.control.fault({ task: 'CloneVm', fault: 'NoDiskSpace' });
     await env.group('full', { replicas: 1 });
     const failed = await env.until('full', (group) => reason(group) === 'VcenterRefused');
@@ -204,7 +204,7 @@ describe('failures', () => {
     ['pool', { placement: { resourcePool: 'nowhere' } }, 'NotFound'],
     ['snapshot', { linked: true }, 'NoSnapshot'],
   ] as const)(
-    'a failure that a user has to fix (%s) leads to a condition and one event, and no reconcile fails',
+    'an error that a user has to correct (%s) causes a condition and one event, but no failed reconcile',
     async (name, spec, expected) => {
       await env.group(name, { replicas: 1, ...spec });
       const failed = await env.until(name, (group) => reason(group) === expected);

@@ -82,9 +82,9 @@ test.each([
   await expect(env.group('rejected', { placement: { folder } })).rejects.toThrow(text);
 });
 
-// Must be the first test with groups, because it compares the numbers of views and filters that were created and
-// destroyed since the start of vCenter. Earlier tests would distort them: a lost session ends its views without a call
-// that destroys them, and the operator stops watching an unused folder only after a minute.
+// Must be the first test with groups, because it counts the views and filters since the start of vCenter. Earlier tests
+// would distort the numbers: the views of a lost session end without a call that destroys them, and the operator
+// watches an unused folder for another minute.
 test('one collector watches twelve folders, with one view and one filter per folder', async () => {
   const { control } = env.vcsim;
   const watched = async () => {
@@ -121,7 +121,7 @@ test('a template name that matches an ordinary machine is reported as NotFound',
   await env.kubectl('delete', 'vmgroup', 'not-a-template');
 });
 
-test('a foreign machine that is created in a folder between the check and the removal of the folder keeps its files', async () => {
+test('a foreign machine keeps its files if it is created while the operator removes its folder', async () => {
   await env.group('dropped', { replicas: 1 });
   await env.running('dropped', 1);
   const { lookup, machines, tasks } = env.vcenter;
@@ -163,7 +163,7 @@ test('a folder that vCenter creates slowly does not delay groups in other folder
   await env.kubectl('delete', 'vmgroup', 'slow', 'quick');
 });
 
-test("a power-on does not wait for another group's clone, and the status of a group reports that its clone waits for a task slot", async () => {
+test('a power-on does not wait for a clone of another group, and a clone that waits for a task slot is reported', async () => {
   await env.group('small', { replicas: 1 });
   const small = await env.running('small', 1);
   await env.vcsim.control.delay({ tasks: { CloneVm: HOUR } });
@@ -197,10 +197,10 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
   await env.running('outage', 1);
 });
 
-test('a 503 of vCenter at run time is reported with its HTTP status, and a new group reports it immediately', async () => {
+test('a 503 of vCenter is reported with its HTTP status, by a new group immediately', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
-  // Waits for this text, because a call that is in flight when the connections are dropped reports another cause first.
+  // Waits for this text, because calls in flight may report another cause first when the connections are dropped.
   const text = "vCenter 'default' responds with HTTP 503 (service unavailable); retrying automatically";
   const unavailable = await env.until('outage', (group) => message(group) === text);
   expect(field(ready(unavailable), 'reason')).toBe('VcenterUnreachable');
@@ -220,7 +220,7 @@ test('a 503 of vCenter at run time is reported with its HTTP status, and a new g
   await env.kubectl('delete', 'vmgroup', 'misplaced');
 });
 
-test('an address that suddenly leads to another vCenter is reported, and the operator neither logs in nor changes anything there', async () => {
+test('an address that leads to another vCenter is reported, and the operator does not log in there', async () => {
   await other.control.resetCalls();
   await proxy.redirect(other.host);
   const changed = await env.until('outage', hasReason('VcenterChanged'));

@@ -74,7 +74,7 @@ function until(
 const running = (group: KubeObject) => isRunning(group, 2);
 const hasReason = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 
-test('a group may use vCenters that are configured for its namespace or for all namespaces, but no vCenter of another namespace', async () => {
+test('a group may use a vCenter that is configured for its namespace or for all, but not one of another namespace', async () => {
   await create('team-east', 'web');
   await create('default', 'web');
   await create('team-east', 'elsewhere', { vcenter: 'default' });
@@ -85,7 +85,7 @@ test('a group may use vCenters that are configured for its namespace or for all 
   // The text is the same as for an unknown vCenter, and does not reveal the vCenters of other namespaces.
   const foreign = await until('default', 'foreign', hasReason('UnknownVcenter'));
   expect(field(foreign, 'status', 'lastMessage')).toBe(
-    "no vCenter 'east' is available to the namespace 'default' (available: default); correct spec.placement.vcenter",
+    "no vCenter 'east' is available to the namespace 'default' (available: default); create the group again with another spec.placement.vcenter, or add this vCenter to the operator's configuration",
   );
   await env.kubectl('delete', 'vmgroup', 'foreign');
 });
@@ -94,7 +94,7 @@ test('an unknown vCenter is reported, and a change of placement.folder is reject
   await create('default', 'lost', { vcenter: 'north' });
   const lost = await until('default', 'lost', hasReason('UnknownVcenter'));
   expect(field(lost, 'status', 'lastMessage')).toBe(
-    "no vCenter 'north' is available to the namespace 'default' (available: default); correct spec.placement.vcenter",
+    "no vCenter 'north' is available to the namespace 'default' (available: default); create the group again with another spec.placement.vcenter, or add this vCenter to the operator's configuration",
   );
   await env.kubectl('delete', 'vmgroup', 'lost');
   await create('default', 'settled');
@@ -122,7 +122,7 @@ test('a datacenter can be given as a path, and a missing datacenter is reported 
   await env.kubectl('delete', 'vmgroup', 'mistyped');
 });
 
-test('a rejected password is reported, the operator uses the new password once it is in the file, and no log, object or metric contains a password', async () => {
+test('a rejected password is reported until it is corrected, and appears in no log, object or metric', async () => {
   await create('team-west', 'web');
   const waiting = await until('team-west', 'web', hasReason('VcenterUnauthorized'));
   expect(field(waiting, 'status', 'lastMessage')).toBe(

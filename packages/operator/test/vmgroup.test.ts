@@ -48,7 +48,7 @@ test('a group creates machines in its own folder, with cpu, memory and stable id
   expect(replicas(group)[0]).toMatchObject({ host: expect.stringMatching(/^DC0_C0_H\d$/) });
 });
 
-test('an idle operator with an expired session logs in again without a reconcile, and handles the next change', async () => {
+test('an idle operator logs in again after its session expires, without a reconcile', async () => {
   await env.group('idle', { replicas: 1 });
   await env.running('idle', 1);
   expect(await reconciles()).toBeGreaterThan(0);
@@ -124,7 +124,7 @@ test('deleting a group removes its machines and its folder', async () => {
 });
 
 describe('drift is corrected', () => {
-  test('a machine that is powered off is powered on, and a deleted machine is cloned again under its old name', async () => {
+  test('the operator powers on a machine that was powered off, and clones a deleted machine under its old name', async () => {
     await env.group('drift', { replicas: 2 });
     const running = await env.running('drift', 2);
     const [one, two] = await env.machines('default-drift');
@@ -216,7 +216,7 @@ describe('foreign machines and folders', () => {
     expect(await env.machines('default-shared')).toHaveLength(2);
   });
 
-  test('two groups with the same folder name do not share the folder, and the second reports FolderTaken', async () => {
+  test('if two groups have the same folder name, the second reports FolderTaken', async () => {
     const { cluster } = env.controlPlane;
     for (const namespace of ['a-b', 'a']) await env.kubectl('create', 'namespace', namespace);
     await create('a-b', 'c');
@@ -265,7 +265,7 @@ describe('errors', () => {
     await env.running('early', 1);
   });
 
-  test('a group with a missing template backs off and does not delay other groups, even if it has more replicas than the limit of concurrent clones', async () => {
+  test('a group with a missing template backs off and does not delay other groups, even with many replicas', async () => {
     await env.group('waiting', { replicas: 5, template: 'never' });
     await env.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
     const before = await reconciles();
@@ -297,7 +297,7 @@ describe('errors', () => {
   });
 });
 
-test('no machine is created for a paused group until it is resumed, and a deletion with the policy Orphan keeps the machines', async () => {
+test('a paused group gets no machine until it is resumed, and the deletion policy Orphan keeps its machines', async () => {
   await env.group('held', { replicas: 1 }, { 'vmwright.dev/paused': 'true' });
   await env.until('held', (group) => condition(group, 'Paused') === 'True');
   await env.group('unpaused', { replicas: 1 });

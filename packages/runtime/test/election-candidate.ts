@@ -5,9 +5,9 @@ import { LeaderElection } from '../src/election/leader-election.ts';
 import { connect } from './connect.ts';
 
 /*
- * Process that takes part in a leader election and acts every few milliseconds while it is the leader. It prints one line
- * per event, with the nanoseconds of the machine's monotonic clock, which all processes share:
- * `<ns> <name> act|follows <identity>|leading|standing|ended: <reason>|stopped|failed <reason>`. SIGTERM stops it.
+ * Process that takes part in a leader election and acts every few milliseconds while it is the leader. SIGTERM stops
+ * it. It prints one line per event. `<ns>` is the machine's monotonic clock in nanoseconds, which all processes share:
+ * `<ns> <name> act|follows <identity>|leading|standing|ended: <reason>|stopped|failed <reason>`
  */
 
 const { values } = parseArgs({

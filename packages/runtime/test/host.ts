@@ -14,8 +14,9 @@ export interface HostOptions {
 }
 
 /**
- * Simulated machine in the test's virtual time. Its clocks are inaccurate, it can pause, sleep and crash, and its network
- * loses and delays messages. A crash ends the current incarnation: its timers and responses are dropped.
+ * Simulated machine in the test's virtual time. Its clocks are inaccurate. It can pause, sleep and crash. Its network
+ * loses and delays messages. A crash ends the current incarnation, and drops the timers and responses of that
+ * incarnation.
  */
 export class Host {
   readonly #options: HostOptions;
@@ -68,7 +69,8 @@ export class Host {
         let cancelled = false;
         const fire = () => {
           if (cancelled) return;
-          // If the machine has slept since the timer was set, the timer is not due yet and is set again.
+          // The monotonic clock stood still while the machine slept. If the timer is therefore not due yet, it is set
+          // again.
           if (monotonic() < due - 1e-6) timeline.at(timeline.now + (due - monotonic()) / speed, whenAwake);
           else callback();
         };
@@ -83,7 +85,9 @@ export class Host {
     };
   }
 
-  /** Returns a function that sends requests for the current incarnation. An aborted request still reaches the server. */
+  /**
+   * Returns a function that sends requests for the current incarnation. An aborted request still reaches the server.
+   */
   sender(): <T>(signal: AbortSignal | undefined, serve: () => T) => Promise<T> {
     const incarnation = this.#incarnation;
     return (signal, serve) => this.#send(incarnation, signal, serve);
@@ -122,8 +126,8 @@ export class Host {
   }
 
   /**
-   * Calls the function now or, if the machine is suspended, after it resumes. After a suspension, the waiting functions
-   * are called in random order, like the callbacks of timers and sockets on a real machine.
+   * Calls the function now or, if the machine is suspended, after it resumes. After a suspension, waiting functions are
+   * called in random order, like the callbacks of timers and sockets on a real machine.
    */
   #whenAwake(incarnation: number, callback: () => void): void {
     if (incarnation !== this.#incarnation) return;

@@ -11,8 +11,8 @@ import { Sharding } from '../src/sharding/sharding.ts';
 import { Host, type HostOptions } from './host.ts';
 
 /*
- * Model of several replicas that share a few shards, on machines with inaccurate clocks and unreliable networks, and one
- * API server.
+ * Model of one API server and several replicas that share a few shards. The replicas run on machines with inaccurate
+ * clocks and unreliable networks.
  */
 
 export const SHARDS = 6;

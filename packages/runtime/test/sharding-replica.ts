@@ -7,10 +7,11 @@ import { Manager } from '../src/manager/manager.ts';
 import { ConfigMap } from './kinds.ts';
 
 /*
- * Process with a manager. The namespaces of the ConfigMaps are divided among several such processes. Each reconciles
- * its objects periodically, with two writes and a pause between them. It prints one line per event, with the
- * nanoseconds of the machine's monotonic clock, which all processes share:
- * `<ns> <name> write <key> <reconcile>|owns <owned>/<shards>/<members>|stopped|failed <reason>`. SIGTERM stops it.
+ * Process with a manager. The namespaces of the ConfigMaps are divided among several such processes. Each process
+ * reconciles its objects periodically. A reconcile makes two writes with a pause between them. SIGTERM stops the
+ * process. It prints one line per event. `<ns>` is the machine's monotonic clock in nanoseconds, which all processes
+ * share:
+ * `<ns> <name> write <key> <reconcile>|owns <owned>/<shards>/<members>|stopped|failed <reason>`
  */
 
 const { values } = parseArgs({

@@ -121,8 +121,9 @@ export async function replica(
 }
 
 /**
- * Waits until every `clientConfig` in these objects has a `caBundle`. The API server observes it through a watch, so a
- * request may still fail or skip the webhook. Callers must therefore also wait for a request that reaches the webhook.
+ * Waits until every `clientConfig` in these objects has a `caBundle`. The API server observes the `caBundle` later,
+ * through a watch, so a request may still fail or skip the webhook. Callers must therefore also wait until a request
+ * reaches the webhook.
  */
 export async function waitForTrust(cluster: Cluster, paths: readonly string[]): Promise<void> {
   for (const path of paths)

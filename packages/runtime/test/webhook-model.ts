@@ -21,8 +21,8 @@ import type { TrustTarget } from '../src/webhook/certificates/trust.ts';
 import type { SeededRandom, Timeline } from './election-model.ts';
 
 /*
- * Model of replicas that share a certificate through an API server with a Secret, a webhook configuration and a CRD, in
- * virtual time. Requests are delayed and lost; replicas have inaccurate clocks and are killed at any moment.
+ * Model of replicas that share a certificate, in virtual time. Their API server stores a Secret, a webhook
+ * configuration and a CRD. Requests are delayed and lost. Replicas have inaccurate clocks and are killed at any moment.
  */
 
 export const START = Date.UTC(2030, 0, 1);
@@ -34,8 +34,8 @@ const SECRETS = collectionPath(Secret, 'system');
 type Json = Record<string, unknown>;
 
 /**
- * `caBundle` that an object has had since the time `at`; undefined if it has none, or if another user wrote or deleted the
- * object at that time.
+ * `caBundle` that an object has had since the time `at`. Undefined if the object has none, or if another user wrote or
+ * deleted the object at that time.
  */
 interface BundleVersion {
   readonly at: number;

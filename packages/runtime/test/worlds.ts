@@ -1,7 +1,9 @@
 import { nodeWorld, type World } from '@vmwright/core';
 import { VirtualClock } from '@vmwright/core/testing';
 
-/** Shortest timeout of the runtime in milliseconds: that of a request. With `random() === 0`, back-offs stay below it. */
+/**
+ * Shortest timeout of the runtime in milliseconds: that of a request. With `random() === 0`, back-offs stay below it.
+ */
 const SHORTEST_TIMEOUT_MS = 30_000;
 
 /**

@@ -164,7 +164,7 @@ describe('progress', () => {
     );
   });
 
-  test('progress updates a single line on a terminal, and appends a line from time to time if the output is a file', () => {
+  test('progress updates a single line on a terminal, and appends a few lines to a file', () => {
     for (const [isTTY, lines] of [
       [true, 100],
       [false, 2],

@@ -85,7 +85,7 @@ export class TaskGoneError extends VsphereError {
 
 /**
  * Thrown when the address leads to another vCenter than at the first login. In the other vCenter, the same references
- * name other objects, so nothing is sent until the address leads to the first vCenter again.
+ * name other objects. Therefore the client does not log in until the address leads to the first vCenter again.
  */
 export class VcenterChangedError extends VsphereError {
   readonly code = 'VCENTER_CHANGED';

@@ -75,7 +75,7 @@ describe('a fault has a message and a code', () => {
   });
 });
 
-test('faultOf returns the fault if the given type is the type of the fault or one of its base types, and undefined otherwise', () => {
+test('faultOf returns a fault only if it is of the given type or of a subtype', () => {
   const fault = { _type: 'InvalidPowerState', existingState: 'suspended' };
   const error = new FaultError('x', 'InvalidPowerState', fault, '');
   expect(faultOf(error, 'InvalidPowerState')?.existingState).toBe('suspended');

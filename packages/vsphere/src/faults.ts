@@ -3,8 +3,8 @@ import { isKindOf } from './schema/schema.ts';
 import type { DataObject, ManagedObjectReference, Vim25 } from './vim25/vim25.generated.ts';
 
 /**
- * Codes by fault type. A fault gets the code of the first type in this list that is its own type or one of its base
- * types, and `FAULT` if the list has no such type.
+ * Codes by fault type. A fault gets the code of the first entry that is its own type or one of its base types. If there
+ * is no such entry, the code is `FAULT`.
  */
 const CODES = {
   NotAuthenticated: 'NOT_AUTHENTICATED',

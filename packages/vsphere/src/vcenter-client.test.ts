@@ -49,7 +49,7 @@ describe('server certificate', () => {
     expect(await vcsim.control.calls()).toEqual({});
   });
 
-  test('the server certificate is verified with the TLS options that the function `tls` returns when a connection is opened', async () => {
+  test('each new connection uses the TLS options that the function `tls` returns at that time', async () => {
     let tls: TlsOptions = {};
     await using vcenter = clientOf(vcsim, { tls: async () => tls });
     await expect(vcenter.about()).rejects.toMatchObject({ code: 'CONNECTION' });

@@ -30,8 +30,8 @@ const TIMEOUT_MS = 30_000;
 /** Pause between inventory updates, so that vCenter reports the many property changes of one operation in one response. */
 const INVENTORY_BATCH_MS = 250;
 /**
- * Pause between inventory updates while tasks are followed. It can be long, because the task watcher reports the end of each
- * task, and the end of the last task ends the pause.
+ * Pause between inventory updates while tasks are followed. It can be long, because the task watcher reports the end of
+ * each task. The end of the last task ends the pause.
  */
 const BUSY_BATCH_MS = 2_000;
 
@@ -66,8 +66,8 @@ export interface VcenterObserver extends Partial<CallObserver> {
  *
  * Flow: the first call logs in; all calls share the session. `await using` or `stop` logs out.
  *
- * Guarantees: the client uses one session at a time. Reads are retried when no response arrives. Changes are not
- * retried; `effectUnknown` of the error says whether vCenter may have carried out the change.
+ * Guarantees: the client uses one session at a time. Reads are retried when no response arrives, but changes are not.
+ * After an error, `effectUnknown` says whether vCenter may have carried out the change.
  *
  * Errors: VsphereError with a message and a `code`. None contains the password.
  */

@@ -96,7 +96,7 @@ describe('requests', () => {
     expect(world.timers).toBe(0);
   });
 
-  test('requests are sent to the origin of the configured URL, with the path of that URL as prefix', async () => {
+  test('the path of the configured URL is the prefix of all request paths', async () => {
     const world = new VirtualWorld({ status: 200, body: server });
     const tls = async () => ({ ca: 'PEM' });
     await using client = new CloudClient({ world, url: 'https://cloud.example/private/', apiKey, tls });
@@ -132,7 +132,7 @@ describe('requests', () => {
     expect(create).toThrow(message);
   });
 
-  test('the constructor rejects a key that contains a line break, and the error does not contain the key', () => {
+  test('the constructor rejects a key with a line break, without quoting the key in the error', () => {
     const create = () =>
       new CloudClient({ world: new VirtualWorld(), url: 'http://cloud', apiKey: 's3cret\r\nx: y' });
     expect(create).toThrow('the API key is empty or contains whitespace or non-ASCII characters');
@@ -151,7 +151,7 @@ describe('responses', () => {
     [413, 'BODY_TOO_LARGE', InvalidRequestError, 'INVALID_REQUEST'],
     [422, 'INVALID_NAME', InvalidRequestError, 'INVALID_REQUEST'],
   ] as const)(
-    'a call with the response %i %s throws the error class of that response and is not retried',
+    'a response %i %s throws its error class and is not retried',
     async ([status, problemCode, Class, code]) => {
       const { world, client } = start(problem(status, problemCode, { serverId: server.id }));
       const error = await errorOf(world, client.create({ name: 'x' }, 'key'));
@@ -203,7 +203,7 @@ describe('responses', () => {
     },
   );
 
-  test('the error for a response that contains the API key does not contain the key', async () => {
+  test('an error does not contain the API key, even if the response contains it', async () => {
     for (const response of [
       problem(422, 'INVALID_REQUEST', { detail: `Bearer ${apiKey} is odd` }),
       { status: 500, body: apiKey },
@@ -250,7 +250,7 @@ describe('transient failures', () => {
     expect(requests).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
   });
 
-  test('a create without a key is not retried, and the error says that the outcome is unknown', async () => {
+  test('a create without a key is not retried after a lost response or a 503', async () => {
     const { world, client } = start(lost);
     const error = await errorOf(world, calls['create without a key'](client));
     expect(error.message).toBe(
@@ -280,7 +280,7 @@ describe('transient failures', () => {
     },
   );
 
-  test('a 429 with a short Retry-After is retried, even for a create without a key; a 429 with a long Retry-After is not retried', async () => {
+  test('a create without a key is retried after a 429, unless Retry-After is long', async () => {
     const wait = (seconds: string) => ({ status: 429, body: '', headers: { 'retry-after': seconds } });
     const { world, client } = start(wait('1'), wait('60'));
     const error = await errorOf(world, calls['create without a key'](client));
@@ -339,7 +339,7 @@ describe('API keys', () => {
   }
   const unauthorized = problem(401, 'UNAUTHORIZED');
 
-  test('for one second after the cloud rejects an API key, calls with that key throw UnauthorizedError without a request', async () => {
+  test('a rejected API key is not sent again for one second', async () => {
     const { world, client } = start(unauthorized, unauthorized);
     for (const id of ['a', 'b', 'c']) {
       const error = await errorOf(world, client.get(id));
@@ -362,7 +362,7 @@ describe('API keys', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('if the API key cannot be read, a call rejects with the error of the key source; redacting the key in an error does not read the key again', async () => {
+  test('a call rejects with the error of the key source, and the key is read only once per attempt', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;
@@ -420,7 +420,7 @@ describe('timeouts and cancellation', () => {
 });
 
 describe('scoped clients', () => {
-  test('a scoped client calls assertLeader right before each attempt of a write, but not for reads', async () => {
+  test('a scoped client calls assertLeader before each attempt of a write, but not for reads', async () => {
     const checks: number[] = [];
     const { world, client } = start(
       { status: 200, body: server },
@@ -435,7 +435,7 @@ describe('scoped clients', () => {
     expect(checks).toEqual([1, 2, 3]);
   });
 
-  test('a scoped client does not send a write when assertLeader throws, and rejects with the same error', async () => {
+  test('a scoped client does not retry a write when assertLeader throws', async () => {
     class LeadershipLostError extends Error {}
     const { world, client } = start({ status: 503 }, { status: 201, body: server });
     let open = true;
@@ -451,7 +451,7 @@ describe('scoped clients', () => {
     expect(world.sent).toHaveLength(1);
   });
 
-  test('the signal of the scope aborts the calls of a scoped client, and closing a scoped client leaves the connections open', async () => {
+  test('the signal of a scope aborts its calls, and closing a scoped client closes no connection', async () => {
     const { world, client } = start();
     const stop = new AbortController();
     const scoped = client.scoped({ assertLeader: () => undefined, signal: stop.signal });

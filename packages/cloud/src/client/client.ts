@@ -54,20 +54,17 @@ export class ClientOptionsError extends Error {
   }
 }
 
-type Operation<T> = Omit<
-  OutgoingRequest<T>,
-  'route' | 'signal' | 'timeoutMs' | 'maxAttempts' | 'fence' | 'path'
->;
+type Operation<T> = Omit<OutgoingRequest<T>, 'route' | 'signal' | 'timeoutMs' | 'maxAttempts' | 'path'>;
 
 /**
  * Client of the private cloud's API.
  *
- * Guarantees: reads, label changes, deletes and creates with an idempotency key are retried a few times after a transient
- * failure. A create without a key is retried only after a 429, which means that the cloud did not execute it. Responses are
- * checked against their type. No error contains the API key.
+ * Guarantees: after a transient failure, reads, label changes, deletes and creates with an idempotency key are retried
+ * a few times. A create without a key is retried only after a 429, because a 429 means that the cloud did not execute
+ * the request. Responses are checked against their type. No error contains the API key.
  *
- * Errors: a call throws a subclass of `CloudError` for an error response, and a `ConnectionError` if no response arrives. After a
- * `ConnectionError`, a write may have been executed, may not have been, or may still be executed later.
+ * Errors: an error response throws a subclass of `CloudError`. A missing response throws a `ConnectionError`; a write
+ * may then have been executed, or may still be executed later.
  */
 export class CloudClient implements AsyncDisposable {
   readonly #options: CloudClientOptions;
@@ -114,9 +111,9 @@ export class CloudClient implements AsyncDisposable {
   }
 
   /**
-   * Creates a server, or returns the one that was created earlier with this key.
-   * @param key idempotency key, chosen before the first attempt. All requests with the same key create one server in
-   * total. Without a key, each executed request creates a server.
+   * Creates a server, or returns the server that was created earlier with this key.
+   * @param key idempotency key, chosen before the first attempt. All requests with the same key create only one server.
+   * Without a key, each executed request creates a server.
    * @throws GoneError if the server of this key was deleted
    */
   create(server: NewServer, key: string | undefined, options: CallOptions = {}): Promise<Server> {
@@ -182,7 +179,7 @@ export class CloudClient implements AsyncDisposable {
   }
 
   /**
-   * Starts the deletion. It is complete once `get` throws NotFoundError.
+   * Starts the deletion of a server. The server is gone once `get` throws NotFoundError.
    * @throws NotFoundError if the server does not exist, even if an earlier attempt of this call deleted it
    */
   delete(id: string, options: CallOptions = {}): Promise<void> {

@@ -102,7 +102,7 @@ export class UnavailableError extends RetryableError {
   override readonly code = 'UNAVAILABLE';
 }
 
-/** Thrown for a response that the cloud's API never sends, such as one from a proxy or another program on the port. */
+/** Thrown for a response that the cloud's API never sends. A proxy or another program may have sent it. */
 export class UnexpectedAnswerError extends CloudError {
   override readonly code = 'UNEXPECTED_ANSWER';
 }
@@ -131,8 +131,8 @@ const BY_STATUS: Readonly<Record<number, typeof CloudError>> = {
 };
 
 /**
- * Status that belongs to each of these problem codes. A 403, 404, 409 or 410 without the matching problem code becomes
- * an UnexpectedAnswerError, because a proxy may have sent it.
+ * The HTTP status of each of these problem codes. If one of these statuses comes without its problem code, a proxy may
+ * have sent it. The response then becomes an UnexpectedAnswerError.
  */
 const STATUS_BY_PROBLEM: ReadonlyMap<string, number> = new Map([
   ['PROHIBITED_NAME', 403],

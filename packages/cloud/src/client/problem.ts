@@ -16,7 +16,8 @@ export interface ErrorResponse {
 }
 
 /**
- * Converts an error response to a CloudError. The cloud itself sends problem documents (RFC 9457); a proxy may send any body.
+ * Converts an error response to a CloudError. The cloud itself sends problem documents (RFC 9457). A proxy may send any
+ * body.
  * @param what the request, for the error message
  * @param now current time in ms, to interpret a Retry-After that is a date
  * @param redact removes secrets from text that the server wrote
@@ -28,8 +29,8 @@ export function errorFrom(
   redact: (text: string) => string,
 ): CloudError {
   const problem = parseProblem(body);
-  // Redact after decoding, because JSON may escape characters of the key, and before truncating, because a key that is
-  // cut in half is not found.
+  // The text is redacted after decoding, because JSON may escape characters of the key. It is redacted before
+  // truncating, because half a key would not be recognized.
   const detail = problem
     ? redact(problem.detail).slice(0, MAX_DETAIL_CHARS)
     : redact(body.trim()).slice(0, MAX_BODY_CHARS) || `HTTP ${status}`;

@@ -8,11 +8,11 @@ import type { CloudWorld } from './world.ts';
 const REJECTED_KEY_MS = 1_000;
 
 /**
- * Blocks requests of all callers during a back-off that the cloud has asked for. It is not enough that only the caller
- * with the error response backs off, because the other callers would still send requests.
+ * Blocks the requests of all callers during a back-off that the cloud has asked for. Without the gate, only the caller
+ * that received the error response would back off.
  *
- * Guarantees: after a 429 or 5xx with Retry-After, nothing is sent until that delay, at most one minute, is over. After a
- * 401, nothing is sent with the same key for one second, but another key is sent immediately.
+ * Guarantees: after a 429 or 5xx with Retry-After, no request is sent until that delay is over. The delay is at most
+ * one minute. After a 401, the rejected key is not sent for one second. Another key may be sent immediately.
  */
 export class RequestGate {
   readonly #world: Pick<CloudWorld, 'monotonic'>;

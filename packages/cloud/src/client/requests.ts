@@ -33,7 +33,9 @@ export interface OutgoingRequest<T> {
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Whether the request may be sent twice. If not, it is retried only after a 429, which means that it was not executed. */
+  /**
+   * Whether the request may be sent twice. If not, it is retried only after a 429: the cloud then did not execute it.
+   */
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;
   /** Called right before each attempt. Throws to prevent the attempt. */
@@ -49,7 +51,7 @@ export interface OutgoingRequest<T> {
 
 /** Maximum size of a response with one server, which has up to 64 labels. JSON takes up to six bytes per character. */
 const SERVER_BYTES = 1 << 20;
-/** Maximum size of a response with a page of up to 1,000 servers, most of which have few labels. */
+/** Maximum size of a page of up to 1,000 servers. Most servers have few labels. */
 export const PAGE_BYTES = 32 << 20;
 
 const FIRST_DELAY_MS = 100;
@@ -67,8 +69,9 @@ export class Requests {
   }
 
   /**
-   * @throws CloudError for an error response, ConnectionError for no response, whatever `assertLeader` and `apiKey` throw, and
-   * the reason of an aborted signal
+   * @throws CloudError for an error response
+   * @throws ConnectionError if no response arrives
+   * @throws any error of `assertLeader` or `apiKey`, or the abort reason of the signal
    */
   async send<T>(outgoing: OutgoingRequest<T>): Promise<T> {
     const { world } = this.#options;

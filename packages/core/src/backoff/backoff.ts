@@ -17,7 +17,7 @@ export function backoffMs(world: Pick<World, 'random'>, failures: number, option
 }
 
 /**
- * Returns a delay of `ms` plus or minus a random part of it, so that clients that failed together do not retry together.
+ * Returns `ms` plus or minus a random deviation, so that clients that failed together do not retry together.
  * @param fraction largest deviation, as a fraction of `ms`
  */
 export function jittered(world: Pick<World, 'random'>, ms: number, fraction = 0.5): number {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { Fence, FenceClosedError } from './fence.ts';
 
-test('after close, every call of assertOpen throws the reason of the first close, which is also the abort reason of the signal', () => {
+test('after close, every call of assertOpen throws the reason of the first close', () => {
   const fence = new Fence();
   fence.assertOpen();
   expect(fence.isOpen).toBe(true);

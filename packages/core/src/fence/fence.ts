@@ -24,12 +24,12 @@ export interface FenceOptions {
  * Permission to make changes during one period: a leader's term, the ownership of a shard, or one operation within
  * either.
  *
- * Guarantees: the signal aborts when the fence closes. A closed fence never opens again, even when the same process
+ * Guarantees: the signal aborts when the fence closes. A closed fence never opens again, even if the same process
  * becomes leader again. A nested fence closes with its outer fence.
  *
- * Assumptions: the process may be suspended between any two instructions, so the signal may abort late. Code that makes
- * a change must call `assertOpen` immediately before it sends the request; clients call it through their `assertLeader`
- * option.
+ * Assumptions: the process may be suspended between any two instructions, so the signal may abort too late to prevent a
+ * change. Therefore `assertOpen` must be called immediately before each request that makes a change. Clients call it
+ * through their option `assertLeader`.
  */
 export class Fence implements Disposable {
   readonly #options: FenceOptions;

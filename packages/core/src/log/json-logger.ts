@@ -24,10 +24,13 @@ export interface FormattedLine {
 
 /**
  * Returns a logger that writes one line per call, by default a JSON object: `level`, `time`, `msg`, then the fields.
- * `level` can be changed at any time and applies to all children. Audit lines are written whatever the level is.
+ * The minimum `level` can be changed at any time and applies to all children. Audit lines are written at every level.
  *
- * Guarantees: a line has been written when the call returns, so none is lost when the process exits; field names are
- * unique within a line; values that look like secrets are redacted (see `plainFields`); logging never throws.
+ * Guarantees:
+ * - When a call returns, its line has been written. So no line is lost when the process exits.
+ * - Field names are unique within a line.
+ * - Values that look like secrets are redacted (see `plainFields`).
+ * - Logging never throws.
  */
 export function jsonLogger(options: JsonLoggerOptions): Logger & LogLevel {
   const { clock, write = writeToStandardError, level = 'info', format = JSON.stringify } = options;

@@ -20,7 +20,7 @@ describe('log lines', () => {
     );
   });
 
-  test('a log line has unique field names: a later field replaces an earlier field of the same name, and no field replaces level, time or msg', () => {
+  test('a log line has unique field names, even if fields are named twice or named like level, time or msg', () => {
     let written = '';
     const write = (line: string) => {
       written += line;
@@ -32,7 +32,7 @@ describe('log lines', () => {
   });
 });
 
-test('a text line has the time of day, the level, the message and quoted fields, and stays one line', () => {
+test('a text line has the time of day, the level, the message and the fields on one line', () => {
   let written = '';
   const write = (line: string) => {
     written += line;

@@ -12,9 +12,9 @@ const SECRET_CAMEL = /[a-z0-9](Authorization|Cookie|Token|Password|Passphrase|Cr
 const LAST_APPLIED = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /**
- * Converts log fields to plain data that can be written as JSON. An error becomes an object with its type, message and
- * cause, and with its code or, if it has no code, its stack. Deep or unreadable values are replaced by a placeholder,
- * and values that look like secrets by `[redacted]`. Never throws.
+ * Converts log fields to plain data that can be written as JSON. Never throws. Values that look like secrets become
+ * `[redacted]`. Deep or unreadable values become a placeholder. An error becomes an object with its type, message, code
+ * and cause. Its stack is added only if it has no code.
  */
 export function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   return plainEntries(Object.entries(fields), MAX_DEPTH);

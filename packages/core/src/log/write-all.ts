@@ -9,9 +9,9 @@ const PAUSE_MS = 2;
 
 /**
  * Writes the whole text before it returns. `process.stderr` does not: Node buffers the text that a full pipe does not
- * accept, and loses it if the process exits before the pipe drains. In a measurement with a slow reader, 90 % of 5,000
- * lines were lost. Text for a pipe without a reader (EPIPE) is dropped without an error.
- * @throws the system's error when the text cannot be written, for example because the disk is full
+ * accept. The buffered text is lost if the process exits before the pipe drains. In a measurement with a slow reader,
+ * 90 % of 5,000 lines were lost. If a pipe has no reader (EPIPE), the text is dropped without an error.
+ * @throws the system's error if the text cannot be written, for example because the disk is full
  */
 export function writeAll(descriptor: number, text: string): void {
   let rest: Uint8Array = Buffer.from(text);

@@ -31,11 +31,11 @@ export class MetricError extends Error {
 }
 
 /**
- * Metric family: all series of one metric name. A series starts at 0 when `with` is first called for its labels; a family
- * without labels exposes its only series immediately.
+ * Metric family: all series of one metric name. A family without labels exposes its only series immediately. In a
+ * family with labels, a series starts at 0 when `with` is first called for its labels.
  *
- * Assumptions: the values of a label are a small, fixed set (controller names, HTTP statuses), never object names. Series
- * are never dropped, and each costs memory here and in Prometheus.
+ * Assumptions: a label has a small, fixed set of values, such as controller names or HTTP statuses, never object names.
+ * Series are never dropped, and each costs memory here and in Prometheus.
  */
 export class Family<S extends Series, L extends string> {
   readonly name: string;

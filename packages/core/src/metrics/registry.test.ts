@@ -35,7 +35,7 @@ took_count{by="me"} 3
     expect(parsed.get('sent_total')?.help).toBe('Messages\nsent \\o/');
   });
 
-  test('a series without labels is exposed as 0 immediately, and a series with labels once its labels are first used', () => {
+  test('a series without labels is exposed immediately, a series with labels after its first use', () => {
     const registry = new Registry();
     registry.counter({ name: 'plain_total', help: 'x' });
     const labelled = registry.histogram({ name: 'labelled', help: 'x', labels: ['a'] });

@@ -30,8 +30,9 @@ export interface Tracer {
    */
   span<T>(name: string, attributes: SpanAttributes, work: (span: ActiveSpan) => Promise<T>): Promise<T>;
   /**
-   * Records a call as a child of the current span. Does nothing if there is no current span or if it has ended. For
-   * example, a watch that a reconcile starts outlives the reconcile, so later calls are not part of its trace.
+   * Records a call as a child of the current span. Does nothing if there is no current span, or if the current span has
+   * ended. For example, a watch outlives the reconcile that started it. Later calls of the watch are not part of the
+   * reconcile's trace.
    */
   call(call: TracedCall): void;
 }

@@ -65,9 +65,9 @@ export interface TransportRequest {
    */
   readonly lasting?: boolean;
   /**
-   * Maximum size in bytes of the response text or, if the response is read by lines, of one line. A larger text or line
-   * fails with `ResponseTooLargeError`. Responses with status 400 and above are limited to 1 MiB, even if `maxBytes` is
-   * larger.
+   * Maximum size in bytes of the response text. If the response is read by lines, it is the maximum size of one line. A
+   * larger text or line fails with `ResponseTooLargeError`. For a status of 400 or above, the limit is never more than
+   * 1 MiB.
    * @default 64 MiB
    */
   readonly maxBytes?: number | undefined;

@@ -96,8 +96,8 @@ async function collect(
 }
 
 /**
- * Returns a filter that accepts the descendants of these owners. It must be applied to each owner before its children,
- * because it accepts children of objects that it has accepted earlier.
+ * Returns a filter that accepts the descendants of these owners. Apply it to each object before the children of that
+ * object, because it finds a child by an owner that it already knows.
  */
 function relatedTo(owners: readonly KubeObject[]): (object: KubeObject) => boolean {
   const uids = new Set(owners.map(({ metadata }) => metadata.uid));

@@ -46,14 +46,14 @@ test('a ready object is not blocked, even if a condition reports a problem', () 
   });
 });
 
-test('the explanation of a stalled object names the problem once and says that the operator does not retry', () => {
+test('the explanation of a stalled object says that the operator does not retry', () => {
   const conditions = [condition('Ready', 'False', 'NameTaken'), condition('Stalled', 'True', 'NameTaken')];
   const { blockers, retry } = why({ object: object({ conditions }) });
   expect(blockers).toEqual([{ reason: 'NameTaken', message: 'm' }]);
   expect(retry).toBe('The operator does not try again until the object changes or the cause is removed.');
 });
 
-test('the explanation of a failed image names the end of its back-off as the time of the next attempt', () => {
+test('the explanation of a failed image names the time of the next attempt', () => {
   const failed = {
     phase: 'RetryableFailure',
     failureCount: 2,
@@ -79,7 +79,7 @@ test('a missing leader is reported as the blocker', () => {
   });
 });
 
-test('the explanation says if the operator has not processed the object yet, or if the object is being deleted', () => {
+test('the explanation says if the object is not processed yet or is being deleted', () => {
   expect(why({ object: object({}, { generation: 2 }) }).blockers).toMatchObject([{ reason: 'NotObserved' }]);
   const deleting = { deletionTimestamp: '2026-01-01T00:58:00Z', finalizers: ['vmwright.dev/vm', 'x/y'] };
   expect(why({ object: object({}, deleting) }).blockers).toEqual([
@@ -112,7 +112,7 @@ test('the explanation contains a dependency that is not ready, and the newest wa
   ]);
 });
 
-test('the explanation of an object of any kind contains a verdict per node if the status lists candidates', () => {
+test('the explanation contains a verdict per node if the status lists candidates', () => {
   const candidates = [{ node: 'n', host: 'h', suitable: false, reason: 'TooShort', message: 'only 3 h' }, {}];
   expect(
     why({ object: object({ candidates, fitsFrom: '2026-01-01T02:00:00Z' }, { generation: 2 }) }),

@@ -19,7 +19,7 @@ export interface Evidence {
 
 /** Something that blocks an object, with a message for the user. */
 interface Blocker {
-  /** Reason of the condition that reports the problem, a reason such as `NoLeader`, or the object to wait for. */
+  /** Reason of a condition, another reason such as `NoLeader`, or the object that this object waits for. */
   readonly reason: string;
   readonly message: string;
 }

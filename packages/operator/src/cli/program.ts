@@ -10,8 +10,8 @@ import {
 } from './options.ts';
 
 /**
- * Returns the command line of `vmwright`, which is also the kubectl plugin. Each command loads its code when it is called,
- * so that the operator in its pod does not load the other commands.
+ * Returns the command line of `vmwright`, which is also the kubectl plugin. Code of a command is loaded only when the
+ * command is called, so that the operator does not load the other commands.
  * @param name how the user calls the program, for the help text
  */
 export function createProgram(name: string): Command {
@@ -62,7 +62,7 @@ function addAdministration(program: Command): void {
         .option('--wait <time>', 'repeats the checks until all pass, at most for this time, such as 60s')
         .option(
           '--service-account [name]',
-          'checks the permissions of a service account of the operator instead of your own',
+          'checks the permissions of this service account in the namespace of the operator instead of your own permissions (name: vmwright by default)',
         )
         .option('--mirror-config <file>', 'config file of ssvirt-vm-controller, to check its database')
         .action(async (_, command: Command) => (await import('./check.ts')).check(flagsOf(command), command)),
@@ -75,19 +75,19 @@ function addAdministration(program: Command): void {
         .description(
           'lists machines that belong to no existing VM or VmGroup; takes the same settings as run',
         )
-        .option('--delete', 'deletes the listed machines that no user took over')
-        .option('--yes', 'confirms --delete')
+        .option('--delete', 'with --yes, deletes the listed machines with an empty column KEPT-BECAUSE')
+        .option('--yes', 'confirms --delete; without --yes, nothing is deleted')
         .action(async (_, command: Command) =>
           (await import('./orphans.ts')).orphans(flagsOf(command), command),
         ),
     ),
   );
-  const mirror = program.command('mirror').description('the mirror of KubeVirt VMs in PostgreSQL');
+  const mirror = program.command('mirror').description('checks the mirror of KubeVirt VMs in PostgreSQL');
   addClusterOptions(
     mirror
       .command('verify')
       .description('compares cluster and table; exit code 1 if they differ, 2 if the comparison fails')
-      .option('--config <file>', 'config file of ssvirt-vm-controller')
+      .option('--config <file>', 'config file of ssvirt-vm-controller (default: /etc/ssvirt/config.yaml)')
       .option(
         '--wait <time>',
         'repeats the comparison until cluster and table agree, for at most this time',
@@ -111,8 +111,14 @@ function addManifests(program: Command): void {
       'prints only the manifests of these controllers; same syntax as for run (default: all)',
     )
     .option('--webhook-url <url>', 'URL of the webhooks of an operator outside the cluster')
-    .option('--inject-ca-from <namespace/name>', 'cert-manager Certificate that provides the injected CA')
-    .option('--api-servers <ranges>', 'addresses of the API servers (CIDR), for a network policy')
+    .option(
+      '--inject-ca-from <namespace/name>',
+      'cert-manager Certificate with the CA that cert-manager injects (default: the operator injects its own CA)',
+    )
+    .option(
+      '--api-servers <ranges>',
+      'address ranges of the API servers (CIDR), separated by commas; adds a network policy that lets only these ranges call the webhooks',
+    )
     .action(async (_, command: Command) => (await import('./manifests.ts')).printManifests(command));
 }
 

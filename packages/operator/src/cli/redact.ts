@@ -12,18 +12,18 @@ const HIDDEN = /^(userData|networkData)(Base64)?$|^extraHeaders$/;
 const SECRET_VARIABLE = /pass|secret|token|key|credential|database_url/i;
 
 /**
- * Matches the user, token or password in a URL. A password ends at the last @ before the path, because it may contain
- * an unescaped @. A user name without a password must not contain a character that ends a URL, such as a quote.
- * Otherwise the match would extend to an @ in the text after the URL.
+ * Matches the user, token or password in a URL. A password may contain an unescaped @, so it ends at the last @ before
+ * the path. A user name without a password must not contain a character that ends a URL, such as a quote. Otherwise,
+ * the match would extend to an @ in the text after the URL.
  */
 const CREDENTIALS = /(\b[a-z][a-z0-9+.-]*:\/\/)(?:[^\s/@:"<>]*:(?:\\"|[^\s/"])*|[^\s/?#"'`<>]*)@/gi;
 
 /**
  * Removes passwords from objects and texts.
  *
- * Guarantees: if the name of a field suggests a secret (`plain_text_passwd`, `password`, `token`), its text is removed
- * from the object. If this text has at least `SHORTEST` characters, it is also removed from texts that are redacted
- * after the redactor has seen the object. User and password are removed from URLs.
+ * Guarantees: user and password are removed from URLs. If the name of a field suggests a secret (`plain_text_passwd`,
+ * `password`, `token`), the text of the field is removed. The redactor remembers such a text if it has at least
+ * `SHORTEST` characters, and also removes it from everything that it redacts later.
  */
 export class Redactor {
   readonly #secrets = new Set<string>();

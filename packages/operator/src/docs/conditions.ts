@@ -33,7 +33,7 @@ export const COMMON_CONDITIONS: readonly ConditionDoc[] = [
     type: 'Stalled',
     status: 'True',
     reasons: [],
-    meaning: 'A person has to change something. Absent otherwise.',
+    meaning: 'The object does not become ready until a person changes something. Absent otherwise.',
     remedy: 'See `Ready` with the same reason.',
   },
   {

@@ -47,7 +47,7 @@ export function kindDocs(): readonly KindDoc[] {
         .toSorted((a, b) => Number(b.storage ?? false) - Number(a.storage ?? false))
         .map(({ name }) => name),
       spec: fieldsOf(spec, 3),
-      // Two levels only: deeper fields of a status, such as those in `placement` of GPUInfo, are fields of the Pod API.
+      // Two levels only. Deeper fields of a status are fields of the Pod API, such as those in `placement` of GPUInfo.
       // The description of their parent covers them.
       status: fieldsOf(status, 2),
       rules: [...rulesOf({ ...root, properties: {} }), ...rulesOf(spec)],

@@ -1,7 +1,7 @@
 /**
- * Extended resources that are accelerators, in order of precedence: whole devices first, then parts of devices, then
- * shared devices. If a node announces several of them, the first one with allocatable devices counts, because the other
- * resources often announce the same devices.
+ * Extended resources that are accelerators, in order of precedence: whole devices, then parts of devices, then shared
+ * devices. A node may announce several of them, often for the same devices. Then only the first resource with
+ * allocatable devices is used.
  */
 const RESOURCES: readonly (string | RegExp)[] = [
   'nvidia.com/gpu',

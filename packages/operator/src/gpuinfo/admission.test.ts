@@ -77,7 +77,7 @@ const affinity = (...nodeSelectorTerms: readonly object[]) => ({
   affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } },
 });
 
-test('the reserved node is added to each term of the node affinity of a pod, except to empty terms, which match no node', () => {
+test('the reserved node is added to each non-empty term of the node affinity of a pod', () => {
   expect(termsOf(placed(pod(affinity(zone, term('other'), {}))))).toEqual([
     { ...zone, ...term('node-1') },
     { matchFields: [...term('other').matchFields, ...term('node-1').matchFields] },
@@ -177,7 +177,7 @@ test.each<[string, Reservation | undefined, Partial<GPUInfoStatus>, PodSpec, Reg
   });
 });
 
-test('a wrong UID in the UID annotation of a pod is replaced by the UID of the GPUInfo', () => {
+test('a wrong UID annotation of a pod is replaced by the UID of the GPUInfo', () => {
   const forged = {
     ...pod(),
     metadata: { ...pod().metadata, annotations: { 'vmwright.dev/gpuinfo-uid': 'other' } },
@@ -213,7 +213,7 @@ test.each<[string, GPUInfo, PodSpec, RegExp]>([
   });
 });
 
-test('a pod of a GPUInfo without a status is rejected, because no node is reserved yet', () => {
+test('a pod is rejected if its GPUInfo has no status yet', () => {
   const { status: _, ...fresh } = info();
   expect(place(pod(), fresh, undefined, NOW)).toMatchObject({
     message: 'The GPUInfo ml/training has no node yet',

@@ -29,10 +29,10 @@ export interface PodAdmissionOptions {
 }
 
 /**
- * Returns the admission rules that bind Pods with the GPUInfo label to the reserved node of their GPUInfo. Other pods
- * never reach the webhook, so that a stopped operator does not block their creation. A pod of a GPUInfo is rejected
- * while the webhook does not respond or no node is reserved; the controller of the pod, such as a Job, creates the pod
- * again later.
+ * Returns the admission rules that bind pods with the GPUInfo label to the reserved node of their GPUInfo. Other pods
+ * never reach the webhook, so that a stopped operator does not block their creation. A pod with the label is rejected
+ * while the webhook does not respond, or while no node is reserved. The controller of the pod, such as a Job, creates
+ * it again later.
  * @param options undefined for manifests, which only declare the rules
  */
 export function admitPods(options: PodAdmissionOptions | undefined): AdmissionRules<Pod> {
@@ -56,8 +56,8 @@ export function admitPods(options: PodAdmissionOptions | undefined): AdmissionRu
 }
 
 /**
- * Returns a GPUInfo from the cache. If its cached status shows no reservation for the cached spec, the cache may be
- * stale, so the GPUInfo is read from the API server.
+ * Returns a GPUInfo from the cache if the cached status shows a reservation for the cached spec. Otherwise the cache
+ * may be stale, so the GPUInfo is read from the API server.
  */
 async function read(ref: ObjectRef, { caches, client }: PodAdmissionOptions): Promise<GPUInfo | undefined> {
   const cached = caches.get(GPUInfo).get(ref);
@@ -141,8 +141,9 @@ export function place(
 }
 
 /**
- * Adds the node to each term of the pod's node affinity: a node has to match only one term, so a term without the node
- * would admit other nodes. Adds a term if there is none. Leaves an empty term unchanged, because it matches no node.
+ * Adds the node to each term of the pod's node affinity. A node has to match only one term, so a term without the node
+ * would admit other nodes. An empty term is left unchanged, because it matches no node. If the pod has no terms, a term
+ * is added.
  */
 function boundTo(node: string, { affinity }: PodSpec = {}): Pick<PodSpec, 'affinity'> {
   const own = affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;

@@ -233,7 +233,7 @@ test('a request stays without a node only if no node is suitable', () => {
   );
 });
 
-test('a reservation that can be moved never exceeds the GPUs that the other reservations and pods leave free', () => {
+test('a reservation that can be moved never exceeds the free GPUs of its pool', () => {
   fc.assert(
     fc.property(history, (steps) => {
       for (const { input, result } of replay(steps))
@@ -310,7 +310,7 @@ test('a second allocation with the same facts and requests changes nothing', () 
   );
 });
 
-test('if ledger entries are deleted, their reservations are restored from the statuses, and all reservations together exceed no pool', () => {
+test('reservations of deleted ledger entries are restored from the statuses, and exceed no pool', () => {
   fc.assert(
     fc.property(history, fc.subarray([...UIDS]), (steps, deleted) => {
       for (const { input, now, result } of replay(steps)) {
@@ -366,7 +366,7 @@ test('of two equal requests without a node, the older request gets a GPU first',
         NOW,
       );
       const [older, younger] = pair.map(({ uid }) => result.reservations.get(uid));
-      // Not checked if pods use GPUs: these GPUs are free only for the request of the pods, which may be the younger
+      // Not checked if pods use GPUs. Such a GPU is free only for the request of these pods, which may be the younger
       // request.
       const hasUses = [...last.facts.pools.values()].some(({ uses }) =>
         uses.some(({ holder }) => holder !== undefined),

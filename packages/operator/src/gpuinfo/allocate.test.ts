@@ -156,7 +156,7 @@ describe('policies', () => {
 describe('several requests for one GPU', () => {
   const one = facts([gpuNode('n')], [pool('n', 1)]);
 
-  test('requests for the same GPU are served in order of age, and in order of UID if they are equally old', () => {
+  test('requests for the same GPU are served in order of age, then of UID', () => {
     expect(nodes({ requests: [request('young'), request('old', { age: 9 })], facts: one })).toEqual({
       old: 'n',
       young: undefined,
@@ -172,7 +172,7 @@ describe('several requests for one GPU', () => {
     });
   });
 
-  test('a GPU that pods use without a reservation is allocated only to the request of these pods', () => {
+  test('a GPU that pods use without a reservation is reserved only for the request of these pods', () => {
     const used = facts([gpuNode('n')], [pool('n', 1, { someone: 1 })]);
     expect(nodes({ requests: [request('a')], facts: used })).toEqual({ a: undefined });
     expect(nodes({ requests: [request('someone')], facts: used }), 'its own pods use the GPU').toEqual({
@@ -180,7 +180,7 @@ describe('several requests for one GPU', () => {
     });
   });
 
-  test('a GPU in use by pods of a request goes to that request, although an older request waits', () => {
+  test('a GPU that pods of a request use goes to that request, although an older request waits', () => {
     const known = facts([gpuNode('n1')], [pool('n1', 1, { young: 1 })]);
     const requests = [request('old', { age: 1 }), request('young')];
     expect(nodes({ facts: known, requests })).toEqual({ old: undefined, young: 'n1' });
@@ -258,7 +258,7 @@ describe('reservations', () => {
     expect(only(given)).toMatchObject({ reservation: undefined, stored: undefined });
   });
 
-  test('a reservation stays if the facts of its node are unknown, and no other reservation is made on that node', () => {
+  test('a reservation stays on a node with unknown facts, but no reservation is made there', () => {
     const unknown = facts([node('a', { blocker: { reason: 'FactsUnknown', message: 'stale' } })]);
     const reservation = held('a');
     expect(only({ facts: unknown, reservations: { r: reservation } })).toMatchObject({
@@ -268,7 +268,7 @@ describe('reservations', () => {
     expect(only({ facts: unknown }).reservation).toBeUndefined();
   });
 
-  test('a reservation stays while its job runs, and the result says why its node is no longer suitable', () => {
+  test('a reservation on an unsuitable node stays while its job runs, and is degraded', () => {
     expect(
       only({ facts: withA({ blocker }, undefined, activeOn('a')), reservations: { r: held('a') } }),
     ).toMatchObject({ reservation: { node: 'a', inUse: true }, degradedBy: 'Unschedulable' });
@@ -317,7 +317,7 @@ describe('reservations', () => {
         [...run(given).reservations].map(([uid, { node: on, pool: id }]) => [uid, [on, id]]),
       );
 
-    test('if a machine moves to a host without a free GPU, its reservation takes no GPU from the reservation on that host', () => {
+    test('if a machine moves to a full host, its reservation takes no GPU from the reservation there', () => {
       const paused = requests.map((each) => ({ ...each, mayReserve: false }));
       const given = { requests: paused, facts: onHosts({ n1: 'y', n2: 'y' }), reservations };
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'] });
@@ -325,12 +325,12 @@ describe('reservations', () => {
       expect(run(given).verdicts.get('b')?.degradedBy).toBeUndefined();
     });
 
-    test('if a machine moves to a host without a free GPU, its reservation is made again on another node, and the reservation on that host stays', () => {
+    test('if a machine moves to a full host, its reservation is made again on another node', () => {
       const known = onHosts({ n1: 'y', n2: 'y', n3: 'z' });
       expect(pools({ requests, facts: known, reservations })).toEqual({ a: ['n3', 'z'], b: ['n2', 'y'] });
     });
 
-    test('a reservation that cannot follow its machine to a full host keeps its GPU, even if another machine moves to the old host', () => {
+    test('a reservation that cannot follow its machine keeps its GPU, even if another machine needs it', () => {
       const three = [...requests, request('c')].map((each) => ({ ...each, mayReserve: false }));
       const known = onHosts({ n1: 'y', n2: 'z', n3: 'z' });
       const given = {
@@ -341,7 +341,7 @@ describe('reservations', () => {
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'], c: ['n3', 'z'] });
     });
 
-    test('a reservation follows its machine to another host once the machine that used the GPU has left that host', () => {
+    test('a reservation follows its machine to a host that another machine has left', () => {
       expect(pools({ requests, facts: onHosts({ n1: 'y', n2: 'z' }), reservations })).toEqual({
         a: ['n1', 'y'],
         b: ['n2', 'z'],
@@ -358,14 +358,14 @@ describe('reservations', () => {
     });
   });
 
-  test('a reservation for a newer spec than the cached one stays, whether it is active or ended', () => {
+  test('a reservation for a newer spec than the cached one stays', () => {
     const newer = held('b', { generation: 2, gpus: 2 });
     expect(only({ facts: two, reservations: { r: newer } }).reservation).toEqual(newer);
     const ended = { ...newer, ended: { at: NOW, reason: 'JobEnded' } } as const;
     expect(only({ facts: two, reservations: { r: ended } }).reservation).toEqual(ended);
   });
 
-  test('a reservation of a running job is extended if the changed spec asks for more hours, and stays unchanged if the changed spec asks for more GPUs than the node has', () => {
+  test('a reservation of a running job follows a changed spec only if the node has enough GPUs', () => {
     const requests = [request('r', { generation: 2, hours: 120 })];
     const given = { requests, facts: { ...two, ...activeOn('b') }, reservations: { r: held('b') } };
     expect(only(given, NOW + HOUR_MS).reservation).toMatchObject({
@@ -381,7 +381,7 @@ describe('reservations', () => {
     });
   });
 
-  test('a reservation of a running job ends if a spec change moves its end to a time that has passed', () => {
+  test('a reservation of a running job ends if a changed spec asks for fewer hours than have passed', () => {
     const requests = [request('r', { generation: 2, hours: 5 }), request('next')];
     const one = facts([gpuNode('a')], [pool('a', 1)], activeOn('a'));
     const given = { requests, facts: one, reservations: { r: held('a', { inUse: true }) } };
@@ -409,7 +409,7 @@ describe('reservations', () => {
     expect(only({ requests, facts: two, reservations: { r: held('a') } }).reservation).toEqual(held('a'));
   });
 
-  test('a reservation of a paused object with a changed spec moves to the new GPU pool of its node only if the pool has enough GPUs', () => {
+  test('a reservation of a paused object moves to a new GPU pool only if all reserved GPUs are free there', () => {
     const paused = request('a', { generation: 2, gpus: 1, mayReserve: false });
     const moved = (total: number) =>
       run({
@@ -421,7 +421,7 @@ describe('reservations', () => {
     expect(moved(2)).toMatchObject({ pool: 'host', gpus: 2 });
   });
 
-  test('after a spec change, a request keeps its reservation although an older request waits, unless the new spec needs more GPUs', () => {
+  test('a request with a changed spec is served before an older one, unless it needs more GPUs', () => {
     const one = facts([gpuNode('n')], [pool('n', 2)]);
     const requests = [request('r', { generation: 2 }), request('old', { age: 9, gpus: 2 })];
     const given = { requests, facts: one, reservations: { r: held('n', { gpus: 2 }) } };
@@ -433,7 +433,7 @@ describe('reservations', () => {
     });
   });
 
-  test('if a pool loses GPUs, the reservations of running jobs are kept first, then those of the oldest requests', () => {
+  test('if a pool loses GPUs, running jobs keep their reservations first, then the oldest requests', () => {
     const fewer = facts([gpuNode('n')], [pool('n', 1)]);
     const requests = [request('young'), request('old', { age: 9 })];
     const reservations = { young: held('n'), old: held('n') };
@@ -475,7 +475,7 @@ describe('reservations', () => {
     expect(reservation?.ended?.reason).toBe(isEnded ? 'JobEnded' : undefined);
   });
 
-  test('if a controller may start a job again, the reservation ends IDLE_MS after the job was first observed without pods', () => {
+  test('a reservation ends after IDLE_MS without pods if a controller may start the job again', () => {
     const running = { ...two, jobs: new Map([['r', job('Active', ['a'], { mayRestart: true })]]) };
     const at = (known: Facts, before: Reservation, ms: number) => {
       const result = run({ requests: [request('r')], facts: known, reservations: { r: before } }, NOW + ms);
@@ -500,7 +500,7 @@ describe('reservations', () => {
     expect(reservation).toEqual(held('a', { inUse: true }));
   });
 
-  test('as long as no pod is bound to an unsuitable node, a reservation moves away from that node, even if its job is active', () => {
+  test('a reservation of an active job leaves an unsuitable node if no pod is bound to the node', () => {
     const reservations = { r: held('a', { inUse: true }) };
     const gated = withA({ blocker }, undefined, {
       jobs: new Map([['r', job('Active', [], { pinnedTo: ['a'] })]]),
@@ -631,7 +631,7 @@ describe('reservations that are in the status but not in the ledger', () => {
   const shown = (fields: Partial<Reported> = {}) =>
     new Map([['a', { node: 'n', generation: 1, until, ...fields }]]);
 
-  test('a reservation that is in the status but not in the ledger is restored with its end, before an older request gets a node', () => {
+  test('a reservation that is only in the status is restored before an older request gets a node', () => {
     const older = request('older', { age: 200 * 3_600, nodeSelector: { zone: 'n' } });
     const known = {
       ...two,
@@ -643,25 +643,25 @@ describe('reservations that are in the status but not in the ledger', () => {
     });
   });
 
-  test('a reservation that is in the status but not in the ledger is restored for a paused request', () => {
+  test('a reservation that is only in the status is restored for a paused request', () => {
     expect(nodes({ facts: two, requests: [{ ...a, mayReserve: false }], reported: shown() })).toEqual({
       a: 'n',
     });
   });
 
-  test('a reservation that is in the status but not in the ledger is not restored on a node that is not suitable', () => {
+  test('a reservation that is only in the status is not restored on an unsuitable node', () => {
     const cordoned = gpuNode('n', { blocker: { reason: 'Unschedulable', message: 'cordoned' } });
     const known = facts([gpuNode('m'), cordoned], [pool('m', 1), pool('n', 1)]);
     expect(nodes({ facts: known, requests: [a], reported: shown() })).toEqual({ a: 'm' });
   });
 
-  test('a reservation that is in the status but not in the ledger takes no GPU from a stored reservation, even from one of a younger request', () => {
+  test('a reservation that is only in the status takes no GPU from a reservation in the ledger', () => {
     const b = request('b');
     const given = { facts: two, requests: [a, b], reported: shown(), reservations: { b: held('n') } };
     expect(nodes(given)).toEqual({ a: 'm', b: 'n' });
   });
 
-  test('the reservation in the status is ignored if the ledger has a reservation of the request', () => {
+  test('the reservation in the status is ignored if the ledger has one for the request', () => {
     const given = { facts: two, requests: [a], reported: shown(), reservations: { a: held('m') } };
     expect(nodes(given)).toEqual({ a: 'm' });
     const ended = held('m', { ended: { at: NOW, reason: 'JobEnded' } });
@@ -676,15 +676,12 @@ describe('reservations that are in the status but not in the ledger', () => {
     ['with an end that has passed', { until: NOW }],
     ['that would have begun before the object was created', { until: NOW - HOUR_MS }],
     ['that is longer than desAccTime', { until: NOW + 101 * HOUR_MS }],
-  ])(
-    'a reservation %s is not restored from the status, and a node is chosen as for a new request',
-    (_, fields) => {
-      const { reservations } = run({ facts: two, requests: [a], reported: shown(fields) });
-      expect(reservations.get('a')).toEqual(held('m'));
-    },
-  );
+  ])('a reservation %s is not restored from the status', (_, fields) => {
+    const { reservations } = run({ facts: two, requests: [a], reported: shown(fields) });
+    expect(reservations.get('a')).toEqual(held('m'));
+  });
 
-  test('the end of a job does not end a restored reservation, because the job may have used an earlier reservation', () => {
+  test('a restored reservation is not ended by a job that has already ended', () => {
     const known = { ...two, jobs: new Map([['a', job('Ended')]]) };
     expect(run({ facts: known, requests: [a], reported: shown() }).reservations.get('a')).toEqual(
       held('n', { from: NOW - 60 * HOUR_MS, until, isRepeated: true }),

@@ -14,11 +14,14 @@ import { type Rejection, Suitability, type Window, windowOf } from './suitabilit
 /**
  * Allocates nodes and GPUs to requests.
  *
- * Guarantees: the result does not depend on the order of requests, nodes or reservations. A reservation stays while its
- * node is suitable and the spec is unchanged, and also while a pod of its job is bound to the node, its object is
- * paused, or the facts about the node are unknown. Free GPUs go to the oldest request that can use them. A reservation
- * is made only if the GPU pool of the node has enough free GPUs. A request without a reservation gets one if a suitable
- * node exists, unless its object is paused or the ledger is full.
+ * Guarantees:
+ * - The result does not depend on the order of requests, nodes or reservations.
+ * - A reservation stays while its node is suitable and the spec is unchanged. It also stays while a pod of its job is
+ *   bound to the node, its object is paused, or the facts about the node are unknown.
+ * - Free GPUs go to the oldest request that can use them.
+ * - A reservation is made only if the GPU pool of the node has enough free GPUs.
+ * - A request without a reservation gets one if a suitable node exists, unless its object is paused or the ledger is
+ *   full.
  * @param now milliseconds since 1970
  */
 export function allocate(input: AllocationInput, now: number): Allocation {
@@ -35,8 +38,8 @@ class Allocator {
   readonly #verdicts = new Map<string, Verdict>();
   readonly #space = new LedgerSpace();
   /**
-   * Specs (`shapeOf`) for which no node is suitable. No node becomes suitable later in this run, because free GPUs only decrease
-   * while nodes are chosen.
+   * Specs (`shapeOf`) for which no node is suitable. No node becomes suitable later in this run, because free GPUs only
+   * decrease while nodes are chosen.
    */
   readonly #hopeless = new Set<string>();
   /** Reservations of running jobs that were made for an earlier spec of the GPUInfo; see `#extend`. */
@@ -70,8 +73,8 @@ class Allocator {
     const left = this.#ordered(held).filter((each) => !this.#keep(each));
     for (const { request } of left) this.#occupancy.remove(request.uid);
     for (const each of this.#changed) this.#extend(each);
-    // A request with a changed spec that needs no more GPUs than it has reserved is served before waiting requests, so
-    // that they do not take its GPUs.
+    // A request with a changed spec is served first if it needs no more GPUs than it has reserved. Otherwise, waiting
+    // requests could take these GPUs.
     const goesFirst = (each: Held) => isEdited(each) && each.request.gpus <= each.reservation.gpus;
     for (const { request } of left.filter(goesFirst)) this.#choose(request);
     const unrestored = waiting.filter((request) => !this.#restore(request));
@@ -88,9 +91,10 @@ class Allocator {
 
   /**
    * Returns the reservations in the order in which `#keep` judges them. Each has the pool that `followPools` chose.
-   * A reservation comes last if its node now draws from another pool that has no room for it, so that it takes no GPU
-   * from the other reservations. In each of the two groups, reservations that cannot move come first, because they keep
-   * their GPUs in any case.
+   *
+   * Reservations come last if their node now draws from another pool that has no room for them. So they take no GPU
+   * from the other reservations. In both groups, reservations that cannot move come first, because they keep their GPUs
+   * in any case.
    */
   #ordered(held: readonly Held[]): readonly Held[] {
     const fixed = held.filter((each) => this.#isFixed(each));
@@ -102,9 +106,8 @@ class Allocator {
   }
 
   /**
-   * Returns the pool that the node of a reservation draws from, if it differs from the pool of the reservation.
-   * Otherwise undefined. Also undefined if the reservation cannot be judged, or if a node is chosen again because the
-   * spec has changed.
+   * Returns the current pool of the reserved node if it differs from the pool of the reservation. Returns undefined if
+   * the pools are equal, if the reservation cannot be judged, or if a changed spec causes a new choice of the node.
    */
   #newPool(held: Held): string | undefined {
     const { request, reservation } = held;
@@ -178,9 +181,9 @@ class Allocator {
       return true;
     }
     const rejection = this.#rejectionOf(request, candidate, reservation);
-    // With a changed spec, only an object that may not reserve gets here, such as a paused one. Its reservation is not
-    // moved to the current pool of the node: `rejection` was computed for the new spec, which may need fewer GPUs than
-    // are reserved.
+    // With a changed spec, only an object that may not reserve gets here, such as a paused one. `rejection` was
+    // computed for the new spec, which may need fewer GPUs than are reserved. So the reservation is not moved to the
+    // current pool of the node.
     if (rejection === undefined)
       this.#decide(request, isChanged ? reservation : inPoolOf(candidate, reservation));
     else if (isFixed) this.#decide(request, reservation, rejection);
@@ -213,11 +216,11 @@ class Allocator {
   }
 
   /**
-   * Restores the reservation that the status shows, for example after a person has deleted its entry from the ledger.
-   * The job may rely on the reservation, so it is restored before waiting requests get nodes, but it takes no GPU from
-   * a stored reservation.
-   * @returns true if the reservation was restored, which requires that no entry exists, the status is plausible, the
-   *   node is suitable, and GPUs and ledger space are free
+   * Restores a reservation that is in the status but not in the ledger, for example after a person has deleted its
+   * entry. The job may rely on the reservation, so it is restored before waiting requests get nodes. It takes no GPU
+   * from a stored reservation.
+   * @returns false if there is nothing to restore, the status is not plausible, the node is not suitable, or the ledger
+   * has no space
    */
   #restore(request: Request): boolean {
     const { uid, key } = request;
@@ -275,11 +278,12 @@ class Allocator {
   }
 
   /**
-   * Returns the best suitable node. If there is none, remembers this for equal requests, so that the nodes are not
-   * searched again for them. This does not apply to requests with pods that use GPUs.
+   * Returns the best suitable node. If there is none, remembers this, so that the nodes are not searched again for
+   * equal requests.
    */
   #found(request: Request): Candidate | undefined {
-    // The result is not remembered: GPUs that pods of this request use are free for this request, but not for others.
+    // Not remembered, because the GPUs that pods of this request use are free for this request, but not for equal
+    // requests.
     if (this.#occupancy.isInUseBy(request.uid)) return this.#best(request);
     const shape = shapeOf(request);
     if (this.#hopeless.has(shape)) return undefined;

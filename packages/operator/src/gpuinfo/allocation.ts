@@ -29,9 +29,10 @@ export interface Verdict {
   /** Undefined if no node is suitable, `refusedBy` is set, or the object was paused before it had a node. */
   readonly reservation: Reservation | undefined;
   /**
-   * Why the reserved node is no longer suitable. The node stays reserved because a pod of the job is bound to it, or
-   * because the object is paused. `NodeGone` if the node does not exist. `PodsOnOtherNode` if the node is suitable, but
-   * pods of the job run on, or wait for, another node.
+   * Why the reserved node is no longer suitable. It stays reserved because a pod of the job is bound to it, or because
+   * the object is paused.
+   * - `NodeGone`: the node does not exist
+   * - `PodsOnOtherNode`: the node is suitable, but pods of the job run on, or wait for, another node
    */
   readonly degradedBy: Rejection | 'NodeGone' | 'PodsOnOtherNode' | undefined;
   /** Why no reservation was made although a node may be suitable. */

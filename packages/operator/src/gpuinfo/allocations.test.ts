@@ -142,7 +142,7 @@ describe('allocations', () => {
     expect(await ended(NOW + 30_000), 'the API server is asked again after 30 s').toBe('JobEnded');
   });
 
-  test('an allocation looks up missing objects and jobs concurrently, and does not lock the ledger during the lookups', async () => {
+  test('an allocation looks up missing objects and jobs concurrently', async () => {
     const server = new Server();
     const four = facts([gpuNode('n')], [pool('n', 4)]);
     const known = { ...four, jobs: new Map(['a', 'bb', 'ccc'].map((uid) => [uid, job('Active', ['n'])])) };
@@ -179,7 +179,7 @@ describe('allocations', () => {
     expect([...server.entries.values.keys()]).toEqual([]);
   });
 
-  test('an allocation drops a reservation in an unwatched namespace if the object is gone, and otherwise reports the reservation', async () => {
+  test('an allocation drops a reservation in an unwatched namespace only if the object is gone', async () => {
     const server = new Server();
     const four = facts([gpuNode('n')], [pool('n', 4)]);
     const old = new Replica(four);
@@ -225,7 +225,7 @@ describe('allocations', () => {
     expect(new Map(server.entries.values)).toEqual(before);
   });
 
-  test('if a person has deleted the entry of a request, the allocation enqueues the request, even if no node is free', async () => {
+  test('an allocation enqueues a request after a person has deleted its entry, even if no node is free', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a');

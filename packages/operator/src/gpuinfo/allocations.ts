@@ -32,14 +32,15 @@ interface Latest extends StoredAllocation {
 }
 
 /**
- * The current allocation of nodes and GPUs to all requests.
+ * The current allocation of nodes and GPUs to all requests. It is computed once per change of facts, requests or
+ * reservations, and when `nextAt` is reached. The reconciles of all objects share it.
  *
- * Guarantees: an allocation is returned only after its reservations are stored. The write has a precondition: the
- * resourceVersion of the reservations that the allocation was computed from. So a GPU is never promised twice, even if
- * two replicas run or one crashes before it writes a status. The allocation is computed once per change of facts,
- * requests or reservations, or when `nextAt` is reached, and the reconciles of all objects share it. If the caches lack
- * the object or the job of a reservation, the reservation is dropped or ended only after the API server has confirmed
- * that this object or job does not exist.
+ * Guarantees:
+ * - An allocation is returned only after its reservations are stored. The write fails if the stored reservations have
+ *   changed since the allocation read them (resourceVersion). So a GPU is never promised twice, even if two replicas
+ *   run, or if one crashes before it writes a status.
+ * - If the caches lack the object of a reservation, the reservation is dropped only after the API server has confirmed
+ *   that the object does not exist. If they lack the job, the reservation is ended only after the same confirmation.
  */
 export class Allocations {
   readonly #options: AllocationsOptions;
@@ -82,8 +83,8 @@ export class Allocations {
   }
 
   /**
-   * Drops reservations of objects that were deleted before the cache had them, and restores reservations whose entry a person has
-   * deleted.
+   * Drops reservations of objects that were deleted before the cache had them. Restores reservations after a person has
+   * deleted their entries.
    */
   async sweep(store: ReservationStore, now: () => number): Promise<void> {
     await this.#ledger.refresh(store);
@@ -166,7 +167,7 @@ function changedEntries({ values: before }: Entries, { values: after }: Entries)
   return changed;
 }
 
-/** Returns the keys of the objects whose reservation has changed, and of the objects that wait for a reservation. */
+/** Returns the keys of the objects with a changed reservation, and of the objects that wait for a reservation. */
 function affected({ verdicts }: Allocation, changed: ReadonlySet<string>): readonly string[] {
   const keys: string[] = [];
   for (const [uid, { request, reservation }] of verdicts)

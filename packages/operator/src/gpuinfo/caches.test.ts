@@ -10,7 +10,7 @@ const metadata = {
 };
 const owner = { apiVersion: 'batch/v1', kind: 'Job', name: 'train', uid: 'j', controller: true };
 
-test('a cached node has its labels, but neither heartbeats nor images', () => {
+test('the cache keeps the labels of a node, but neither heartbeats nor images', () => {
   const node = {
     metadata: {
       ...metadata,
@@ -53,7 +53,7 @@ test('a cached node has its labels, but neither heartbeats nor images', () => {
   });
 });
 
-test('a cached pod has only its node and the sum of its requests', () => {
+test('the cache keeps only the node and the sum of the requests of a pod', () => {
   const pod = {
     metadata: {
       ...metadata,
@@ -78,7 +78,7 @@ test('a cached pod has only its node and the sum of its requests', () => {
   expect(JSON.stringify(leanPod(pod)).length).toBeLessThan(300);
 });
 
-test('a cached pod of a GPUInfo has the GPUInfo label, the UID annotation and the controller of the pod', () => {
+test('the cache keeps the GPUInfo label, the UID annotation and the controller of a pod of a GPUInfo', () => {
   const labels = { 'vmwright.dev/gpuinfo': 'training', app: 'x' };
   const annotations = { 'vmwright.dev/gpuinfo-uid': 'u', other: 'x' };
   const pod = {
@@ -96,7 +96,7 @@ test('a cached pod of a GPUInfo has the GPUInfo label, the UID annotation and th
   });
 });
 
-test('a cached Job has the conditions that show its end', () => {
+test('the cache keeps the conditions of a Job that show its end', () => {
   const conditions = [
     { type: 'SuccessCriteriaMet', status: 'True' },
     { type: 'Complete', status: 'True', message: 'x' },
@@ -108,7 +108,7 @@ test('a cached Job has the conditions that show its end', () => {
   });
 });
 
-test('a cached Job of a GPUInfo has the GPUInfo label of its pod template and the number of its finished pods', () => {
+test('for a Job of a GPUInfo, the cache keeps only the GPUInfo label and the number of failed pods', () => {
   const template = { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training', app: 'x' } }, spec: {} };
   const status = { active: 1, failed: 2, conditions: [{ type: 'Suspended', status: 'True' }] };
   expect(leanJob({ metadata, spec: { template }, status })).toEqual({
@@ -118,7 +118,7 @@ test('a cached Job of a GPUInfo has the GPUInfo label of its pod template and th
   });
 });
 
-test('a cached ResourceSlice has the devices of a GPU driver on one node', () => {
+test('the cache keeps the devices of a ResourceSlice that a GPU driver publishes for one node', () => {
   const pool = { name: 'node-1', generation: 1, resourceSliceCount: 1 };
   const device = {
     name: 'gpu-0',
@@ -135,7 +135,7 @@ test('a cached ResourceSlice has the devices of a GPU driver on one node', () =>
   expect(leanSlice({ metadata, spec: shared })).toEqual({ metadata });
 });
 
-test('a cached ResourceClaim has the allocated GPUs and the pods that use them', () => {
+test('the cache keeps the allocated GPUs of a ResourceClaim and the pods that use them', () => {
   const result = { request: 'gpu', driver: 'gpu.nvidia.com', pool: 'node-1', device: 'gpu-0' };
   const status = {
     allocation: { devices: { results: [result, { ...result, driver: 'dra.net' }] }, nodeSelector: {} },
@@ -153,7 +153,7 @@ test('a cached ResourceClaim has the allocated GPUs and the pods that use them',
   expect(leanClaim({ metadata, status: {} })).toEqual({ metadata });
 });
 
-test('a cached NodeClaim has its node and its expiry', () => {
+test('the cache keeps the node and the expiry of a NodeClaim', () => {
   const claim = {
     metadata,
     spec: { expireAfter: '720h', taints: [] },
@@ -184,7 +184,7 @@ test('the cache keeps the required node of a pending pod with the GPUInfo label,
   expect(leanJob(job).metadata.ownerReferences).toEqual([owner]);
 });
 
-test('a cached JobSet has its end and the GPUInfos of its pod templates', () => {
+test('the cache keeps the end of a JobSet and the GPUInfos of its pod templates', () => {
   const metadata = { name: 's', namespace: 'ml', uid: 's' };
   const template = (labels: Readonly<Record<string, string>>) => ({
     template: { spec: { template: { metadata: { labels } } } },

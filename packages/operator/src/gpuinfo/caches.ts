@@ -91,8 +91,8 @@ export function isFinished({ status }: Pod): boolean {
 }
 
 /**
- * Returns the node and the requests of a pod that is bound to a node; for a pending pod of a GPUInfo, only the node that its
- * affinity names.
+ * Returns the node and the requests of a pod that is bound to a node. For a pending pod of a GPUInfo, returns only the
+ * node that its affinity names.
  */
 function leanSpec(spec: PodSpec, hasInfo: boolean): Pick<Pod, 'spec'> {
   if (spec.nodeName === undefined) {
@@ -114,8 +114,8 @@ function leanSpec(spec: PodSpec, hasInfo: boolean): Pick<Pod, 'spec'> {
 }
 
 /**
- * Keeps the conditions that mean that the Job has ended. For a Job that refers to a GPUInfo, also keeps its controller and
- * whether it has had pods.
+ * Keeps the conditions that mean that the Job has ended. For a Job of a GPUInfo, also keeps its controller and whether
+ * it has had pods.
  */
 export function leanJob({ metadata, spec, status }: Job): Job {
   const labels = pick(spec?.template?.metadata?.labels, (key) => key === GPUINFO_LABEL);

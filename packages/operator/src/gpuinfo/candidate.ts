@@ -41,9 +41,9 @@ export interface Candidate {
   readonly blocker: Blocker | undefined;
   /** Undefined if neither the node nor its host has a GPU. */
   readonly gpus: NodeGpus | undefined;
-  /** CPU demand of the VM in MHz; for a node that is not on vSphere, CPU requests of its pods in millicores. */
+  /** CPU demand of the VM in MHz. For a node that is not on vSphere: CPU requests of the pods in millicores. */
   readonly cpuUsage: number;
-  /** Memory that the VM uses, in MB; for a node that is not on vSphere, memory requests of its pods in MB. */
+  /** Memory that the VM uses, in MB. For a node that is not on vSphere: memory requests of the pods in MB. */
   readonly memoryUsage: number;
   /** Current and future maintenance, in order of `startsAt`. */
   readonly maintenance: readonly Maintenance[];
@@ -61,8 +61,9 @@ export interface GpuUse {
 }
 
 /**
- * GPUs that reservations draw from: the GPUs that one node announces or, if it announces none, the GPUs of its VM. If
- * neither has GPUs, reservations draw from the GPUs of the ESXi host, which all such nodes on the host share.
+ * A set of GPUs that reservations count against. It consists of the GPUs that one node announces. If the node announces
+ * none, it consists of the GPUs of the VM of the node. If the VM has none either, it consists of the GPUs of the ESXi
+ * host. Several nodes on the host can share this last pool.
  */
 export interface GpuPool {
   readonly id: string;
@@ -74,21 +75,19 @@ export interface GpuPool {
 /** The job that uses the reservation of a GPUInfo: pods, and the Jobs that control them. */
 export interface JobFacts {
   /**
-   * - `Active`: it has pods that have not ended, or a Job that has had pods and has not ended.
-   * - `Ended`: all its pods and Jobs have ended.
-   * - `Waiting`: a Job that has not ended names the GPUInfo in its pod template, and no pod of the Job has been
-   *   observed.
+   * - `Active`: a pod has not ended, or a Job that has had pods has not ended.
+   * - `Ended`: all pods and Jobs have ended.
+   * - `Waiting`: a Job or JobSet that has not ended names the GPUInfo in its pod template, but none of its pods is
+   *   known.
    */
   readonly state: 'Active' | 'Ended' | 'Waiting';
   /** Nodes to which pods that have not ended are bound, sorted. */
   readonly boundTo: readonly string[];
   /** Nodes that pending pods wait for because of their affinity, sorted. */
   readonly pinnedTo: readonly string[];
-  /** Whether a controller of pods or Jobs, such as a StatefulSet or a JobSet, may start pods again after all have ended. */
+  /** Whether a controller, such as a StatefulSet or a JobSet, may start new pods after all pods have ended. */
   readonly mayRestart: boolean;
-  /**
-   * Whether the JobSet that controls the Jobs has ended or is gone, so that it starts no further pods. @default false
-   */
+  /** Whether the JobSet that controls the Jobs has ended or was deleted. It starts no more pods then. @default false */
   readonly isOver?: boolean;
 }
 
@@ -110,7 +109,7 @@ export interface Facts {
   /** Sorted by name. */
   readonly candidates: readonly Candidate[];
   readonly pools: ReadonlyMap<string, GpuPool>;
-  /** Workload (pods and the Jobs that control them) that uses the reservation of a GPUInfo, by UID of the GPUInfo. */
+  /** The job that uses the reservation of each GPUInfo, by UID of the GPUInfo. */
   readonly jobs: ReadonlyMap<string, JobFacts>;
   /** Reasons why facts are incomplete, sorted by message, without duplicates. */
   readonly warnings: readonly Warning[];

@@ -62,8 +62,9 @@ export class ClaimedDevices {
   }
 
   /**
-   * Returns how many of the GPUs that `gpusOf` returned for a node are allocated to claims, by holder (UID of a
-   * GPUInfo). A GPU that several holders use counts as used without a holder.
+   * Returns how many GPUs of a node are allocated to claims, by holder (UID of a GPUInfo). If several holders use the
+   * same GPU, it counts as used without a holder.
+   * @param gpus result of `gpusOf` for the node
    */
   usesOf(node: string, gpus: Pick<DeviceGpus, 'occupiedBy'>): readonly GpuUse[] {
     const holders = new Map<string, string | undefined>();

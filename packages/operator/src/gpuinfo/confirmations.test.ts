@@ -61,7 +61,7 @@ describe('lookups at the API server', () => {
     expect(confirmations.existing(state).size).toBe(0);
   });
 
-  test('a job is looked up if its reservation is in use and the facts show no pod of the job on the reserved node, or if the job ended before the reservation was observed in use', async () => {
+  test('a job is looked up if its reservation would end or could move according to the caches', async () => {
     const running = job('Active', ['n']);
     const { asked, store } = apiServer([], { late: running, over: running, unbound: running });
     const inUse = held({ inUse: true });
@@ -106,7 +106,7 @@ describe('lookups at the API server', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('after settle, a job that the API server does not have is looked up again, even within RECHECK_MS', async () => {
+  test('a job that a lookup did not find is looked up again after `settle`, even within RECHECK_MS', async () => {
     const { asked, store } = apiServer([]);
     const state = given({ a: held({ inUse: true }) }, [request('a')]);
     const confirmations = new Confirmations();

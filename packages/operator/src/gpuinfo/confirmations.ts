@@ -30,8 +30,9 @@ export interface Unconfirmed {
 }
 
 /**
- * Results of lookups in the API server, for objects and jobs that the caches lack. The watches of a new leader may lag,
- * so the caches alone do not prove that an object or a job is gone, or that no pod of a job runs on the reserved node.
+ * Results of lookups in the API server. The caches of a new leader may be out of date. An object that is missing from a
+ * cache may exist, and a job without cached pods may run. So the API server is asked before a reservation ends or
+ * moves.
  */
 export class Confirmations {
   /** State of the GPUInfo of a reservation, by UID of the GPUInfo. */
@@ -46,11 +47,10 @@ export class Confirmations {
   }
 
   /**
-   * Looks up two things in the API server: GPUInfos that the cache lacks, and jobs that have ended or do not exist
-   * according to the caches. Without these lookups, a reservation could end or move because of a stale cache. Skips a
-   * lookup that has a recent result.
+   * Looks up objects in the API server, because a stale cache must not make a reservation end or move. Looks up a
+   * GPUInfo if the cache lacks it, and a job if `isDoubtful` returns true. Skips a lookup that has a recent result.
    * @param now milliseconds since 1970
-   * @returns whether a lookup was sent; requests and facts may have changed during the lookup
+   * @returns whether a lookup was sent; if so, requests and facts may have changed during the lookup
    */
   async ask(
     { reservations, requests, facts }: Unconfirmed,
@@ -94,7 +94,8 @@ export class Confirmations {
   }
 
   /**
-   * Returns the jobs that use reservations according to the API server, but not according to the facts, by UID of the GPUInfo.
+   * Returns the jobs that use reservations according to the API server, but not according to the facts. The map key is
+   * the UID of the GPUInfo.
    */
   unobserved({ reservations, facts }: Unconfirmed): ReadonlyMap<string, JobFacts> {
     const found = new Map<string, JobFacts>();
@@ -109,8 +110,8 @@ export class Confirmations {
   }
 
   /**
-   * Forgets the lookups for reservations that no longer exist, and the lookups that found that a job has ended or does
-   * not exist. The results of other lookups are kept until they expire.
+   * Forgets the results for reservations that no longer exist. Also forgets each result that says that a job has ended
+   * or does not exist. Other results are kept until they expire.
    */
   settle(reservations: Reservations): void {
     for (const uid of this.#objects.keys()) if (!reservations.has(uid)) this.#objects.delete(uid);
@@ -120,7 +121,8 @@ export class Confirmations {
 }
 
 /**
- * Whether the caches, which may be late, show no running pod on the node, so that the reservation would end or could be moved.
+ * Whether the cached state of the job would end the reservation or allow it to move. The cache may be out of date, so
+ * the API server has to confirm this state.
  */
 function isDoubtful(
   { node, inUse = false, isRepeated = false, ended }: Reservation,

@@ -23,7 +23,7 @@ import { UnwatchedLog } from './unwatched.ts';
 const WORKERS = 8;
 /** Maximum delay of a retry, so that objects are reconciled soon after an outage of the API server. */
 const MAX_BACKOFF_MS = 60_000;
-/** Interval of the sweep that compares the stored reservations with the objects, even if no event causes a reconcile. */
+/** Interval at which the stored reservations are compared with the objects, even without events. */
 const SWEEP_MS = 60_000;
 
 export interface GpuInfoControllerOptions {
@@ -34,7 +34,7 @@ export interface GpuInfoControllerOptions {
   readonly facts: FactsSource;
   /** Kinds that the facts come from. Their caches are synced before the first reconcile. */
   readonly reads: readonly Kind[];
-  /** How far into the future a node is assumed to be available if no maintenance of it is known. */
+  /** Time for which a node counts as available if no maintenance of the node is known. */
   readonly horizonMs: number;
 }
 
@@ -55,12 +55,14 @@ export const GPUINFO_OWN_PERMISSIONS: readonly Permission[] = [
 /**
  * Adds the controller of GPUInfos to the manager.
  *
- * Guarantees: no GPU is reserved for two objects, even if several replicas run or a replica crashes at any point:
- * reservations are stored with a resourceVersion precondition before any status mentions them. A reservation stays
- * while its node is suitable. It ends when `desAccTime` has passed, its job has ended or its object is deleted. An
- * object is reconciled again when the facts, other reservations or its spec change, or when a time that its status
- * depends on is reached. The controller polls neither vCenter nor the API server, except for the ConfigMap with the
- * reservations.
+ * Guarantees:
+ * - No GPU is reserved for two objects, even if several replicas run or a replica crashes. A reservation is stored with
+ *   a resourceVersion precondition before a status mentions it.
+ * - A reservation stays while its node is suitable. It ends when `desAccTime` has passed, its job has ended or its
+ *   object is deleted.
+ * - An object is reconciled again when its spec, the facts or other reservations change. It is also reconciled at each
+ *   time that its status depends on.
+ * - The controller does not poll vCenter. In the API server, it polls only the ConfigMap with the reservations.
  */
 export function controlGpuInfos(manager: Manager, options: GpuInfoControllerOptions): void {
   const { namespace, namespaces, facts, reads, horizonMs } = options;

@@ -38,7 +38,7 @@ test.each([
   expect(isGpuDriver(driver)).toBe(expected);
 });
 
-test('devices of a node are counted, and each of their models is listed once', () => {
+test('all devices of a node are counted, and a model that several devices share is listed once', () => {
   const a100 = { type: 'gpu', productName: 'NVIDIA A100' };
   const gpus = deviceGpusOf([slice([device('gpu-0', a100), device('gpu-1', a100)])]);
   expect(gpus).toMatchObject({ deviceClass: DRIVER, models: ['NVIDIA A100'], total: 2 });
@@ -53,7 +53,7 @@ test('the model of a device is read from attributes with qualified names and fro
   ]);
 });
 
-test('a GPU counts once even if it is also published as partitions and as a passthrough device; an allocation of any of these devices occupies the whole GPU', () => {
+test('a GPU that is published as several devices counts once, and each of these devices occupies it', () => {
   const gpus = deviceGpusOf([
     slice([
       device('gpu-0', { type: 'gpu', uuid: 'GPU-0', productName: 'A100' }),
@@ -78,12 +78,12 @@ test('partitions count if the driver publishes no whole GPUs', () => {
   expect(deviceGpusOf([slice([device('mig-0', mig), device('mig-1', mig)])])?.total).toBe(2);
 });
 
-test('a node with only tainted devices has GPUs, but none of them is usable', () => {
+test('a node that has only tainted devices has no usable GPU', () => {
   const tainted = { ...device('gpu-0'), taints: [{ key: 'broken', effect: 'NoExecute' }] };
   expect(deviceGpusOf([slice([tainted])])).toMatchObject({ total: 0 });
 });
 
-test('the newest complete generation of a pool counts, or the newest generation if none is complete', () => {
+test('devices of the newest complete generation of a pool count; if none is complete, the newest counts', () => {
   const old = slice([device('a'), device('b')], { generation: 1 });
   const half = slice([device('c')], { generation: 2, resourceSliceCount: 2 });
   const rest = slice([device('d'), device('e')], { generation: 2, resourceSliceCount: 2 });
@@ -92,7 +92,7 @@ test('the newest complete generation of a pool counts, or the newest generation 
   expect(deviceGpusOf([half])?.total).toBe(1);
 });
 
-test('an allocation with administrative access, or of a device of another driver or pool, occupies no GPU', () => {
+test('an allocated device occupies no GPU if it has administrative access or another driver or pool', () => {
   const gpus = deviceGpusOf([slice([device('gpu-0')])]);
   const allocated = { driver: DRIVER, pool: 'n', device: 'gpu-0' };
   expect(gpus?.occupiedBy({ ...allocated, adminAccess: true })).toEqual([]);

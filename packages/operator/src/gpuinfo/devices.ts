@@ -2,7 +2,7 @@ import type { AllocatedDevice, Device, ResourceSlice } from './kinds.ts';
 
 /* GPUs that a DRA driver manages (resource.k8s.io/v1). */
 
-/** Names of the device attributes that are read, without the prefix that names the driver. */
+/** Names of the device attributes that this module reads. A driver may put its own name before them. */
 export const MODEL_ATTRIBUTES: ReadonlySet<string> = new Set([
   'productName',
   'model',
@@ -27,17 +27,17 @@ export interface DeviceGpus {
   /** Number of usable GPUs. */
   readonly total: number;
   /**
-   * Returns the ids of the GPUs that an allocated device occupies. The list is empty if the access is only for
-   * monitoring, or if the device belongs to another driver or node.
+   * Returns the ids of the GPUs that an allocated device occupies. Returns an empty list if the allocation has
+   * administrative access, which is meant for monitoring, or if the device belongs to another driver or node.
    */
   readonly occupiedBy: (device: AllocatedDevice) => readonly string[];
 }
 
 /**
- * Counts the GPUs in the slices of one node. A driver may publish one GPU several times: whole, as MIG partitions, and for
- * passthrough (attribute `type`). If it publishes whole GPUs, only those count, and a partition occupies its whole GPU
- * (`parentUUID`).
- * @returns undefined if no driver publishes GPUs; the GPUs of the first driver by name if several drivers publish some
+ * Counts the GPUs in the slices of one node. A driver may publish one GPU several times: whole, as MIG partitions, and
+ * for passthrough. The attribute `type` tells them apart. If the driver publishes whole GPUs, only those count. A
+ * partition then occupies the whole GPU that its attribute `parentUUID` names.
+ * @returns undefined if no driver publishes GPUs; if several drivers do, the GPUs of the first driver by name
  */
 export function deviceGpusOf(slices: readonly ResourceSlice[]): DeviceGpus | undefined {
   const specs = slices.flatMap(({ spec }) => (spec !== undefined && isGpuDriver(spec.driver) ? [spec] : []));

@@ -138,8 +138,8 @@ export class Evaluation {
   }
 
   /**
-   * Returns the largest number of whole hours for which a node is available now. Considers only nodes that are rejected
-   * because they are not available for long enough. Undefined if the number is 0.
+   * Returns the largest `desAccTime`, in whole hours, that one of the nodes could meet now. Considers only nodes that
+   * are available, but not for long enough. Undefined if no node is available for an hour.
    */
   fitsIfShortenedTo(): number | undefined {
     return this.#fitsIfShortenedTo();
@@ -189,8 +189,8 @@ export class Evaluation {
     let at = this.#now;
     if (gpus !== undefined && occupancy.freeFor(uid, gpus.pool) < wanted)
       at = occupancy.steps(gpus.pool).find(({ free }) => free >= wanted)?.at ?? Number.POSITIVE_INFINITY;
-    // The number of free GPUs does not decrease after `at`, because only ends of reservations are expected. So only
-    // maintenance can delay the start.
+    // From `at` on, the number of free GPUs does not decrease: only ends of reservations are expected. So only
+    // maintenance can delay the start further.
     for (const each of maintenance) {
       if (at >= before || isFreeOfMaintenance(maintenance, at, at + hours * HOUR_MS)) break;
       at = Math.max(at, endOf(each));

@@ -17,9 +17,9 @@ export interface FoundGpus extends NodeGpus {
 }
 
 /**
- * Returns the GPUs of a node. A GPU that several sources report counts once, because only the first source that has GPUs is used:
- * an extended resource, else devices of a DRA driver, else devices that are attached to the VM, else the GPUs of the ESXi host,
- * which all nodes on the host share.
+ * Returns the GPUs of a node. Uses only the first source that reports GPUs, so that a GPU in several sources counts
+ * once. The order of the sources: an extended resource, a DRA driver, the devices attached to the VM, the ESXi host. If
+ * several nodes use the GPUs of their host, they share them.
  */
 export function gpusOf(
   node: Node,
@@ -82,8 +82,8 @@ function modelsIn(gpus: readonly { readonly model: string }[]): readonly string[
 }
 
 /**
- * Returns how many GPUs of a host are in use by powered-on VMs. vCenter does not know which GPUInfo the VMs belong to,
- * so `holder` is undefined.
+ * Returns how many GPUs of a host powered-on VMs use. The holder is undefined, because vCenter does not know which
+ * GPUInfo a VM belongs to.
  */
 export function hostUses(host: HostFacts | undefined): readonly GpuUse[] {
   const gpus = host?.gpus.filter(({ isInUse }) => isInUse).length ?? 0;

@@ -14,10 +14,9 @@ export function isEdited({ request, reservation }: Held): boolean {
 }
 
 /**
- * Counts all reservations. If the node of a reservation now draws from another pool, the reservation is moved to that
- * pool, provided that the pool has room for it in addition to all other reservations. Otherwise it stays in its old
- * pool.
- * @param newPool returns the pool that the node of a reservation draws from, if it differs from the pool of the reservation
+ * Counts all reservations. The GPUs of a node may now belong to another pool than its reservation. The reservation is
+ * moved to that pool if the pool has enough free GPUs; otherwise it stays in its old pool.
+ * @param newPool returns the pool of the node of a reservation, if it differs from the pool of the reservation
  */
 export function followPools(
   held: readonly Held[],

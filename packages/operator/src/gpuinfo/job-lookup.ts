@@ -19,8 +19,8 @@ import { PodUses } from './pod-uses.ts';
 const UNREADABLE: JobFacts = { state: 'Active', boundTo: [], pinnedTo: [], mayRestart: false };
 
 /**
- * Returns the job that uses the reservation of a GPUInfo according to the API server, by the same rules as the facts
- * from the caches; undefined if there is none. A deleted Job counts as ended, although its pods may still exist.
+ * Returns the job that uses the reservation of a GPUInfo, according to the API server; undefined if there is none.
+ * Applies the same rules as the facts from the caches. A deleted Job counts as ended, even if its pods still exist.
  */
 export async function lookUpJob(
   client: Pick<Client, 'pages'>,

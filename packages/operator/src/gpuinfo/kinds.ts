@@ -1,7 +1,9 @@
 import type { KubeObject } from '@vmwright/runtime';
 import { apiGroup } from '../api-group.ts';
 
-/* Kinds of Kubernetes, JobSet and Karpenter that the facts come from, with only the fields that are read. */
+/*
+ * Kinds of Kubernetes, JobSet and Karpenter that the facts come from. The types contain only the fields that are read.
+ */
 
 const core = apiGroup('', 'v1');
 const batch = apiGroup('batch', 'v1');

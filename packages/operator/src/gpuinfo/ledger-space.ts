@@ -5,7 +5,7 @@ import type { Reservation } from './reservation.ts';
 const MAX_BYTES = 900_000;
 /** Maximum size of the reservations of one namespace, so that one tenant cannot use all space. */
 const MAX_BYTES_PER_NAMESPACE = MAX_BYTES / 4;
-/** Maximum size of a stored reservation without the names of its object, node and pool. */
+/** Maximum size of a stored reservation, not counting the names of its object, node and pool. */
 const BASE_BYTES = 420;
 /** Maximum length of the name of a node and of a pool. */
 const MAX_NAME_BYTES = 253;

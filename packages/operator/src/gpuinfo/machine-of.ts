@@ -24,11 +24,12 @@ const OTHER_CLOUDS: ReadonlySet<string> = new Set([
 
 /**
  * Finds the VM of a node: by the UUID in `spec.providerID`, then by the UUID that the guest reports, then by name. A
- * node with the provider id of another cloud is not on vSphere. A node with any other provider id may be on vSphere,
- * because distributions such as K3s and RKE2 set provider ids of their own on every infrastructure. If the facts of its
- * vCenter are not current, the node gets a blocker.
- * @param before name of the last known VM of the node; undefined if the node had none. A node that loses its VM gets a
- *   blocker, because the GPUs and the maintenance of its host are unknown
+ * node with the provider id of another cloud is not on vSphere. A node with any other provider id may be on vSphere:
+ * K3s and RKE2, for example, set their own provider ids on every infrastructure.
+ *
+ * The node gets a blocker if the facts of its vCenter are not current. It also gets a blocker if its VM has
+ * disappeared, because the GPUs and the maintenance of its host are then unknown.
+ * @param before name of the last known VM of the node; undefined if the node had none
  */
 export function machineOf(
   { metadata, spec, status }: Node,

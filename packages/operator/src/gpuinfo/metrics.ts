@@ -22,7 +22,7 @@ export function gpuMetrics(
   });
   const unwatched = registry.gauge({
     name: 'vmwright_gpu_unwatched_reservations',
-    help: 'Active reservations of GPUInfos in namespaces that are not watched, by state of the GPUInfo: Exists, or Unreadable (no permission); NaN on replicas that do not lead',
+    help: 'Active reservations of GPUInfos in namespaces that are not watched (--namespaces), by state of the GPUInfo: Exists, or Unreadable (the operator cannot read the GPUInfo); NaN on replicas that do not lead',
     labels: ['object'],
   });
   registry.beforeText(() => {

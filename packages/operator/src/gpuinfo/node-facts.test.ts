@@ -90,7 +90,7 @@ const OF_INFO = {
   annotations: { 'vmwright.dev/gpuinfo-uid': 'u1' },
 };
 
-test('all nodes are candidates, in order of their names, and changes in quick succession cause one notification', () => {
+test('candidates are all nodes in order of name, and several quick changes cause one notification', () => {
   const { facts, put, remove, notified } = setUp();
   put(Node, node('b', { gpus: 4 }));
   put(Node, node('a'));
@@ -109,7 +109,7 @@ test('all nodes are candidates, in order of their names, and changes in quick su
   expect(notified()).toBe(0);
 });
 
-test('a change of the CPU and memory requests of pods changes the facts, but not the version of the facts', () => {
+test('a change of the CPU and memory requests of pods does not change the version of the facts', () => {
   const { facts, put, notified, candidate } = setUp();
   put(Node, node('a'));
   notified();
@@ -135,7 +135,7 @@ test('an update of a pod with the same requests does not change the facts', () =
   expect(before.candidates[1]?.cpuUsage).toBe(0);
 });
 
-test('a change increases the version, even if only the version is read and not the facts', () => {
+test('`version` increases after a change even if the facts are not read', () => {
   const { facts, put } = setUp();
   put(Node, node('a'));
   const { version } = facts;
@@ -144,7 +144,7 @@ test('a change increases the version, even if only the version is read and not t
   expect(facts.version).toBeGreaterThan(version);
 });
 
-test('a change of a node annotation that no decision depends on does not change the version', () => {
+test('the version stays the same if only a node annotation without influence on decisions changes', () => {
   const { facts, put, notified } = setUp();
   put(Node, node('a'));
   notified();
@@ -282,7 +282,7 @@ test('nodes on one host share its GPUs, and a GPU that another VM uses counts as
   ]);
 });
 
-test('a node whose VM is gone has unknown facts until the VM is back or the Node belongs to another machine', () => {
+test('the facts of a node are unknown after its VM disappears, until the node has a machine again', () => {
   const compute = new TestCompute();
   const { put, remove, candidate } = setUp({ compute });
   compute.setHost('v/host-1');
@@ -439,13 +439,13 @@ test('maintenance with an invalid end does not block the node', () => {
   expect(facts.facts.warnings).toHaveLength(1);
 });
 
-test('with simulated maintenance, an annotation that cannot be parsed causes neither a blocker nor a warning', () => {
+test('an invalid maintenance annotation is ignored if maintenance is simulated', () => {
   const { facts, put, candidate } = setUp({ simulationSeed: 's' });
   put(Node, node('a', { annotations: { 'vmwright.dev/maintenance-start': 'soon' } }));
   expect([candidate('a')?.blocker, facts.facts.warnings]).toEqual([undefined, []]);
 });
 
-test('the condition MaintenancePlanned is ignored if an annotation of the Node announces a time, but counts if only a NodeClaim does', () => {
+test('the condition MaintenancePlanned is ignored only if the Node itself announces a time', () => {
   const { put, candidate } = setUp();
   const planned = (annotations: Record<string, string>): Node => {
     const { status, ...rest } = node('a', { annotations });
@@ -464,7 +464,7 @@ test('the condition MaintenancePlanned is ignored if an annotation of the Node a
   expect(sources()).toEqual(['annotation vmwright.dev/maintenance-start', 'expireAfter of NodeClaim c']);
 });
 
-test('nodes are blocked until the calendar is first read, and then its windows apply', () => {
+test('nodes are blocked until the calendar file was read successfully', () => {
   const file: { calendar: Calendar | undefined; problem: string | undefined } = {
     calendar: undefined,
     problem: 'the calendar file x is not in use: broken',
@@ -496,7 +496,7 @@ test('nodes are blocked until the calendar is first read, and then its windows a
   expect(candidate('a')).toMatchObject({ blocker: undefined, maintenance: [{ source: "calendar 'w'" }] });
 });
 
-test('with limited namespaces, a warning says that pods of other namespaces are not counted', () => {
+test('a warning says that pods of other namespaces are not watched if the namespaces are limited', () => {
   const { facts } = setUp({ namespaces: ['ml', 'hpc'] });
   expect(facts.facts.warnings).toEqual([
     { message: 'pods outside the namespaces ml, hpc are not watched; the GPUs that they use count as free' },

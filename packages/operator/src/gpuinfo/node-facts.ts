@@ -46,14 +46,16 @@ interface NodeState {
 
 /**
  * Facts about all nodes, kept current by caches and change notifications. A change recomputes only the nodes that it
- * can affect. A change of an ESXi host affects the nodes on the host. A change of a VM affects its node and all nodes
- * that were not matched with a VM by UUID. All nodes are affected if the calendar changes, or if the facts of a vCenter
- * become stale or current. Any other change affects one node.
+ * can affect:
+ * - An ESXi host affects the nodes on the host.
+ * - A VM affects its node, and all nodes that were not matched with a VM by UUID.
+ * - The calendar affects all nodes. So does a vCenter when its facts become stale or current.
+ * - Any other object affects one node.
  *
  * Guarantees:
- * - `facts` reflects every change that the caches have delivered, at every call.
- * - `version` increases with every change that can affect a decision, including the start and the end of maintenance as
- *   time passes. A change of only the CPU or memory usage does not increase it.
+ * - At every call, `facts` reflects every change that the caches have delivered.
+ * - `version` increases with every change that can affect a decision. The start and the end of maintenance are such
+ *   changes. A change of only the CPU or memory usage is not.
  * - Subscribers are called within 50 ms after such a change. One call covers all changes during this time.
  *
  * Assumptions: the caches of `FACT_KINDS` have synced before the first decision.

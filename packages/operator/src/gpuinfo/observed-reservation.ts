@@ -1,7 +1,7 @@
 import type { JobFacts } from './candidate.ts';
 import type { EndReason, Reservation } from './reservation.ts';
 
-/** Time without pods after which a job counts as ended, although its controller may start it again. */
+/** Time without pods after which a job counts as ended, even if its controller may start it again. */
 export const IDLE_MS = 5 * 60_000;
 
 /**
@@ -29,8 +29,8 @@ export function observedReservation(
 }
 
 /**
- * Whether a controller may start the job again. The reservation stores the value, because the pods from which it is
- * derived may be gone later.
+ * Whether a controller may start the job again. The value is derived from pods, and stored in the reservation because
+ * the pods may be deleted later.
  */
 function mayStartAgain({ mayRestart: before = false }: Reservation, job: JobFacts | undefined): boolean {
   if (job === undefined) return before;

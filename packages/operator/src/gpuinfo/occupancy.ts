@@ -12,8 +12,8 @@ type Reserved = Pick<Reservation, 'gpus' | 'until'>;
 interface PoolState {
   readonly total: number;
   /**
-   * Number of GPUs that pods use, by UID of the GPUInfo that the pods refer to. GPUs that other pods or VMs use are
-   * counted under `NO_HOLDER`.
+   * Number of GPUs in use, by UID of the GPUInfo that the pods refer to. The key `NO_HOLDER` stands for VMs and for
+   * pods without a GPUInfo.
    */
   readonly used: ReadonlyMap<string, number>;
   /** GPUs that are reserved or in use. For each holder, the larger of its reserved and its used GPUs counts. */
@@ -23,8 +23,8 @@ interface PoolState {
 }
 
 /**
- * Number of GPUs of every pool: in total, in use, and reserved. GPUs that a holder (UID of a GPUInfo) has reserved, and
- * that its pods use, are counted only once.
+ * Number of GPUs of every pool: in total, in use, and reserved. A GPU that is reserved for a holder (UID of a GPUInfo)
+ * and used by pods of this holder counts once.
  */
 export class Occupancy {
   readonly #pools = new Map<string, PoolState>();
@@ -101,8 +101,8 @@ export class Occupancy {
   }
 
   /**
-   * Returns the times at which reservations of a pool end, in order, each with the number of free GPUs from then on. GPUs in use
-   * by pods are not expected to become free, except those of the reservation that ends.
+   * Returns the times at which reservations of a pool end, in order, each with the number of free GPUs from then on.
+   * Assumes that the pods of a reservation end with the reservation, and that all other pods continue to run.
    */
   steps(pool: string): readonly Step[] {
     const state = this.#pools.get(pool);

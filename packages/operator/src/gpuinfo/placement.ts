@@ -122,8 +122,8 @@ export interface PlacedReservation {
 }
 
 /**
- * Returns what a job needs in order to run on its reserved node. The affinity uses the field `metadata.name`, which the
- * scheduler compares with the name of the Node; the label `kubernetes.io/hostname` may differ from that name.
+ * Returns what a job needs in order to run on its reserved node. The affinity refers to the Node by the field
+ * `metadata.name`, because the label `kubernetes.io/hostname` may differ from the name of the Node.
  */
 export function placementOf(
   { namespace, name, gpus, seconds }: PlacedReservation,

@@ -92,7 +92,7 @@ describe('suitable nodes', () => {
     expect(requeueAfterMs).toBe(100 * HOUR_MS);
   });
 
-  test('a suitable node is available until its next maintenance, and decidedBy names the source of that time', () => {
+  test('availableUntil is the start of the next maintenance of the node, and decidedBy is its source', () => {
     const planning = facts([gpuNode('gpu-1', { maintenance: maintenance(150.9, 160) })], [pool('gpu-1', 1)]);
     expect(planned(info(), planning).status).toMatchObject({
       availableAcceleratorTime: 150,
@@ -123,7 +123,7 @@ describe('suitable nodes', () => {
   });
 });
 
-test('a later plan does not change the status when only the time, the usage or other nodes have changed', () => {
+test('the status stays the same when only the time, the usage or other nodes have changed', () => {
   const first = planned(info(), one);
   const later = facts(
     [gpuNode('gpu-1', { cpuUsage: 5_000, memoryUsage: 9_000 }), gpuNode('gpu-2'), node('cpu')],
@@ -229,7 +229,7 @@ describe('no suitable node', () => {
     ]);
   });
 
-  test('the summary of a request without a suitable node counts nodes by reason', () => {
+  test('the summary of a request without a suitable node has the number of nodes for each reason', () => {
     const known = facts(
       [
         ...[node('a'), node('b')],
@@ -363,7 +363,7 @@ describe('changed results', () => {
     ]);
   });
 
-  test('Degraded is reported once while the job runs on a node that is no longer suitable', () => {
+  test('Degraded is reported once when the node of a running job is no longer suitable', () => {
     const running: Pick<Facts, 'jobs'> = { jobs: new Map([['u', job('Active', ['a'])]]) };
     const first = planned(info(), two());
     const second = next(first, { ...two(cordoned), ...running });
@@ -379,7 +379,7 @@ describe('changed results', () => {
     expect(conditionOf(next(third, { ...two(), ...running }).status.conditions, 'Degraded')).toBeUndefined();
   });
 
-  test('Degraded reports that pods wait for a node that is no longer reserved, and says what to do', () => {
+  test('Degraded is reported when pods wait for a node that is no longer reserved', () => {
     const first = planned(info(), two());
     const waiting = { jobs: new Map([['u', job('Active', [], { pinnedTo: ['a'] })]]) };
     const { status, events } = next(first, { ...two(cordoned), ...waiting });
@@ -449,7 +449,7 @@ test('the condition FactsComplete names the first 5 warnings and the number of f
   );
 });
 
-test('warnings about single nodes are reported only if the nodes match the selector or are reserved', () => {
+test('a warning about a node is reported only if the node matches the selector or is reserved', () => {
   const nodes = ['a', 'b'].map((name) => gpuNode(name, { labels: { name } }));
   const known = facts(nodes, [pool('a', 1), pool('b', 1)], {
     warnings: [
@@ -467,7 +467,8 @@ test('warnings about single nodes are reported only if the nodes match the selec
     warnings: known.warnings.slice(1),
   });
   expect(message(nowhere)).toBeUndefined();
-  // A node whose labels have changed stays reserved while its job runs, so warnings about it are still reported.
+  // While a job runs, its node stays reserved even if the labels of the node no longer match. So warnings about the
+  // node are still reported.
   const jobs = new Map([['u', job('Active', ['a'])]]);
   const relabelled = facts([gpuNode('a')], [pool('a', 1)], { jobs, warnings: known.warnings });
   expect(message(next(onA, relabelled, { spec: { nodeSelector: { name: 'a' } } }))).toBe(

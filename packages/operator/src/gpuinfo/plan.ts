@@ -42,8 +42,8 @@ function statusOf(info: GPUInfo, observed: Observed, now: number): GPUInfoStatus
 }
 
 /**
- * Returns the events about changes since the previous status: changes of the reservation, of the suitability of its
- * node, or of the availability of the node.
+ * Returns the events about what has changed since the previous status: the reservation, or the suitability or
+ * availability of its node.
  */
 function eventsOf(
   info: GPUInfo,

@@ -11,9 +11,9 @@ export interface PodRequests {
 }
 
 /**
- * Returns the resources that the scheduler reserves for a pod: the sum for its containers or, if that is larger, the
- * largest sum at any time while its init containers run. An init container with `restartPolicy: Always` (a sidecar)
- * runs beside all later containers, so it counts in both sums.
+ * Returns the resources that the scheduler reserves for a pod: the larger of two sums. One is the sum for all
+ * containers. The other is the largest sum at any time while the init containers run. An init container with
+ * `restartPolicy: Always` (a sidecar) runs beside all later containers, so it counts in both sums.
  */
 export function podRequests(spec: PodSpec): PodRequests {
   const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];

@@ -98,7 +98,7 @@ test('a pod without accelerators changes only the CPU and memory usage of its no
   expect(notified()).toEqual(['usage of n1', 'usage of n1']);
 });
 
-test('GPUs that pods of a GPUInfo use have the GPUInfo as their holder, and GPUs of other pods have none', () => {
+test('the holder of GPUs that a pod uses is the GPUInfo of the pod', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { node: 'n1', gpus: 1, info: 'training' }));
@@ -136,7 +136,7 @@ test('the node of a pod is reported as changed when the GPUInfo of the pod appea
   expect(notified()).toEqual(['n1', 'jobs']);
 });
 
-test('pods without a Job count as a job: it has ended when all of the pods have finished, and is gone when all of them are deleted', () => {
+test('pods without a Job count as a job, which has ended when all of them have finished', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { info: 'training', phase: 'Pending' }));
@@ -150,7 +150,7 @@ test('pods without a Job count as a job: it has ended when all of the pods have 
   expect(states(uses)).toEqual(new Map());
 });
 
-test('a Job is active until it is complete, even between the pods of two attempts', () => {
+test('a Job is active until it is complete, even while it has no pods between two attempts', () => {
   const { uses, show, job, info, notified } = setUp();
   info('training', 'u1');
   job('j1');
@@ -179,7 +179,7 @@ test('a Job that the watch has not delivered yet is active', () => {
   expect(states(uses)).toEqual(new Map([['u1', 'Ended']]));
 });
 
-test('after a restart of the operator, a Job that has had pods is recognized as active by the label of its pod template', () => {
+test('a Job without known pods is active if its pod template names the GPUInfo and it has had pods', () => {
   const { uses, info, notified } = setUp();
   const spec = { template: { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training' } } } };
   const metadata = { name: 'j', namespace: 'ml', uid: 'j1' };
@@ -198,7 +198,7 @@ test('after a restart of the operator, a Job that has had pods is recognized as 
   expect(states(uses)).toEqual(new Map());
 });
 
-test('a Job whose pods used an earlier GPUInfo of the same name does not use the current GPUInfo', () => {
+test('a Job does not use a GPUInfo if its pods used an earlier GPUInfo of the same name', () => {
   const { uses, show, info } = setUp();
   const spec = { template: { metadata: { labels: { 'vmwright.dev/gpuinfo': 'training' } } } };
   info('training', 'u2');
@@ -219,7 +219,7 @@ test('a deleted Job has ended, even while its pods still exist', () => {
   expect(states(uses)).toEqual(new Map());
 });
 
-test('the facts about a job list the nodes that its pods are bound to, and the nodes that its pending pods wait for', () => {
+test('the facts about a job contain the nodes of bound pods and the nodes that pending pods wait for', () => {
   const { uses, show, info } = setUp();
   const term = { matchFields: [{ key: 'metadata.name', operator: 'In', values: ['n2'] }] };
   const affinity = {

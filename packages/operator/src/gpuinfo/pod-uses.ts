@@ -47,8 +47,8 @@ export interface UseListener {
  * Tracks what pods use: CPU, memory and accelerators by node, and the jobs of GPUInfos. Keeps no record of a pod that
  * uses no accelerator and refers to no GPUInfo.
  *
- * A pod uses a GPUInfo if the label of the pod names a GPUInfo in the same namespace, and the annotation of the pod has
- * the UID of that GPUInfo. So a pod that a person has edited cannot use a reservation of another namespace.
+ * A pod uses a GPUInfo if its label names the GPUInfo and its annotation has the UID of the GPUInfo. Both must be in
+ * the same namespace, so that an edited pod cannot use a reservation of another namespace.
  */
 export class PodUses {
   readonly #listener: UseListener;
@@ -68,10 +68,7 @@ export class PodUses {
   /** UIDs of Jobs with a controller, such as a JobSet, which may start them again. */
   readonly #controlled = new Set<string>();
   readonly #jobSets = new JobSets();
-  /**
-   * GPUInfos by UID of the Job that uses them. The entry stays while the Job has no pods because it waits before a
-   * retry.
-   */
+  /** GPUInfos by UID of the Job that uses them. The entry stays while the Job has no pods before a retry. */
   readonly #infoOfJob = new Map<string, { readonly key: string; readonly uid: string }>();
 
   constructor(listener: UseListener) {
@@ -172,8 +169,8 @@ export class PodUses {
     for (const [job, info] of this.#infoOfJob)
       if (this.#stateOfJob(job) === 'Active' && this.#infos.get(info.key) === info.uid)
         add(info.uid, { state: 'Active', ...this.#restartOf(job) });
-    // A Job without a known pod is linked with the GPUInfo by its pod template: the Job has had no pods yet, or its
-    // pods were gone before the operator started.
+    // If no pod of a Job is known, its pod template shows which GPUInfo it uses. Either the Job has had no pods yet, or
+    // its pods were deleted before the operator started.
     for (const [job, { key, hasHadPods }] of this.#templates)
       if (!this.#infoOfJob.has(job)) {
         const state = hasHadPods ? 'Active' : 'Waiting';
@@ -196,8 +193,8 @@ export class PodUses {
   }
 
   /**
-   * Returns the state of the Job of a pod, or of the pod itself if no Job controls it. A Job that was never observed
-   * counts as active, because the watch of Jobs may lag behind the watch of Pods.
+   * Returns the state of the Job that controls a pod; without a Job, the state of the pod. A Job that was never
+   * observed counts as active, because the watch of Jobs may lag behind the watch of Pods.
    */
   #stateOf({ job, isFinished: isOver }: User): 'Active' | 'Ended' {
     if (job !== undefined) return this.#stateOfJob(job) ?? 'Active';
@@ -270,7 +267,7 @@ export class PodUses {
   }
 }
 
-/** Returns the uses ordered by holder, uses without a holder last, so that the same uses always give the same list. */
+/** Returns the uses in a fixed order: by holder, uses without a holder last. */
 export function usesIn(byHolder: ReadonlyMap<string | undefined, number>): readonly GpuUse[] {
   return [...byHolder]
     .map(([holder, gpus]) => ({ holder, gpus }))
@@ -293,7 +290,10 @@ function templateOf({ metadata, spec, status }: Job): Template | undefined {
 
 const NO_PODS = { boundTo: [], pinnedTo: [], mayRestart: false } as const;
 
-/** States of a job by precedence: the state of the whole job is the first of these that any of its pods or Jobs has. */
+/**
+ * States of a job by precedence. If the pods and Jobs of a job have different states, the first of these is the state
+ * of the job.
+ */
 const STATES = ['Active', 'Ended', 'Waiting'] as const;
 
 function combined(known: JobFacts | undefined, more: JobFacts): JobFacts {

@@ -7,8 +7,8 @@ interface RejectionDoc {
 }
 
 /**
- * Reasons why a node does not meet a request, in the order of the checks: the first check that fails is the reason.
- * Except for FactsUnknown, the later the check, the closer the node is to being suitable. docs/gpuinfo.md is generated
+ * Reasons why a node does not meet a request, in the order of the checks. The reason is the first check that fails. A
+ * node that fails a later check is closer to being suitable; FactsUnknown is an exception. docs/gpuinfo.md is generated
  * from this table.
  */
 export const REJECTIONS = [

@@ -24,14 +24,20 @@ export interface Reservation {
   readonly inUse?: boolean | undefined;
   /** Whether a controller may start the job again after all its pods have ended; see `JobFacts`. */
   readonly mayRestart?: boolean | undefined;
-  /** Time at which a job that may be started again was first observed without pods, in milliseconds since 1970. */
+  /**
+   * Time at which the job was first observed without pods, in milliseconds since 1970. Set only if the job may start
+   * again.
+   */
   readonly idleSince?: number | undefined;
   /**
-   * Whether the object had an earlier reservation that was used. Ended pods of the earlier job may still exist and must
-   * not end this reservation. So an ended job ends this reservation only if `inUse` is set.
+   * Whether an earlier reservation of the object was used. Ended pods of the earlier job may still exist, and must not
+   * end this reservation. So an ended job ends this reservation only if `inUse` is set.
    */
   readonly isRepeated?: boolean | undefined;
-  /** Set when the reservation has ended. It then holds no GPUs, and no other reservation is made until the spec changes. */
+  /**
+   * Set when the reservation has ended. Its GPUs are then free, and the object gets no other reservation until its spec
+   * changes.
+   */
   readonly ended?: { readonly at: number; readonly reason: EndReason } | undefined;
 }
 

@@ -17,7 +17,7 @@ const spec = object(
   {
     desAccTime: integer({
       description:
-        'Time in hours that the job needs. 0: any available time; the reservation then lasts until the job ends or the object is deleted.',
+        'Time in hours that the job needs. 0: the job needs no minimum time, and the reservation lasts until the job ends or the GPUInfo is deleted.',
       format: 'int64',
       rules: [
         { rule: 'self >= 0', message: 'desAccTime must be 0 or more hours' },
@@ -31,7 +31,8 @@ const spec = object(
     }),
     gpuCount: optional(
       integer({
-        description: 'Number of GPUs that the job needs, all on one node. 1 by default.',
+        description:
+          'Number of GPUs that the job needs, all on one node. Allowed only if gpuRequired is true. 1 by default.',
         format: 'int32',
         rules: [{ rule: 'self >= 1 && self <= 1024', message: 'gpuCount must be a number from 1 to 1024' }],
       }),
@@ -39,7 +40,7 @@ const spec = object(
     gpuModel: optional(
       string({
         description:
-          'Model of the GPUs, such as NVIDIA-A100-SXM4-40GB. `*` matches any characters, as in *A100*; case-insensitive. Any model by default.',
+          'Model of the GPUs, such as NVIDIA-A100-SXM4-40GB. `*` matches any characters, as in *A100*. Upper and lower case are the same. Allowed only if gpuRequired is true. Any model by default.',
         minLength: 1,
         maxLength: 253,
       }),
@@ -80,7 +81,7 @@ const status = object(
     phase: optional(
       literals(['Reserved', 'Pending', 'Ended'], {
         description:
-          'Reserved: the node in suitableNodeName is reserved. Pending: no node is reserved, because none is suitable or the object is paused. Ended: the reservation has ended, because desAccTime has passed or the job has ended; the operator makes another one when the spec changes.',
+          'Reserved: the node in suitableNodeName is reserved. Pending: no node is reserved, because none is suitable or the object is paused. Ended: the reservation has ended, because desAccTime has passed or the job has ended; the operator makes another reservation when the spec changes.',
       }),
     ),
     suitableNodeName: optional(
@@ -94,38 +95,39 @@ const status = object(
     nodeMemoryUsage: optional(
       integer({
         description:
-          'Memory in MB that the node used when it was chosen. For a node that is not on vSphere: memory requests of its pods.',
+          'Memory in MB that the node used when it was chosen. If the node is not on vSphere, this is the sum of the memory requests of its pods, in MB.',
         format: 'int64',
       }),
     ),
     nodeCPUUsage: optional(
       integer({
         description:
-          'CPU demand of the node in MHz when it was chosen. For a node that is not on vSphere: CPU requests of its pods in millicores.',
+          'CPU demand of the node in MHz when it was chosen. If the node is not on vSphere, this is the sum of the CPU requests of its pods, in millicores.',
         format: 'int64',
       }),
     ),
     availableAcceleratorTime: optional(
       integer({
         description:
-          'Time in hours from the reservation to the next maintenance of the node or its host. It does not decrease as time passes; availableUntil is the absolute time. The horizon (--gpu-horizon) if no maintenance is known.',
+          'Time in hours from the reservation to the next maintenance of the node or its host. If no maintenance is known, this is the setting --gpu-horizon of the operator, in hours. The value does not decrease as time passes. availableUntil has the absolute time.',
         format: 'int64',
       }),
     ),
     availableUntil: time(
-      'Start of the next maintenance of the node or its host. Not set if none is known; the horizon (--gpu-horizon) then limits availableAcceleratorTime.',
+      'Time when the next maintenance of the node or its host begins. Not set if this time is not known.',
     ),
     reservedUntil: time('Time when the reservation ends. Not set if desAccTime is 0.'),
     decidedBy: optional(
       string({
-        description: 'Source of the available time, such as "annotation vmwright.dev/maintenance-start".',
+        description:
+          'Source of availableAcceleratorTime, such as "annotation vmwright.dev/maintenance-start".',
       }),
     ),
     message,
     summary: optional(
       string({
         description:
-          'Number of nodes per result of the evaluation. While Pending: the last evaluation. While Reserved: the evaluation at the time of the reservation.',
+          'Number of suitable nodes, and of other nodes by cause, such as "3 nodes: 2 suitable, 1 without GPU". In the phase Pending, this is the state at the last evaluation; in the phase Reserved, the state at the time of the reservation.',
       }),
     ),
     candidates: optional(
@@ -133,14 +135,15 @@ const status = object(
         object({
           node: string({ description: 'Name of the node.' }),
           host: string({
-            description: 'Name of its ESXi host; the name of the node if it is not on vSphere.',
+            description: 'Name of the ESXi host of the node; the name of the node if it is not on vSphere.',
           }),
           suitable: boolean({ description: 'Whether the node meets the request.' }),
           reason: optional(string({ description: 'Why the node was rejected, in one word.' })),
           message: optional(string({ description: 'Why the node was rejected, in a sentence.' })),
           availableHours: optional(
             integer({
-              description: 'Hours until the next maintenance, for a suitable node.',
+              description:
+                'Hours from the evaluation to the next maintenance of the node, or --gpu-horizon in hours if no maintenance is known. Set only for a suitable node.',
               format: 'int64',
             }),
           ),
@@ -163,7 +166,7 @@ const status = object(
     placement: optional(placement),
     conditions: optional(
       conditions(
-        'Ready: a node is reserved. Degraded: the reserved node is no longer suitable, and the reservation stays because its job runs or the object is paused. FactsComplete: False if a source of facts is not available. Simulated: GPUs and maintenance are simulated with random values (--gpu-source=simulated). Reconciling, Stalled: as kstatus defines them. Paused: the operator makes no new reservation.',
+        'Ready: a node is reserved. Degraded: the reserved node is no longer suitable, and the reservation stays because its job runs or the GPUInfo is paused. FactsComplete: False if information about nodes is missing; the message names the source. Simulated: GPUs and maintenance are simulated with random values (--gpu-source=simulated). Reconciling, Stalled: as kstatus defines them. Paused: the operator makes no new reservation.',
       ),
     ),
   },

@@ -20,11 +20,11 @@ const SOURCE = 'simulation';
 const [FIRST_HOUR, LAST_HOUR] = [324, 400];
 
 /**
- * Replaces the GPUs and the maintenance of a node by simulated ones: a coin toss decides whether it has one GPU, and
- * its next maintenance begins in 300 to 400 hours. Both are derived from the seed and the name of the node. The start
- * of the maintenance moves with the date, so that it is always in the future. While the node is reserved, the start
- * does not move.
- * @param reportedStart start of the maintenance that is reported in the status of a GPUInfo that has reserved this node
+ * Replaces the GPUs and the maintenance of a node by simulated ones. The node has one GPU or none. Its next maintenance
+ * begins in 300 to 400 hours. Both are derived from a hash of the seed and the name of the node. Each day at midnight,
+ * the start of the maintenance moves by a day, so that it is always in the future. The start does not move while the
+ * node is reserved.
+ * @param reportedStart start of the maintenance in the status of a GPUInfo that has reserved this node
  */
 export function simulated(
   candidate: Candidate,

@@ -99,8 +99,8 @@ function isReported({ metadata, status }: GPUInfo, { node }: Reservation): boole
 }
 
 /**
- * Returns the facts about the reserved node. CPU and memory usage are not updated after the decision, because a change
- * of only the usage must not cause a status write. Facts that are unknown now keep their last value.
+ * Returns the facts about the reserved node. CPU and memory usage stay as they were at the decision, because a change
+ * of only the usage must not cause a status write. A fact that is unknown now keeps its last value.
  */
 function nodeFacts(
   info: GPUInfo,
@@ -164,8 +164,8 @@ function placed(
 }
 
 /**
- * Returns why the node was chosen. The explanation is not updated after the decision, because later changes of other
- * nodes must not cause status writes.
+ * Returns why the node was chosen, as evaluated at the decision. Later changes of other nodes must not cause status
+ * writes.
  */
 function explanation(
   info: GPUInfo,

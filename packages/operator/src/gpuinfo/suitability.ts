@@ -55,8 +55,8 @@ export class Suitability {
   }
 
   /**
-   * Returns why a node could not meet the request even if it were ready and there were no other requests. Also returns
-   * `FactsUnknown` if the facts about the node are unknown.
+   * Returns why a node does not fit the request, whatever its readiness and the other requests. Returns `FactsUnknown`
+   * if the facts about the node are unknown.
    */
   #mismatch({ labels, blocker, gpus }: Candidate, occupancy: Occupancy): Rejection | undefined {
     const { gpus: wanted } = this.#request;

@@ -32,7 +32,7 @@ export function gpuNode(name: string, fields: Partial<Candidate> = {}): Candidat
 
 /**
  * A pool of GPUs.
- * @param uses number of GPUs that pods use, by UID of their GPUInfo; the key is empty for pods without a GPUInfo
+ * @param uses number of used GPUs, by UID of the GPUInfo; the empty key stands for pods without a GPUInfo
  */
 export function pool(id: string, total: number, uses: Readonly<Record<string, number>> = {}): GpuPool {
   return {

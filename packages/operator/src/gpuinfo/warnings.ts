@@ -13,8 +13,8 @@ export function mergedWarnings(warnings: readonly Warning[]): readonly Warning[]
 }
 
 /**
- * Returns the messages of the warnings that concern a request: those about nodes that match its selector, about the node that is
- * reserved for it, and about no particular node.
+ * Returns the messages of the warnings that concern a request. These are the warnings about its reserved node, about
+ * nodes that match its selector, and about no particular node.
  * @param nodes candidates by name
  */
 export function warningsFor(

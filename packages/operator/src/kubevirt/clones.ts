@@ -26,8 +26,8 @@ export function clonesThrough(source: DataSource, caches: Caches): readonly Data
 }
 
 /**
- * Returns a DataVolume with the source that its DataSource names. Returns it unchanged if it has no DataSource, or if
- * the DataSource does not exist or names no source.
+ * Returns a DataVolume with the source that its DataSource names. Returns the DataVolume unchanged if it refers to no
+ * DataSource, or if the DataSource is missing or names no source.
  */
 export function resolved(volume: DataVolume, caches: Caches): DataVolume {
   const key = dataSourceKey(volume);

@@ -9,18 +9,17 @@ const ORPHAN = 'orphan';
 
 /**
  * Returns the deletion policy of an object with children that are Kubernetes objects. `kubectl delete --cascade=orphan`
- * has the same effect as the annotation `vmwright.dev/deletion-policy: Orphan`. The garbage collector removes the
- * finalizer `orphan` after the owner references, so a reconcile that no longer sees the finalizer finds no children to
- * delete.
+ * has the same effect as the annotation `vmwright.dev/deletion-policy: Orphan`. The garbage collector removes the owner
+ * references of the children first, and then the finalizer `orphan`. So when a reconcile no longer sees the finalizer,
+ * it finds no children to delete.
  */
 export function cascadingPolicyOf(object: KubeObject): DeletionPolicy | { readonly problem: string } {
   return object.metadata.finalizers?.includes(ORPHAN) ? 'Orphan' : deletionPolicyOf(object);
 }
 
 /**
- * Returns why a foreground deletion is rejected; undefined if it is accepted. It is rejected if the object has the
- * deletion policy Orphan, because the garbage collector would delete the children before the operator can remove their
- * owner references.
+ * Returns why a foreground deletion is rejected; undefined if it is accepted. With the deletion policy Orphan it is
+ * rejected: the garbage collector would delete the children before the operator can remove their owner references.
  */
 export function foregroundProblem(object: KubeObject, propagation: string | undefined): string | undefined {
   if (propagation !== 'Foreground' || deletionPolicyOf(object) !== 'Orphan') return undefined;

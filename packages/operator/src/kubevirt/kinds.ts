@@ -1,7 +1,9 @@
 import type { KubeObject } from '@vmwright/runtime';
 import { apiGroup } from '../api-group.ts';
 
-/* Kinds of KubeVirt, CDI, CSI snapshots and Multus that the operator uses, with only the fields that it reads or sets. */
+/*
+ * Kinds of KubeVirt, CDI, CSI snapshots and Multus. The types contain only the fields that the operator reads or sets.
+ */
 
 const core = apiGroup('', 'v1');
 const kubevirt = apiGroup('kubevirt.io', 'v1');

@@ -1,9 +1,8 @@
 import { type Client, ignoreNotFound, type Kind, type KubeObject } from '@vmwright/runtime';
 
 /**
- * Whether the API server still stores this version of an object; false if the object is gone. A reconcile checks this
- * before it acts, because the cache of a new leader may lack the last writes of the previous leader, for example the
- * start of an attempt.
+ * Whether this version of an object is the newest one in the API server; false if the object is gone. A reconcile
+ * checks this before it starts work, because the cache of a new leader may lack the last writes of the previous leader.
  */
 export async function isNewest<T extends KubeObject>(
   kind: Kind<T>,

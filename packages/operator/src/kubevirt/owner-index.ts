@@ -17,9 +17,9 @@ export function ownedIn<T extends KubeObject>(
 }
 
 /**
- * Returns the key of a child in the index. The key contains the namespace of the child, so that `ownedIn` ignores
- * children in other namespaces: Kubernetes does not allow an owner in another namespace, and a user without rights in
- * the namespace of the owner could write such an owner reference.
+ * Returns the key of a child in the index. The key contains the namespace of the child, so `ownedIn` ignores children
+ * in other namespaces. Kubernetes does not allow an owner in another namespace. But a user without rights in the
+ * namespace of the owner could write such an owner reference.
  */
 export function ownerKeys(child: KubeObject): readonly string[] {
   const uid = controllerOf(child)?.uid;

@@ -8,8 +8,8 @@ import {
 } from '@vmwright/runtime';
 
 /**
- * Deletes the object with this UID, and with this resource version if one is given. Does nothing if the object is gone,
- * has changed, or was replaced by another object of the same name.
+ * Deletes the object if it has this UID and, if one is given, this resource version. Does nothing if the object is
+ * gone, has changed, or was replaced by another object of the same name.
  * @returns whether the API server accepted the deletion
  */
 export async function remove(

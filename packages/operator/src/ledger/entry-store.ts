@@ -23,8 +23,8 @@ export interface Entries {
 }
 
 /**
- * State of the object that an entry belongs to. `Unreadable`: the operator is not allowed to read it, because its namespace is not
- * watched any more.
+ * State of the object that an entry belongs to. `Unreadable`: the operator may not read the object, because it does not
+ * watch the namespace any more.
  */
 export type ObjectState = 'Exists' | 'Gone' | 'Unreadable';
 
@@ -34,8 +34,8 @@ export type EntryChanges = Readonly<Record<string, string | null>>;
 /** Access to the ConfigMap of a ledger. */
 export interface EntryStore {
   /**
-   * Reads the entries. If there are any, stores a new version of the ConfigMap, so that an earlier write that is still
-   * in transit conflicts. Without the new version, that write could succeed and remove an entry that is in use again.
+   * Reads the entries. If there are any, also stores a new version of the ConfigMap. An earlier write that is still in
+   * transit then fails with a conflict. Otherwise that write could remove an entry that is in use again.
    */
   read(): Promise<Entries>;
   /**
@@ -51,7 +51,7 @@ export interface EntryStore {
 
 /**
  * Returns access to the entries in a ConfigMap.
- * @param client client of a reconcile; its writes fail after the replica has lost leadership
+ * @param client client of a reconcile; when the replica has lost leadership, its writes fail
  * @param kind kind of the objects that the entries belong to
  */
 export function entryStore<T extends KubeObject>(

@@ -14,14 +14,13 @@ export interface LedgerOperation {
 }
 
 /**
- * Decisions about objects, stored in a ConfigMap before the operator acts on them.
+ * Decisions about objects, stored in a ConfigMap before the operator carries them out.
  *
- * Guarantees: every write carries the resourceVersion of the entries that it is based on, so no stored decision is
- * based on entries that another replica has changed since. Operations of this replica run one after the other, because
- * concurrent operations would conflict with each other.
+ * Guarantees: every write carries the resourceVersion of the entries that it is based on. If another replica has
+ * changed the entries since, the write conflicts; the operation then reads the ConfigMap and decides again.
  *
- * The last known version is kept in memory, so that most operations are a single write or none. If another replica has
- * written since, the write conflicts, and the operation reads the ConfigMap and decides again.
+ * Operations of this replica run one after the other, so that they do not conflict with each other. The last known
+ * entries are kept in memory, so most operations need one write or none, and no read.
  */
 export class Ledger {
   #known: Entries | undefined;
@@ -37,10 +36,7 @@ export class Ledger {
     return this.#known;
   }
 
-  /**
-   * Forgets the known entries if the ConfigMap was changed after they were read or written, for example by a person who
-   * deleted an entry.
-   */
+  /** Forgets the known entries if someone else has changed the ConfigMap, for example a person who deleted an entry. */
   refresh(store: Pick<EntryStore, 'version'>): Promise<void> {
     return this.#exclusively(async () => {
       const known = this.#known;
@@ -97,7 +93,7 @@ export class Ledger {
 }
 
 /**
- * Returns the UIDs of entries whose object does not exist any more, according to the API server.
+ * Asks the API server which of these objects do not exist any more. Returns their UIDs.
  * @param missing keys of the objects by UID
  */
 export async function findAbandoned(

@@ -2,8 +2,8 @@ import { apiError } from '@vmwright/runtime';
 import type { Entries, EntryStore, ObjectState } from './entry-store.ts';
 
 /**
- * The ConfigMap of a ledger and the objects that it refers to, for tests. Each read and write takes `turns` microtasks,
- * so that the reads and writes of several replicas interleave.
+ * The ConfigMap of a ledger and the objects that it refers to, for tests. Each read and write takes as many microtasks
+ * as `turns` returns, so that reads and writes of several replicas interleave.
  */
 export class EntryServer {
   entries: Entries = { resourceVersion: undefined, values: new Map() };

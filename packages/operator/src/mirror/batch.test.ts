@@ -25,7 +25,7 @@ const writesTo = (count: number): readonly StatusWrite[] =>
   Array.from({ length: count }, (_, at) => ({ id: `r${at}`, status: 'POWERED_ON' }));
 const typesOf = (results: readonly { readonly type: string }[]) => results.map(({ type }) => type);
 
-test('a batch without bad rows is written in one statement, and the results are in the order of the writes', async () => {
+test('a batch without rejected rows is written in one statement', async () => {
   const table = tableWith({ locked: ['r1'], unchanged: ['r3'] });
   expect(typesOf(await writeBatch(table, writesTo(5), [3]))).toEqual([
     'written',
@@ -51,7 +51,7 @@ describe('rejected rows', () => {
     [2_500, ['r1234']],
     [2_500, ['r0', 'r1', 'r1250', 'r2499']],
     [8, ['r0', 'r1', 'r2', 'r3', 'r4', 'r5', 'r6', 'r7']],
-  ])('of a batch of %i rows, all are written except the rejected rows %j', async (count, bad) => {
+  ])('all rows of a batch of %i are written, except the rejected rows %j', async (count, bad) => {
     const table = tableWith({ bad });
     const results = await writeBatch(table, writesTo(count), [3]);
     expect(typesOf(results)).toEqual(

@@ -6,8 +6,8 @@ export type WriteResult =
   | { readonly type: 'rejected'; readonly error: DatabaseError };
 
 /**
- * Writes a batch. If the database rejects it because of one of its rows, the halves are written separately, until each rejected
- * row is found and all others are written.
+ * Writes a batch. If the database rejects it because of a row, writes each half separately, and so on. In the end, all
+ * rows are written except the rejected ones.
  * @returns the results in the order of the writes
  * @throws DatabaseError with the scope `session` or `fence`; some of the rows may have been written
  */

@@ -1,7 +1,8 @@
 /**
- * How old the cache of VMs may be, and when a comparison lists the VMs again:
+ * How old the cache of VMs may be when the table is compared with the cluster. It decides whether the comparison lists
+ * the VMs again:
  * - `stale`: the cache may be older than the last writes of an earlier leader. The VMs are always listed again.
- * - `late`: the watch may be behind. The VMs are listed again if anything differs.
+ * - `late`: the watch may lag behind. The VMs are listed again if anything differs.
  * - `listed`: the cache was filled by a list right before the comparison. The VMs are listed again only if a row has no
  *   VM.
  */
@@ -11,8 +12,8 @@ export type CacheAge = 'stale' | 'late' | 'listed';
 export class CacheAges {
   readonly #takesOver: boolean;
   /**
-   * Number of take-overs. At each of them, another replica may have written newer states than those in the cache. The
-   * start of a term counts as a take-over, unless the cache was listed right before.
+   * Number of times that shards passed from one replica to another. The other replica may have written newer states
+   * than those in the cache. The start of a term counts too, unless the cache was filled by a list right before.
    */
   #takeOvers: number;
   /** Value of `#takeOvers` when the last successful comparison began. */
@@ -21,7 +22,7 @@ export class CacheAges {
   #isListed: boolean;
 
   /**
-   * @param takesOver whether other replicas may write newer states than those in the cache
+   * @param takesOver whether there may be other replicas that write rows
    * @param isListed whether the cache was filled by a list right before this term
    */
   constructor(takesOver: boolean, isListed: boolean) {

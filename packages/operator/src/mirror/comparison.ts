@@ -16,7 +16,7 @@ export interface ComparisonOptions {
   readonly keys: () => Iterable<string>;
   /** Whether this replica is responsible for a VM. */
   readonly owns: (key: string) => boolean;
-  /** Called for each VM that needs no write, whether or not the VM has a row. */
+  /** Called for each VM that needs no write. The VM may have a row or not. */
   readonly onSettled: (key: string, plan: Plan) => void;
 }
 
@@ -24,13 +24,13 @@ export interface ComparisonOptions {
 const SLICE = 2_000;
 
 /**
- * Reads the whole table and compares it with the whole cluster. If anything differs, the cluster is listed after the table was
- * read, and then the table is read again (see `CacheAge` for exceptions):
- * - The VM of a row may be missing from a late cache, and a late cache may have an older state than the row. So a VM
- *   is known to be missing only if the cluster was listed after the row was read.
- * - The row of a new VM may have been inserted after the first read. So the newest row of a VM is known only if the table was
- *   read after the VM was listed.
- * @returns the keys of the VMs whose row has another status, and of the rows whose VM does not exist
+ * Reads the whole table and compares it with the whole cluster. If anything differs, lists the cluster, reads the table
+ * again, and repeats the comparison (for exceptions, see `CacheAge`):
+ * - The cache may lag behind: it may lack the VM of a row, or have an older state than the row. So a VM is known to be
+ *   missing only if the cluster was listed after the row was read.
+ * - The row of a new VM may have been inserted after the first read. So the newest row of a VM is known only if the
+ *   table was read after the VM was listed.
+ * @returns the keys of VMs with a row that has another status, and the keys of rows without a VM
  */
 export async function compare(options: ComparisonOptions, signal: AbortSignal): Promise<readonly string[]> {
   const { session, vmRows, refresh, cacheAge } = options;

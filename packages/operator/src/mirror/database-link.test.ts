@@ -129,7 +129,7 @@ describe('opening', () => {
     expect(await waiting).toBe(sessions[0]);
   });
 
-  test('a call that waits for a session is rejected when the signal of the call aborts', async () => {
+  test('a call that waits for a session is rejected when its signal aborts', async () => {
     const { link } = start({ open: isDown });
     const waiting = new AbortController();
     const session = link.session(waiting.signal);
@@ -158,7 +158,7 @@ describe('outages', () => {
     expect(messages()).toEqual([DOWN, UP]);
   });
 
-  test('the failure of a session that has passed a check is a new outage: it is logged again, and the back-off starts at the base delay', async () => {
+  test('the failure of a session that has passed a check is a new outage with its own log and back-off', async () => {
     const { link, fake, openedAt, messages, advance, never } = start({ open: isDown });
     await advance(60_000);
     fake.open = async () => undefined;
@@ -172,7 +172,7 @@ describe('outages', () => {
   });
 
   test('if no session passes a check, all failures belong to one outage', async () => {
-    // If the database is read-only or the role may not write, the table can be read, but each batch fails.
+    // If the database is read-only, the table can be read, but each batch fails.
     const { link, sessions, messages, failures, advance } = start();
     const readOnly = new DatabaseError('cannot execute UPDATE', '25006', 'session');
     const writable = new AbortController();
@@ -241,7 +241,7 @@ describe('failed sessions', () => {
     expect([closed.has(first), link.current]).toEqual([true, sessions[1]]);
   });
 
-  test('a session that fails with an error that is not from the database is also replaced', async () => {
+  test('a session failure that does not come from the database has the code UNKNOWN', async () => {
     const { link, fake, failures, advance, never } = start();
     await link.session(never);
     fake.check = () => Promise.reject(new TypeError('a bug'));

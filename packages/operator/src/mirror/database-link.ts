@@ -27,8 +27,8 @@ export interface DatabaseLinkOptions {
 const CHECK_MS = 5_000;
 
 /**
- * Keeps one session with the database open: reopens it after a failure, with back-off, and logs an outage once when it
- * begins and once when it ends.
+ * Keeps one session with the database open. After a failure, opens a new one with back-off. Logs the start and the end
+ * of each outage once.
  */
 export class DatabaseLink {
   readonly #options: DatabaseLinkOptions;
@@ -83,8 +83,8 @@ export class DatabaseLink {
     const ended = new AbortController();
     const end = () => ended.abort(signal.reason);
     signal.addEventListener('abort', end, { once: true });
-    // Not `await using`: compilers translate it to code with different numbers of microtasks, so the order of events in
-    // simulations would depend on the compiler.
+    // Not `await using`: the number of microtasks that it takes depends on the compiler. The order of events in
+    // simulations would then depend on the compiler too.
     let session: Session | undefined;
     try {
       session = await database.open(signal);

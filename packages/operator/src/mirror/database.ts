@@ -25,18 +25,18 @@ export interface BatchResult {
 }
 
 /**
- * A session with the database. A call that fails rejects with a `DatabaseError`; after an error with the `scope`
+ * A session with the database. A call that fails rejects with a `DatabaseError`. After an error with the scope
  * `session`, the session cannot be used any more.
  *
- * Fence: `acquire` claims shards for this session, and a batch is written only while the session holds the shards of
- * the batch. When a session of another replica acquires the same shard, every batch of the previous holder has ended
- * before `acquire` resolves. A deposed leader therefore cannot write after its successor has read the table.
+ * Fence: a batch is written only while the session holds the shards of the batch, which `acquire` claims. When a
+ * session of another replica acquires a shard, `acquire` resolves only after every batch of the previous holder has
+ * ended. So a replica that was replaced cannot write after its successor has read the table.
  */
 export interface Session extends AsyncDisposable {
   /**
    * Claims shards. Resolves when no other session can write for them any more.
-   * @param takeOver whether to take shards from another session that does not release them; if false, waits for the release for a
-   *   limited time. The fence `table` always takes the shards
+   * @param takeOver whether to take shards from a session that does not release them. If false, waits for their release
+   *   for a limited time. The fence `table` takes them in any case
    */
   acquire(shards: readonly number[], takeOver: boolean, signal: AbortSignal): Promise<void>;
   /** Releases shards that this session holds. */
@@ -52,8 +52,10 @@ export interface Session extends AsyncDisposable {
 }
 
 /**
- * Scope of a failure: the `session` (the database is unreachable, read-only, or lacks the table), the `fence` (another replica
- * has taken over), or the `rows` of a batch (for example, a constraint rejects one of them).
+ * Scope of a failure:
+ * - `session`: the database is unreachable, is read-only, or lacks the table.
+ * - `fence`: another replica has taken over.
+ * - `rows`: the database rejected a row of the batch, for example because of a constraint.
  */
 export type FailureScope = 'session' | 'fence' | 'rows';
 

@@ -23,7 +23,7 @@ test('after a burst, five events per second are allowed; after a long pause, ano
   expect(acquire(1_000)).toBe(100);
 });
 
-test('the series of one VM is limited to one event per minute and does not limit the series of other VMs', () => {
+test('a series is limited to one event per minute, and the series of each VM is limited separately', () => {
   const { clock, limiter } = start();
   expect(limiter.tryAcquire('tenant/web')).toBe(true);
   expect(limiter.tryAcquire('tenant/web')).toBe(false);

@@ -9,8 +9,8 @@ const PER_VM_MS = 60_000;
 const MAX_VMS = 10_000;
 
 /**
- * Limits the rate of the events of all VMs together and, for some events, also the rate per VM, so that ten thousand
- * changes do not cause ten thousand writes to the API server.
+ * Limits the rate of events, so that ten thousand changes do not cause ten thousand writes to the API server. One limit
+ * applies to all VMs together. Some events are also limited per VM.
  */
 export class EventLimiter {
   readonly #clock: Pick<Clock, 'monotonic'>;

@@ -5,8 +5,9 @@ import type { Session } from './database.ts';
 const ONLY_SHARD = 0;
 
 /**
- * The shards that a term writes. A shard is first acquired (fenced in the database), then its rows are compared, then it may be
- * written. Without sharding, there is one shard, which the leader owns.
+ * The shards that this replica writes during a leadership term. The replica first acquires a shard, so that no other
+ * session can write its rows. Then it compares the rows of the shard with the cluster. Only then does it write rows of
+ * the shard. Without sharding, there is one shard, which the leader owns.
  */
 export class FencedShards {
   readonly #ownership: ShardOwnership | undefined;
@@ -14,7 +15,10 @@ export class FencedShards {
   readonly #takesOver: boolean;
   /** Shards whose fence the session holds. */
   #acquired: ReadonlySet<number> = new Set();
-  /** Acquired shards whose rows were compared. Other shards are not written, because the cache may be older than their rows. */
+  /**
+   * Acquired shards that were compared with the cluster. Rows of other shards are not written yet, because they may
+   * show newer states than the cache.
+   */
   #compared: ReadonlySet<number> = new Set();
 
   constructor(ownership: ShardOwnership | undefined, takesOver: boolean) {
@@ -23,9 +27,9 @@ export class FencedShards {
   }
 
   /**
-   * Returns whether this replica is responsible for a VM. It is not yet responsible for the VMs of a shard that was
-   * assigned to it but that it has not acquired in the database: the comparison after the acquisition includes these
-   * VMs.
+   * Returns whether this replica is responsible for a VM: the shard of the VM is assigned to the replica, and the
+   * replica has acquired it in the database. Changes before the acquisition can be ignored, because all VMs of the
+   * shard are compared afterwards.
    */
   owns(key: string): boolean {
     const ownership = this.#ownership;
@@ -43,8 +47,8 @@ export class FencedShards {
 
   /**
    * Acquires all shards of this replica for a new session.
-   * @param assertLeader throws if only the leader may write and this replica is no longer the leader; called before and
-   *   after the acquisition
+   * @param assertLeader called before and after the acquisition; throws if this replica is no longer the leader and
+   *   only the leader may write
    */
   async acquireAll(session: Session, assertLeader: () => void, signal: AbortSignal): Promise<void> {
     this.#acquired = new Set();
@@ -56,7 +60,7 @@ export class FencedShards {
     this.#acquired = shards;
   }
 
-  /** Records that the rows of all acquired shards were compared. */
+  /** Records that the rows of all acquired shards were compared with the cluster. */
   compared(): void {
     this.#compared = this.#acquired;
   }

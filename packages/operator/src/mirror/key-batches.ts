@@ -5,7 +5,8 @@ const COLLECT_MS = 3;
 const MAX_BATCH_ROWS = 2_500;
 
 /**
- * Batches of keys from a queue. Only one of several workers collects at a time, so that one batch has all keys that are ready.
+ * Batches of keys from a queue. If several workers wait, only one of them collects keys, so that all keys that are
+ * ready become one batch.
  */
 export class KeyBatches {
   readonly #clock: Pick<Clock, 'after'>;

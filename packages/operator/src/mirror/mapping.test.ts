@@ -52,7 +52,7 @@ describe('statuses', () => {
     expect(statusOf({ metadata: { name: 'web' }, spec })).toBe(status);
   });
 
-  test('a VM that has neither a spec nor a status is mapped to STOPPED', () => {
+  test('the status of a VM without a spec and a status is STOPPED', () => {
     expect(statusOf({ metadata: { name: 'web' } })).toBe('STOPPED');
   });
 

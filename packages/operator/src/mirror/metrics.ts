@@ -33,44 +33,44 @@ export class MirrorMetrics {
   constructor(registry: Registry, read: () => MirrorGauges) {
     this.#updates = registry.counter({
       name: 'ssvirt_vm_status_updates_total',
-      help: 'Total number of VM status updates processed',
+      help: 'Total number of VM status updates by result: success, unchanged (the row already had the status) or error',
       labels: ['namespace', 'status', 'result'],
     });
     this.#durations = registry.histogram({
       name: 'ssvirt_vm_status_update_duration_seconds',
-      help: 'Time taken to update VM status in database',
+      help: 'Time in seconds from the start of a batch of VM status updates to the result of each update',
       labels: ['namespace'],
       buckets: exponentialBuckets(0.001, 2, 14),
     });
     this.#errors = registry.counter({
       name: 'ssvirt_vm_reconcile_errors_total',
-      help: 'Total number of VM reconciliation errors',
+      help: 'Total number of failed writes and failed database connections by SQLSTATE or system error code. The label namespace is empty for connections',
       labels: ['namespace', 'error_type'],
     });
     this.#corrections = registry.counter({
       name: 'ssvirt_vm_corrections_total',
-      help: 'Rows that were corrected after a comparison of the table with the cluster; for the trigger resync, the number should stay 0',
+      help: 'Rows that were corrected after a comparison of the table with the cluster. The trigger start is a comparison after a new database session, resync a periodic one. The number for resync should stay 0',
       labels: ['trigger'],
     });
     for (const trigger of ['start', 'resync'] as const) this.#corrections.with({ trigger });
     this.lag = registry
       .histogram({
         name: 'ssvirt_vm_status_lag_seconds',
-        help: 'Time from the arrival of a change of a VM to the commit of its row',
+        help: 'Time in seconds from the arrival of a change of a VM to the commit of the row of the VM',
         buckets: exponentialBuckets(0.001, 2, 18),
       })
       .with({});
     this.batchRows = registry
       .histogram({
         name: 'ssvirt_vm_batch_rows',
-        help: 'Number of rows per batch',
+        help: 'Number of rows in each batch that is written to the database',
         buckets: exponentialBuckets(1, 4, 7),
       })
       .with({});
     this.unrecognized = registry
       .counter({
         name: 'ssvirt_vm_unrecognized_status_total',
-        help: 'Statuses that KubeVirt reported and the status mapping lacks',
+        help: 'Number of times that a VM with a row began to report a status.printableStatus that the status mapping lacks',
       })
       .with({});
     this.droppedEvents = registry
@@ -130,9 +130,12 @@ const GAUGES = {
   pending: { name: 'ssvirt_vm_pending', help: 'VMs with a change that is not committed yet' },
   oldestPendingSeconds: {
     name: 'ssvirt_vm_oldest_pending_seconds',
-    help: 'Age of the oldest change that is not committed yet; 0 if there is none',
+    help: 'Age in seconds of the oldest change that is not committed to the database yet, without dead letters; 0 if there is none',
   },
-  deadLetters: { name: 'ssvirt_vm_dead_letters', help: 'Rows that keep failing; see GET /dead-letters' },
+  deadLetters: {
+    name: 'ssvirt_vm_dead_letters',
+    help: 'Rows with at least 5 consecutive failed writes; see GET /dead-letters',
+  },
   duplicateRows: {
     name: 'ssvirt_vm_duplicate_rows',
     help: 'VMs that several rows describe; only the newest row is updated',

@@ -89,7 +89,7 @@ describe('a VM with its row', () => {
     ]);
   });
 
-  test('an older row with a status that the mirror writes for existing VMs is changed to DELETED, and counts as a duplicate until that write', () => {
+  test('an older row becomes DELETED if it has a status that the mirror writes for existing VMs', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({
       ...NOTHING,
@@ -101,12 +101,12 @@ describe('a VM with its row', () => {
     expect(planned(vm(), after)).toEqual({ ...NOTHING, row: 'r-2' });
   });
 
-  test('an older row with a status that the mirror never writes counts as a duplicate and is not changed', () => {
+  test('an older row is not changed if it has a status that the mirror never writes', () => {
     const rows = [row('INSTANTIATING', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
   });
 
-  test('a newer row does not replace the row of a VM immediately, because the newer row may belong to the next VM with this name', () => {
+  test('a VM keeps its row for a while when a newer row appears', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(vm(), rows, { binding: bound(), waitedMs: 4_000 })).toEqual({
       ...NOTHING,
@@ -127,7 +127,7 @@ describe('a VM with its row', () => {
 });
 
 describe('a VM without a row', () => {
-  test('nothing is written for a VM without a known row, and the table has to be searched', () => {
+  test('nothing is written for a VM without a known row', () => {
     expect(planned(vm(), [])).toEqual(NOTHING);
   });
 
@@ -167,7 +167,7 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('if a re-created VM has its own row with the right status already, only the old row is written', () => {
+  test('only the old row is written if the new row of a re-created VM already has the right status', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound(), waitedMs: 0 }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
@@ -183,7 +183,7 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('a re-created VM without its own row still waits after the old row became DELETED', () => {
+  test('a re-created VM without its own row still waits when the old row is DELETED', () => {
     for (const binding of [undefined, bound()])
       expect(planned(successor, [row('DELETED')], { binding, waitedMs: 4_000 })).toEqual({
         ...NOTHING,
@@ -193,7 +193,7 @@ describe('a VM that was re-created under the same name', () => {
   });
 
   test.each([10_000, 3_600_000])(
-    'a re-created VM without its own row takes over the old row after it waited for %i ms',
+    'a re-created VM without its own row takes over the old row after a wait of %i ms',
     (waitedMs) => {
       const rows = [row('DELETED')];
       const writes = ['r-1 POWERED_ON Running u-2'];
@@ -203,7 +203,7 @@ describe('a VM that was re-created under the same name', () => {
     },
   );
 
-  test('a re-created VM takes over a row that was never marked as DELETED, and the row is written only if its status differs', () => {
+  test('a re-created VM can take over an old row that was never marked as DELETED', () => {
     expect(planned(successor, [row('POWERED_OFF')], { binding: bound(), waitedMs: 10_000 })).toEqual({
       ...NOTHING,
       writes: ['r-1 POWERED_ON Running u-2'],
@@ -215,8 +215,8 @@ describe('a VM that was re-created under the same name', () => {
     );
   });
 
-  test('a deletion event of the old VM that arrives late does not change the row of the new VM', () => {
-    // The new VM is cached and its row is bound to it when the deletion of the old VM arrives.
+  test('the row of a new VM is not changed when the deletion of the old VM is reported late', () => {
+    // The new VM is in the cache, and its row is bound to it, before the deletion of the old VM is reported.
     const rows = [row('DELETED', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(successor, rows, { binding: bound('r-2', 'u-2'), waitedMs: 0 })).toEqual({
       ...NOTHING,
@@ -242,7 +242,7 @@ describe('transient Stopped', () => {
   const stopped = (fields: VmFields = {}) => vm({ printable: 'Stopped', ...fields });
 
   test.each(['POWERED_ON', 'POWERING_OFF', 'ERROR'])(
-    'Stopped is not written while it may be transient, and the row keeps the status %s',
+    'the row keeps the status %s while the state Stopped may be transient',
     (status) => {
       expect(planned(stopped(), [row(status)], { binding: bound(), transientForMs: 1_000 })).toEqual({
         ...NOTHING,
@@ -273,11 +273,11 @@ describe('transient Stopped', () => {
     },
   );
 
-  test('for a VM in the state Stopped, nothing is written if an earlier leader already wrote POWERED_OFF to the row', () => {
+  test('nothing is written for a VM in the state Stopped if its row is POWERED_OFF already', () => {
     expect(planned(stopped(), [row('POWERED_OFF')])).toEqual({ ...NOTHING, row: 'r-1', againAfterMs: 3_000 });
   });
 
-  test('a row with the status STARTING is not changed as long as the state Stopped of a new VM may be transient', () => {
+  test('the row of a new VM stays STARTING while the state Stopped may be transient', () => {
     expect(planned(stopped(), [row('STARTING')])).toEqual({
       ...NOTHING,
       row: 'r-1',
@@ -285,7 +285,7 @@ describe('transient Stopped', () => {
     });
   });
 
-  test('for a re-created VM in the state Stopped, its own row becomes STARTING and the old row DELETED', () => {
+  test('the new row of a re-created VM in the state Stopped becomes STARTING', () => {
     const rows = [row('POWERED_ON', 'r-1', 1), row('', 'r-2', 2)];
     expect(planned(stopped({ uid: 'u-2' }), rows, { binding: bound() }).writes).toEqual([
       'r-1 DELETED Deleted undefined',
@@ -293,13 +293,13 @@ describe('transient Stopped', () => {
     ]);
   });
 
-  test('for a VM in the state Stopped that takes over the row of its predecessor, STARTING is written', () => {
+  test('an old row becomes STARTING when a VM in the state Stopped takes it over', () => {
     expect(planned(stopped({ uid: 'u-2' }), [row('DELETED')]).writes).toEqual([
       'r-1 STARTING NewRunning u-2',
     ]);
   });
 
-  test('for a VM in the state Stopped, POWERED_OFF is written immediately if the VM should not run, and DELETING if it is being deleted', () => {
+  test('the state Stopped is not transient if the VM should not run or is being deleted', () => {
     const binding = bound();
     expect(planned(stopped({ running: false }), [row('POWERED_ON')], { binding }).writes).toEqual([
       'r-1 POWERED_OFF Stopped u-1',

@@ -16,7 +16,7 @@ export interface Observed {
   readonly rows: Pick<RowIndex, 'match' | 'get'>;
   /** Time for which the VM has been in a state that may be transient, in milliseconds. */
   readonly transientForMs: number;
-  /** Time for which the VM has waited for a row of its own, in milliseconds; see `Plan.isWaiting`. */
+  /** Time for which the VM has waited, in milliseconds; see `Plan.isWaiting`. */
   readonly waitedMs: number;
 }
 
@@ -25,8 +25,8 @@ export interface PlanOptions {
   /** Time after which a state that may be transient is written. */
   readonly settlingMs: number;
   /**
-   * Time that a re-created VM waits for a row of its own before it takes over the row of its predecessor. SSVirt may insert the
-   * row some time after it creates the VM.
+   * Time that a re-created VM waits for a row of its own; then it takes over the row of its predecessor. SSVirt may
+   * insert the new row some time after it creates the VM.
    */
   readonly claimMs: number;
 }
@@ -42,16 +42,18 @@ export interface PlannedWrite {
 
 export interface Plan {
   readonly writes: readonly PlannedWrite[];
-  /**
-   * The row that describes the VM; undefined if the VM does not exist, or if the table has to be searched for the row
-   * of the VM.
-   */
+  /** The row that describes the VM; undefined if the VM does not exist, or if no row of the VM is known. */
   readonly row: Row | undefined;
   /** Time after which the VM must be planned again. */
   readonly againAfterMs?: number;
   /**
-   * Whether a re-created VM waits for a row of its own, a VM waits before it switches to a newer row, or a new row waits for its
-   * VM. The wait is measured on the monotonic clock, because the clocks of this replica, the API server and SSVirt can differ.
+   * Whether a VM or a row waits. There are three cases:
+   * - A re-created VM waits for a row of its own.
+   * - A VM waits before it switches to a newer row.
+   * - A new row without a VM waits for its VM.
+   *
+   * The wait is measured on the monotonic clock, because the clocks of this replica, the API server and SSVirt can
+   * differ.
    */
   readonly isWaiting?: boolean;
   /** Whether the VM takes over the row of its predecessor; a row of its own may still be inserted. */
@@ -75,17 +77,17 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   if (vm === undefined || match === undefined)
     return { ...NOTHING, writes: predecessor.map(toDeleted(mapping)) };
   const claimInMs = options.claimMs - observed.waitedMs;
-  // The VM keeps its row for `claimMs`: a newer row usually belongs to a VM that will be created under the same name after this
-  // VM is deleted.
+  // When a newer row appears, the VM keeps its row for `claimMs`. The newer row usually belongs to a VM that will be
+  // created under the same name after this VM is deleted.
   const keepsRow = !isSuccessor && bound !== undefined && bound !== match.row && claimInMs > 0;
   const row = keepsRow ? bound : match.row;
   const older = match.older.filter((each) => each !== row);
   const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
-  // Rows to mark as DELETED. Names of VMs are unique, so an older row with a status that the mirror writes for existing
-  // VMs belongs to an earlier VM.
+  // Rows to mark as DELETED. Names of VMs are unique, so an older row belongs to an earlier VM if it has a status that
+  // the mirror writes for existing VMs.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
-  // Whether the row belongs to a deleted VM. A new VM with the same name usually gets a row of its own, which may be
-  // inserted after the VM is created.
+  // Whether the row belongs to a deleted VM. If so, the VM waits: SSVirt usually inserts another row for a new VM with
+  // the same name, but may do so after it creates the VM.
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;
@@ -106,8 +108,7 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
     return { writes: toWrite(state), row, duplicates, ...waiting, ...takeOver };
   const isShown = binding?.uid === vm.metadata.uid && isMirrored(row, mapping);
   return {
-    // A row that was not yet written for this VM gets the status of a starting VM until Stopped can no longer be
-    // transient.
+    // While Stopped may be transient, a row that was not yet written for this VM gets the status of a starting VM.
     writes: isShown || row.status === mapping[state] ? others : toWrite('NewRunning'),
     row,
     duplicates,
@@ -118,8 +119,8 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
 }
 
 /**
- * Returns whether a row has a status that the mirror writes for an existing VM. A row with a status that the mirror
- * never writes, such as INSTANTIATING, has not had a VM yet.
+ * Returns whether a row has a status that the mirror writes for an existing VM. False for DELETED. Also false for a
+ * status that the mirror never writes, such as INSTANTIATING: such a row has not had a VM yet.
  */
 export function isMirrored({ status }: Row, mapping: StatusMapping): boolean {
   return status !== mapping.Deleted && Object.values(mapping).includes(status);

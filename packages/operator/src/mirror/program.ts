@@ -21,8 +21,8 @@ import { tracedDatabase } from './traced-database.ts';
 export const NAME = 'ssvirt-vm-controller';
 
 /**
- * Time that a re-created VM waits for a row of its own before it takes over the row of its predecessor: longer than the
- * usual delay between the creation of a VM and the insertion of its row.
+ * Time that a re-created VM waits for a row of its own; then it takes over the row of its predecessor. The usual delay
+ * between the creation of a VM and the insertion of its row is shorter.
  */
 const CLAIM_MS = 10_000;
 

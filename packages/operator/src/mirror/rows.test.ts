@@ -37,7 +37,7 @@ describe('vApps', () => {
 });
 
 describe('which rows describe a VM', () => {
-  test('a row describes the VM with the same vApp, name and namespace, whether the vApp label of the VM holds a UUID or a URN', () => {
+  test('a row describes a VM with the same namespace, name and vApp, given as a UUID or a URN', () => {
     for (const label of [VAPP, `urn:vcloud:vapp:${VAPP}`])
       expect(indexOf(row('r')).match(vm(label))?.row.id).toBe('r');
   });
@@ -65,7 +65,7 @@ describe('which rows describe a VM', () => {
     expect(indexOf(row('r')).match(vm(VAPP, 'web', 'elsewhere'))).toBeUndefined();
   });
 
-  test('a row does not describe a VM if only a part of the name is equal', () => {
+  test('a row does not describe a VM if only the beginning of their names is equal', () => {
     const index = indexOf(row('r', { vmName: 'web-2' }), row('s', { vmName: 'we' }));
     expect(index.match(vm())).toBeUndefined();
   });
@@ -74,7 +74,7 @@ describe('which rows describe a VM', () => {
 describe('several rows that describe a VM', () => {
   const rows = [row('a', { createdAt: 1 }), row('c', { createdAt: 3 }), row('b', { createdAt: 2 })];
 
-  test('of several rows that describe a VM, the newest is matched and the others are listed as older', () => {
+  test('the newest of several rows that describe a VM is matched', () => {
     const match = indexOf(...rows).match(vm());
     expect(match?.row.id).toBe('c');
     expect(match?.older.map(({ id }) => id)).toEqual(['a', 'b']);
@@ -86,7 +86,7 @@ describe('several rows that describe a VM', () => {
     expect(indexOf(...same.toReversed()).match(vm())?.row.id).toBe('c');
   });
 
-  test('if a row with a namespace and a row without one describe the same VM, the newer row is matched', () => {
+  test('the newer of two rows that describe a VM is matched, whether it has a namespace or not', () => {
     const index = indexOf(row('a', { createdAt: 1 }), row('b', { namespace: '', createdAt: 2 }));
     expect(index.match(vm(VAPP))?.row.id).toBe('b');
     expect(index.match(vm())?.row.id).toBe('a');
@@ -121,7 +121,7 @@ describe('the index of rows', () => {
     expect([...index.rows()]).toHaveLength(1);
   });
 
-  test('the index stores the new status of a row, and ignores changes of rows that it does not contain', () => {
+  test('the index ignores a changed status of a row that it does not contain', () => {
     const index = indexOf(row('r'));
     index.setStatus('r', 'POWERED_OFF');
     index.setStatus('unknown', 'POWERED_OFF');
@@ -133,7 +133,7 @@ describe('the index of rows', () => {
   });
 });
 
-test('`match` finds the same rows as a linear search through all rows, after any sequence of changes', () => {
+test('after any sequence of changes, `match` finds the same rows as a linear search', () => {
   // Chooses from few values, so that names, namespaces, vApps and times often coincide. One name contains a slash,
   // which is also the separator in keys.
   const vapp = fc.constantFrom('v', 'w');

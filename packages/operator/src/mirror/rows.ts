@@ -28,9 +28,10 @@ export function vappOf({ metadata }: VirtualMachine): string | undefined {
 }
 
 /**
- * Returns whether a row describes a VM. A VM with a vApp label matches rows of that vApp only: a row of another vApp with
- * the same namespace and name belongs to an earlier VM. A row with a namespace matches only VMs of this namespace,
- * because a VM can be copied to another namespace with its labels.
+ * Returns whether a row describes a VM: names and namespaces must be equal. A row without a namespace matches VMs of
+ * its vApp in any namespace. A row with a namespace does not match in other namespaces, because a VM can be copied
+ * there with its labels. If the VM has a vApp label, the row must belong to that vApp. A row of another vApp belongs to
+ * an earlier VM of the same name.
  */
 export function describes(row: Row, vm: VirtualMachine): boolean {
   const { name, namespace = '' } = vm.metadata;
@@ -58,8 +59,8 @@ export interface Match {
 }
 
 /**
- * The rows of the table that are not soft-deleted, as last read or written, indexed by the VM that they describe. They
- * are kept in memory because the table has no index on (namespace, vm_name): a lookup in the database would read the
+ * The rows of the table as last read or written, without soft-deleted ones, indexed by the VM that they describe. They
+ * are kept in memory because the table has no index on (namespace, vm_name). A lookup in the database would read the
  * whole table.
  */
 export class RowIndex {

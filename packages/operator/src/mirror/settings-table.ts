@@ -21,13 +21,14 @@ export const CONTROLLER = {
   maxConcurrentReconciles: {
     variable: 'CONTROLLER_MAX_CONCURRENT',
     byDefault: '5',
-    description: 'Maximum number of batches that are prepared at the same time. They share one connection.',
+    description:
+      'Maximum number of batches of rows that are prepared at the same time. All batches share one database connection.',
   },
   baseDelay: {
     variable: 'CONTROLLER_BASE_DELAY',
     byDefault: '1s',
     description:
-      'Delay before the first retry of a row or of the connection. The delay doubles with each failure.',
+      'Delay before the first retry of a failed write or of a failed connection to the database. The delay doubles with each further failure.',
   },
   maxDelay: {
     variable: 'CONTROLLER_MAX_DELAY',
@@ -37,13 +38,14 @@ export const CONTROLLER = {
   resyncPeriod: {
     variable: 'CONTROLLER_RESYNC_PERIOD',
     byDefault: '10m',
-    description: 'Interval between two comparisons of the table with the cluster, ± 10 %.',
+    description:
+      'Interval between two comparisons of the whole table with the cluster. The interval varies randomly by ± 10 %.',
   },
   enableLeaderElection: {
     variable: 'CONTROLLER_LEADER_ELECTION',
     byDefault: 'true',
     description:
-      'Elects one active replica. Without it, run exactly one replica, with the update strategy `Recreate`.',
+      'Elects one active replica. With `false` and without `controller.sharding`, run exactly one replica, with the update strategy `Recreate`.',
   },
   leaseDuration: {
     variable: 'CONTROLLER_LEASE_DURATION',
@@ -59,7 +61,7 @@ export const CONTROLLER = {
   metricsAddr: {
     variable: 'CONTROLLER_METRICS_ADDR',
     byDefault: ':8080',
-    description: 'Address of the [endpoints](#endpoints).',
+    description: 'Address of the [endpoints](#endpoints) for health checks and metrics.',
   },
   watchNamespaces: {
     variable: 'CONTROLLER_WATCH_NAMESPACES',
@@ -71,13 +73,14 @@ export const CONTROLLER = {
   settlingTime: {
     variable: 'CONTROLLER_SETTLING_TIME',
     byDefault: '3s',
-    description: 'Time for which a VM that should run must be `Stopped` before this status is written.',
+    description:
+      'Time for which KubeVirt must report `Stopped` for a VM that should run before the mirror writes this status.',
   },
   fence: {
     variable: 'CONTROLLER_FENCE',
     byDefault: 'session',
     description:
-      '`session` or `table`, see [PgBouncer](#pgbouncer). `table` requires leader election or sharding.',
+      'How the database rejects writes of a replica that another replica has replaced: `session` or `table`, see [PgBouncer](#pgbouncer). `table` requires leader election or sharding.',
   },
   sharding: {
     variable: 'CONTROLLER_SHARDING',
@@ -112,19 +115,20 @@ export const DATABASE = {
   port: {
     variable: 'SSVIRT_DATABASE_PORT',
     byDefault: '5432',
-    description: 'Port.',
+    description: 'Port of the primary server.',
   },
   username: {
     variable: 'SSVIRT_DATABASE_USERNAME',
     byDefault: '',
     unset: 'required',
-    description: '[Database role](#database-role). Not required if the controller is disabled.',
+    description:
+      'Name of the [database role](#database-role). Not required if `controller.enabled` is `false`.',
   },
   password: {
     variable: 'SSVIRT_DATABASE_PASSWORD',
     byDefault: '',
     description:
-      'Password. A password in the configuration file is read again for each connection; a password in the variable changes only with a restart.',
+      'Password of the database role. The config file is read again for each connection, so a new password in the file needs no restart. A new password in the variable needs a restart.',
   },
   passwordFile: {
     variable: 'SSVIRT_DATABASE_PASSWORD_FILE',
@@ -151,7 +155,8 @@ export const DATABASE = {
   maxConnections: {
     variable: 'SSVIRT_DATABASE_MAX_CONNECTIONS',
     byDefault: '10',
-    description: 'Upper limit of connections. The mirror uses one.',
+    description:
+      'Has no effect, because the mirror always uses one connection. The setting is accepted because this section is shared with the API server of SSVirt.',
   },
 } as const satisfies Readonly<Record<string, MirrorSetting>>;
 
@@ -159,7 +164,8 @@ export const DATABASE = {
 const STATUS_MAPPING = {
   key: 'controller.statusMapping',
   unset: 'see below',
-  description: 'Entries that replace those of the default [status mapping](#status-mapping).',
+  description:
+    'Values of the column `vms.status` by state of the VM. Each entry replaces one entry of the default [status mapping](#status-mapping).',
 };
 
 /** A setting of `ssvirt-vm-controller`, for the documentation. */

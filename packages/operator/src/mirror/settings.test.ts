@@ -27,7 +27,7 @@ function read(controller: object = {}, database: object = {}, environment: Recor
   return mirrorSettings(configOf({ controller, database }), { ...USER, ...environment });
 }
 
-test('settings that neither the config file nor the environment sets have their defaults', () => {
+test('a setting has its default if neither the config file nor the environment sets it', () => {
   const { database, ...rest } = mirrorSettings(configOf({}), USER);
   expect(rest).toEqual({
     isEnabled: true,

@@ -56,8 +56,9 @@ interface Setting {
 
 /**
  * Reads the settings. An environment variable takes precedence over the config file, and the file over the default.
- * @param config path of the config file; undefined means the default path, where the file may be missing
- * @param command command that uses the settings; `verify` uses the database even if the controller is disabled
+ * @param config path of the config file; undefined for the default path, where the file may be missing
+ * @param command command that uses the settings; unlike `run`, `verify` uses the database even if the controller is
+ *   disabled
  * @throws SettingsError
  */
 export function mirrorSettings(

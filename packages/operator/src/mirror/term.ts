@@ -35,10 +35,13 @@ const LOCK_PATIENCE_MS = 1_000;
 const LOCK_RETRY_MS = 50;
 /** Time after which a resync that failed is repeated. */
 const RESYNC_RETRY_MS = 30_000;
-/** Pause after an error that does not come from the database, for example when leadership is lost and the signal has not aborted yet. */
+/**
+ * Pause after an error that does not come from the database. For example, leadership was lost, but the signal has not
+ * aborted yet.
+ */
 const RETRY_MS = 1_000;
 
-/** A planned write, the queue key it was planned for, and the key of its VM, which determines the shard. */
+/** A planned write. `key` is its queue key; `vmKey` is the key of its VM, which determines the shard. */
 interface KeyedWrite extends PlannedWrite {
   readonly key: string;
   readonly vmKey: string;
@@ -52,12 +55,12 @@ export interface TermOptions extends MirrorOptions {
 }
 
 /**
- * One leadership term of the mirror, with all its state in memory. The next term starts empty, because another replica may
- * have written rows in between.
+ * One leadership term of the mirror, with all its state in memory. Each term starts without state, because another
+ * replica may have written rows since the last one.
  *
- * Flow: a change of a VM enqueues its key. A worker collects the keys that arrive within a few milliseconds, plans
- * their rows from the newest known state of each VM, and writes them in one statement. Whenever a session with the
- * database is opened, the whole table is compared with the whole cluster first.
+ * Flow: a change of a VM enqueues its key. A worker collects the keys that arrive within a few milliseconds. It plans
+ * the rows from the newest known state of each VM, and writes them in one statement. When a session with the database
+ * is opened, the whole table is first compared with the whole cluster.
  */
 export class Term {
   readonly #options: TermOptions;
@@ -160,9 +163,10 @@ export class Term {
   }
 
   /**
-   * Prepares a new session. The order matters: after the shards are acquired, an earlier leader cannot write any more.
-   * A read of the table that begins afterwards contains the last write of the earlier leader, and a list of the cluster
-   * that begins afterwards is at least as new as the state in that write.
+   * Prepares a new session. The order matters:
+   * - After the shards are acquired, an earlier leader cannot write any more.
+   * - A read of the table that begins afterwards returns the last write of the earlier leader.
+   * - A list of the cluster that begins afterwards is at least as new as the state in that write.
    */
   async #prepare(session: Session, signal: AbortSignal): Promise<void> {
     this.#options.reporter.sessionOpened();
@@ -207,7 +211,10 @@ export class Term {
     log.info({ ...fields, durationMs }, 'Compared the table with the cluster');
   }
 
-  /** Whether a difference is expected, because a change of the VM is not committed or its row was not found yet. */
+  /**
+   * Whether a difference between the table and the cluster is expected: a change of the VM is not committed yet, or the
+   * row of the VM was not found yet.
+   */
   #isPending(key: string): boolean {
     const keys = [key, this.#vmRows.vmKeyOf(key)];
     const { unmatched } = this.#vmRows;
@@ -249,7 +256,9 @@ export class Term {
     }
   }
 
-  /** Acquires the shards that were newly assigned to this replica and releases the shards that it has lost. */
+  /**
+   * Acquires shards that were newly assigned to this replica, and releases shards that are not assigned to it any more.
+   */
   async #followShards(session: Session, signal: AbortSignal): Promise<void> {
     await this.#shards.releaseLost(session, () => this.#dropUnowned());
     const compare = () => {
@@ -276,7 +285,10 @@ export class Term {
     }
   }
 
-  /** Searches again for the rows of VMs without a row of their own, and enqueues the VMs whose row was found. */
+  /**
+   * Searches for the rows of VMs without a row of their own, if their next search is due. Enqueues each VM for which a
+   * row was found.
+   */
   async #searchUnmatched(session: Session): Promise<void> {
     const keys = this.#vmRows.dueSearches();
     await this.#search(session, keys);
@@ -324,8 +336,8 @@ export class Term {
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      // If a VM is planned again later, its change stays pending. The exception is a VM that has a row and only waits
-      // before it switches to a newer one: this batch writes the change to the current row.
+      // If a VM has to be planned again later, its change stays pending. There is one exception: a VM has a row, and
+      // only waits before it switches to a newer row. This batch then writes the change to the current row.
       if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
         changedAt.delete(key);
       for (const write of plan.writes) {
@@ -344,8 +356,8 @@ export class Term {
   }
 
   /**
-   * Retries a key later, because the rows of its shard were not compared with the cluster yet. Drops the key if this
-   * replica does not own the shard any more.
+   * Retries a key later, because the rows of its shard were not compared with the cluster yet. If this replica no
+   * longer owns the shard, drops the key.
    */
   #postpone(key: string): void {
     if (this.#shards.owns(this.#vmRows.vmKeyOf(key))) this.#queue.add(key, { afterMs: TICK_MS });
@@ -403,7 +415,8 @@ export class Term {
     const { world, reporter } = this.#options;
     const { key } = write;
     this.#vmRows.committed(key, write);
-    // The VM that the row names is planned again, because its last plan may be based on the old status of the row.
+    // If the row was written under its own key, its VM is planned again: the last plan of the VM may have used the old
+    // status of the row.
     if (rowIdOf(key) !== undefined && write.row.namespace !== '') this.#queue.add(write.vmKey);
     if (isChanged) {
       const changedAt = this.#changedAt.get(key);

@@ -1,7 +1,9 @@
 import type { Tracer, World } from '@vmwright/runtime';
 import { type Database, DatabaseError, type Session } from './database.ts';
 
-/** Returns a database that records each call except `rows` as a child span of the batch that makes the call. */
+/**
+ * Returns a database that records each call as a child span of the batch that makes the call. Does not record `rows`.
+ */
 export function tracedDatabase(
   database: Database,
   tracer: Tracer,

@@ -2,7 +2,7 @@ import { VirtualClock } from '@vmwright/core/testing';
 import { expect, test } from 'vitest';
 import { Unmatched } from './unmatched.ts';
 
-test('the row of a VM is searched for after delays of 1 s, 2 s, 4 s and so on, up to 30 s', () => {
+test('the delay before the next search for the row of a VM doubles from 1 s up to 30 s', () => {
   const clock = new VirtualClock(0);
   const unmatched = new Unmatched(clock);
   unmatched.add('tenant/web');

@@ -8,8 +8,9 @@ interface Search {
 }
 
 /**
- * VMs without a row of their own. Most are not managed by SSVirt; the row of the others is inserted after the VM was
- * created. The rows of several VMs are searched for together: soon after a VM appeared, then at growing intervals.
+ * VMs without a row of their own. SSVirt does not manage most of them. For the others, it inserts the row after it
+ * creates the VM. The table is searched soon after a VM appears, and then at growing intervals. One search covers
+ * several VMs.
  */
 export class Unmatched {
   readonly #clock: Pick<Clock, 'monotonic'>;

@@ -31,7 +31,7 @@ test('a table that agrees with the cluster has no differences', () => {
   expect(compare([vm('a', 'Running'), vm('without-row', 'Running')], rows)).toEqual([]);
 });
 
-test('a row that has the wrong status for its VM is a difference, and so is a row without a VM', () => {
+test('a row is a difference if it has another status than its VM, or no VM', () => {
   const rows = [row('a', 'POWERED_OFF'), row('gone', 'POWERED_ON')];
   expect(compare([vm('a', 'Running')], rows)).toEqual([
     'tenant/a a POWERED_OFF POWERED_ON',

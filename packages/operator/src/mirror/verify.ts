@@ -9,7 +9,7 @@ import type { MirrorSettings } from './settings.ts';
 import { leanVirtualMachine, VirtualMachine } from './virtual-machine.ts';
 import { NEW_ROW_MS } from './vm-rows.ts';
 
-/** A row with a wrong status. The expected status is that of its VM, or DELETED if the row has no VM. */
+/** A row with a wrong status. It should have the status of its VM, or DELETED if it has no VM. */
 export interface Difference {
   /** `namespace/name` of the VM. */
   readonly vm: string;
@@ -59,9 +59,9 @@ async function compareOnce(
   await using session = await new PostgresDatabase({ ...database, clock: world, identity: 'verify' }).open(
     signal,
   );
-  // The table is read before the VMs: in the other order, the row of a VM that is created in between would look like a
-  // row without a VM. A VM that changes in between also appears as a difference, until the mirror has written its row
-  // and a later comparison reads the row.
+  // The table is read before the VMs. In the other order, a VM and its row could be created after the VMs were listed;
+  // the row would then look like a row without a VM. A VM that changes between the two reads appears as a difference.
+  // The difference disappears in a later comparison, after the mirror has written the row.
   for await (const page of session.rows()) for (const row of page) rows.put(row);
   const vms = new Map<string, VirtualMachine>();
   await using client = new Client({ world, access, fieldManager: NAME, userAgent: NAME });
@@ -72,7 +72,7 @@ async function compareOnce(
         for (const vm of page.items)
           vms.set(`${vm.metadata.namespace}/${vm.metadata.name}`, leanVirtualMachine(vm));
     } catch (error) {
-      // As in the mirror, a namespace that cannot be listed is left out only if other namespaces are watched too.
+      // As in the mirror, a namespace that cannot be listed is left out, unless it is the only watched namespace.
       if (!(error instanceof ForbiddenError) || namespace === undefined || namespaces?.length === 1)
         throw error;
       unlistable.push(namespace);
@@ -91,9 +91,9 @@ async function compareOnce(
 }
 
 /**
- * Returns the rows with a status that differs from the status of their VM, and the rows that have no VM but still have
- * a status for existing VMs (`isMirrored`).
- * @param isJudged whether a row must be DELETED if its VM is not in `vms`
+ * Returns the rows with another status than their VM. Also returns the rows without a VM that still have a status for
+ * existing VMs (`isMirrored`).
+ * @param isJudged whether a row must be DELETED if it has no VM in `vms`
  */
 export function differences(
   vms: ReadonlyMap<string, VirtualMachine>,

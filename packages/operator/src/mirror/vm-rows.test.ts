@@ -104,7 +104,7 @@ function start(namespaces?: readonly string[]) {
 }
 
 describe('comparisons of the table with the cluster', () => {
-  test('a comparison of the table with the cluster reads the table first and then lists the VMs, so that the VM of a new row is not missed', async () => {
+  test('a comparison of the table with the cluster lists the VMs after it has read the table', async () => {
     const { put, compareWith } = start();
     const refresh = async () => void put('new');
     expect(await compareWith([row('new', 'POWERED_ON')], undefined, refresh)).toEqual([]);
@@ -119,7 +119,7 @@ describe('comparisons of the table with the cluster', () => {
     ['listed', 'other', 0],
     ['listed', 'gone', 1],
   ])(
-    'a comparison of the table with the cluster, with the cache age %s and a row of the VM "%s", lists the VMs %i times',
+    'a comparison with the cache age %s and a row of the VM "%s" lists the VMs %i times',
     async (cacheAge, name, times) => {
       const { put, compareWith } = start();
       put('same');
@@ -134,7 +134,7 @@ describe('comparisons of the table with the cluster', () => {
   );
 
   test.each<CacheAge>(['late', 'listed'])(
-    'a comparison with the cache age %s does not report a VM if its change is written while the cluster is listed',
+    'a comparison with the cache age %s ignores a change that is written while the VMs are listed',
     async (cacheAge) => {
       const { put, compareWith } = start();
       put('web', { printable: 'Paused' });
@@ -146,7 +146,7 @@ describe('comparisons of the table with the cluster', () => {
     },
   );
 
-  test('a comparison of the table with the cluster finds rows that have the wrong status, and rows of deleted VMs', async () => {
+  test('a comparison of the table with the cluster finds rows with the wrong status and rows of deleted VMs', async () => {
     const { put, compareWith, mirror } = start();
     for (const name of ['same', 'other', 'new']) put(name);
     const found = await compareWith([
@@ -166,13 +166,13 @@ describe('comparisons of the table with the cluster', () => {
     expect(found.flatMap(mirror)).toEqual([]);
   });
 
-  test('a comparison ignores rows without a VM if they are DELETED or have a status that the mirror never writes', async () => {
+  test('a comparison ignores a row without a VM unless it has a status for existing VMs', async () => {
     const { compareWith } = start();
     const rows = [row('a', 'INSTANTIATING'), row('b', ''), row('c', 'DELETED'), row('d', 'RESOLVED')];
     expect(await compareWith(rows)).toEqual([]);
   });
 
-  test('a comparison of the table with the cluster ignores rows in namespaces that are not watched, and rows that belong to another replica', async () => {
+  test('a comparison of the table with the cluster ignores rows of unwatched namespaces and of other replicas', async () => {
     const { compareWith } = start(['tenant']);
     const far = row('far', 'POWERED_ON', { namespace: 'elsewhere' });
     const unknown = row('unknown', 'POWERED_ON', { namespace: '' });
@@ -188,7 +188,7 @@ describe('comparisons of the table with the cluster', () => {
     expect(await compareWith(rows)).toEqual(['/gone']);
   });
 
-  test('a comparison of the table with the cluster finds a row without a VM if the VM with the same name belongs to another vApp', async () => {
+  test('a comparison of the table with the cluster finds a row if the VM of that name belongs to another vApp', async () => {
     const { put, compareWith, mirror } = start();
     put('web', { vapp: 'w' });
     const rows = [
@@ -209,7 +209,7 @@ describe('comparisons of the table with the cluster', () => {
 });
 
 describe('rows without a VM', () => {
-  test('a new row without a VM is not changed for a minute, because its VM may be created after the row', async () => {
+  test('a row without a VM is not changed in its first minute, because the VM may still be created', async () => {
     const { clock, vmRows, compareWith, mirror } = start();
     const fresh = row('web', 'STOPPED', { createdAt: clock.now() - 20_000 });
     expect(await compareWith([fresh])).toEqual(['/web']);
@@ -218,7 +218,7 @@ describe('rows without a VM', () => {
     expect(mirror('/web')).toEqual(['web DELETED']);
   });
 
-  test('a row without a VM is not written if its VM appears, or the row is deleted, before the batch is written', async () => {
+  test('a row without a VM is not written if its VM appears, or the row is deleted, before the write', async () => {
     const { put, vmRows, compareWith, mirror } = start();
     expect(await compareWith([row('web', 'POWERED_ON'), row('db', 'POWERED_ON')])).toEqual(['/web', '/db']);
     put('web');
@@ -229,7 +229,7 @@ describe('rows without a VM', () => {
 });
 
 describe('reads of the table', () => {
-  test('reading the table replaces the known rows, and removes known rows that the table no longer contains', async () => {
+  test('after the table is read, the known rows are the rows of the table', async () => {
     const { vmRows } = start();
     await vmRows.read(pagesOf([row('a', ''), row('b', '')], [row('c', '')]));
     await vmRows.read(pagesOf([row('a', 'POWERED_ON')], [row('d', '')]));
@@ -306,7 +306,7 @@ describe('searches', () => {
     expect(vmRows.needsSearch('tenant/web')).toBe(true);
   });
 
-  test('a search is needed for a VM after its row was soft-deleted, but not while it has a row', async () => {
+  test('a search is needed for a VM after its row was soft-deleted', async () => {
     const { put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_OFF')]));
     put('web');
@@ -318,7 +318,7 @@ describe('searches', () => {
   });
 });
 
-test('a printableStatus that the mapping lacks is reported each time a VM changes to it, even if the row is UNKNOWN already', async () => {
+test('a printableStatus that the mapping lacks is reported each time a VM changes to it', async () => {
   const { put, vmRows, mirror, unrecognized } = start();
   await vmRows.read(pagesOf([row('web', 'UNKNOWN')]));
   put('without-row', { printable: 'Hibernating' });
@@ -361,7 +361,7 @@ describe('VMs without a row', () => {
     expect(vmRows.unmatched.size).toBe(0);
   });
 
-  test('the search for the row of a VM does not end while the VM exists', () => {
+  test('`giveUp` does not end the search for the row of a VM while the VM exists', () => {
     const { put, vmRows, mirror } = start();
     put('web');
     mirror('tenant/web');
@@ -369,7 +369,7 @@ describe('VMs without a row', () => {
     expect(vmRows.unmatched.size).toBe(1);
   });
 
-  test('the row of a VM that was deleted before its row was found gets the status DELETED', () => {
+  test('a row that is found after its VM was deleted becomes DELETED', () => {
     const { put, remove, vmRows, mirror } = start();
     remove(put('web'));
     expect(mirror('tenant/web')).toEqual([]);
@@ -381,7 +381,7 @@ describe('VMs without a row', () => {
     expect(vmRows.unmatched.size).toBe(0);
   });
 
-  test('a VM that was deleted before its row was found does not take the row of a new VM with the same name', () => {
+  test('a row that is found after its VM was deleted belongs to a new VM of the same name, if one exists', () => {
     const { put, remove, vmRows, mirror } = start();
     remove(put('web'));
     vmRows.found(row('web', 'STOPPED'));
@@ -402,7 +402,7 @@ describe('VMs without a row', () => {
 });
 
 describe('re-created VMs', () => {
-  test('a re-created VM gets its own row, and the old row becomes DELETED, even if the deletion of the old VM was not observed', async () => {
+  test('the old row of a re-created VM becomes DELETED even if no deletion was observed', async () => {
     const { put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'POWERED_ON', { vmName: 'web', createdAt: 1 })]));
     put('web', { uid: 'u-1' });
@@ -413,7 +413,7 @@ describe('re-created VMs', () => {
     expect(mirror('tenant/web')).toEqual([]);
   });
 
-  test('a re-created VM that took over the old row switches to its own row when a search finds it', async () => {
+  test('a re-created VM that took over the old row switches to its own row when the row is found', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web', createdAt: 1 })]));
     put('web');
@@ -433,7 +433,7 @@ describe('re-created VMs', () => {
     expect(vmRows.dueSearches()).toEqual([]);
   });
 
-  test('the search for a new row of a re-created VM ends some minutes after the VM took over the old row', async () => {
+  test('after a VM took over an old row, the table is searched 14 times for its own row', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web' })]));
     put('web');
@@ -451,7 +451,7 @@ describe('re-created VMs', () => {
     expect(searches).toBe(14);
   });
 
-  test('a deletion event of the old VM that arrives late does not mark the row of the re-created VM as DELETED', async () => {
+  test('the row of a re-created VM does not become DELETED when the deletion of the old VM is reported late', async () => {
     const { put, vmRows, mirror } = start();
     const rows = [
       row('old', 'DELETED', { vmName: 'web', createdAt: 1 }),
@@ -467,7 +467,7 @@ describe('re-created VMs', () => {
   });
 });
 
-test('duplicate rows of a VM are reported once, and are no longer counted when only one row of the VM is left', async () => {
+test('duplicate rows of a VM are reported once, and counted until one row is left', async () => {
   const { put, vmRows, mirror, duplicates } = start();
   const older = row('old', 'INSTANTIATING', { vmName: 'web', createdAt: 1 });
   await vmRows.read(pagesOf([older, row('new', '', { vmName: 'web', createdAt: 2 })]));
@@ -482,7 +482,7 @@ test('duplicate rows of a VM are reported once, and are no longer counted when o
   expect([duplicates.length, vmRows.duplicates]).toEqual([1, 0]);
 });
 
-test('after the row of an existing VM was soft-deleted, the table is searched for another row of the VM', async () => {
+test('a VM is unmatched after its row was soft-deleted', async () => {
   const { put, vmRows, mirror } = start();
   const old = row('web', 'POWERED_ON');
   await vmRows.read(pagesOf([old]));

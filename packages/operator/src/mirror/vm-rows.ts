@@ -13,7 +13,7 @@ import { describes, type Match, type Row, RowIndex, vappOf, vmKey } from './rows
 import { Unmatched } from './unmatched.ts';
 import type { VirtualMachine } from './virtual-machine.ts';
 
-/** Time for which a new row without a VM is not changed, because its VM may be created after the row. */
+/** Time for which a new row without a VM is not changed. Its VM may be created after the row. */
 export const NEW_ROW_MS = 60_000;
 
 /** Maximum number of searches for the row of a deleted VM. Together they take about half a minute. */
@@ -38,7 +38,7 @@ export interface VmRowsOptions extends PlanOptions {
   readonly vms: ObjectCache<VirtualMachine>;
   /** Watched namespaces. @default all */
   readonly namespaces?: readonly string[] | undefined;
-  /** Called when a VM has older rows that are not marked as DELETED, and had none when it was last planned. */
+  /** Called when a VM begins to have older rows that are not marked as DELETED. */
   readonly onDuplicates: (key: string, row: Row | undefined, older: readonly Row[]) => void;
   /** Called when a VM with a row begins to report a status that the mapping lacks. */
   readonly onUnrecognized: (key: string) => void;
@@ -53,28 +53,31 @@ interface Reading {
 }
 
 /**
- * State of the mirror in memory: the table as last read or written, the row of each VM, and the VMs without a row. A key is the
- * key of a VM, or the key of a row without a VM (`rowKey`).
+ * State of the mirror in memory: the table as last read or written, the row of each VM, and the VMs without a row. Most
+ * methods take a key: the key of a VM, or `rowKey` for a row without a VM.
  */
 export class VmRows {
   readonly rows = new RowIndex();
   readonly unmatched: Unmatched;
-  /** VMs that took over the row of a predecessor, and may get a row of their own later. */
+  /** VMs that took over the row of a predecessor. They may get a row of their own later. */
   readonly #takenOver: Unmatched;
   readonly #options: VmRowsOptions;
   readonly #bindings = new Map<string, Binding>();
-  /** Time on the monotonic clock at which a VM began to report a state that may be transient, by key of the VM. */
+  /**
+   * Time at which a VM began to report a state that may be transient, on the monotonic clock. The map key is that of
+   * the VM.
+   */
   readonly #transientSince = new Map<string, number>();
   /**
-   * Time on the monotonic clock at which a VM began to wait for its row, or a row began to wait for its VM. The map key
-   * is the key of the VM or row that waits.
+   * Time at which a VM or a row began to wait (see `Plan.isWaiting`), on the monotonic clock. The map key is that of
+   * the VM or row that waits.
    */
   readonly #waiting = new Map<string, { readonly uid: string | undefined; readonly since: number }>();
   readonly #duplicates = new Set<string>();
   readonly #unrecognized = new Set<string>();
   /**
-   * Last state of deleted VMs whose row is not known, by key of the VM. The row may have been inserted a moment
-   * ago, or may still be inserted.
+   * Last state of deleted VMs with an unknown row, by key of the VM. The row may have been inserted after the table was
+   * read, or may still be inserted.
    */
   readonly #deleted = new Map<string, VirtualMachine>();
   /**
@@ -126,7 +129,7 @@ export class VmRows {
   }
 
   /**
-   * Returns the time for which a VM has waited for its row, or a row has waited for its VM, in milliseconds.
+   * Returns how long a VM or a row has waited (see `Plan.isWaiting`), in milliseconds.
    * @param uid UID of the VM; undefined for the key of a row
    */
   #waitedMs(key: string, uid: string | undefined): number {
@@ -137,8 +140,8 @@ export class VmRows {
   }
 
   /**
-   * Whether a VM waits for a row of its own, or waits before it switches to a newer row. If so, the table is searched
-   * again for rows of the VM before the next plan.
+   * Whether a VM waits for a row of its own, or before it switches to a newer row. While it waits, the table is
+   * searched again before each plan of the VM.
    */
   isWaiting(key: string): boolean {
     return rowIdOf(key) === undefined && this.#waiting.has(key);
@@ -184,15 +187,15 @@ export class VmRows {
   }
 
   /**
-   * Records that the table may have a row for the VM, and that the mirror has not read this row. Must be called when a
-   * VM was created or re-created.
+   * Records that the table may have a row for the VM that the mirror has not read. Must be called when a VM was created
+   * or re-created.
    */
   created(key: string): void {
     this.#unsearched.add(key);
     this.#reading?.unsearched.add(key);
   }
 
-  /** Stores the last state of a VM that was deleted, if its row is not known yet. */
+  /** Stores the last state of a deleted VM, if the row of the VM is not known yet. */
   deleted(key: string, vm: VirtualMachine): void {
     if (this.#bindings.has(key)) return;
     this.#deleted.set(key, vm);
@@ -200,8 +203,9 @@ export class VmRows {
   }
 
   /**
-   * Returns whether the table has to be searched for the row of a VM before the VM is planned, because a known row of the same
-   * name may belong to an earlier VM. False for unmatched VMs, whose rows are searched for on their own schedule.
+   * Returns whether the table has to be searched for the row of a VM before the VM is planned. Without the search, the
+   * VM could get a known row of the same name that belongs to an earlier VM. False for unmatched VMs, because their
+   * rows are searched for on a schedule.
    */
   needsSearch(key: string): boolean {
     return this.#unsearched.has(key) && !this.unmatched.has(key) && !this.isBound(key);
@@ -212,14 +216,14 @@ export class VmRows {
     for (const key of keys) this.#unsearched.delete(key);
   }
 
-  /** Returns whether a VM was deleted before its row was known, and a row that may belong to it is known now. */
+  /** Returns whether a VM was deleted before its row was known, and a row that may be its own was found since. */
   isDeletedWithRow(key: string): boolean {
     return this.#deleted.has(key) && this.vm(key) === undefined && this.isMatched(key);
   }
 
   /**
-   * Binds the row of a deleted VM. Must be called only after the cluster was listed, because a row with the name of the VM may
-   * belong to a new VM that the cache does not contain yet.
+   * Binds the row of a deleted VM. The caller must list the cluster first: the row may belong to a new VM of the same
+   * name that the cache does not contain yet.
    */
   bindDeleted(key: string): void {
     const vm = this.#deleted.get(key);
@@ -232,9 +236,9 @@ export class VmRows {
   }
 
   /**
-   * Returns the row of a deleted VM among the rows inserted before its deletion: a row with a status that the mirror
-   * writes for existing VMs, else the only row. Undefined if there are several rows and none has such a status, because
-   * each of them may belong to a VM that is created next.
+   * Returns the row of a deleted VM. Considers only rows that were inserted before the deletion. Prefers a row with a
+   * status that the mirror writes for existing VMs. If there is no such row, returns the only row. Undefined if several
+   * rows are left, because each of them may belong to a VM that is created next.
    */
   #rowOfDeleted({ row, older }: Match, { metadata }: VirtualMachine): Row | undefined {
     const deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || Number.POSITIVE_INFINITY;
@@ -263,8 +267,8 @@ export class VmRows {
   }
 
   /**
-   * Evaluates a scheduled search. If the VM was deleted, or took over the row of a predecessor, the number of searches
-   * is limited.
+   * Evaluates a scheduled search for the row of a VM. Ends the search after a number of attempts if the VM was deleted,
+   * or took over the row of a predecessor.
    * @returns whether to plan the VM again, because a row was found
    */
   isFound(key: string): boolean {
@@ -286,7 +290,7 @@ export class VmRows {
     this.unmatched.delete(key);
   }
 
-  /** Drops the state of a VM that does not exist, except its row and its binding. */
+  /** Drops the state of a VM that does not exist. Keeps its row and its binding. */
   #forget(key: string): void {
     this.unmatched.delete(key);
     this.#takenOver.delete(key);
@@ -306,7 +310,7 @@ export class VmRows {
     else this.#unbind(key, row);
   }
 
-  /** Stores a row that a search found. Does not replace a known row, because a write of it may be in flight. */
+  /** Stores a row that a search found. A known row is not replaced, because a write to that row may be in flight. */
   found(row: Row): void {
     if (this.rows.get(row.id) === undefined) this.rows.put(row);
     this.#reading?.touched.add(row.id);
@@ -322,7 +326,7 @@ export class VmRows {
       for (const key of searches.keys()) if (isDropped(key)) searches.delete(key);
   }
 
-  /** Returns the key of a VM: the given key itself or, for the key of a row, the key of the VM that the row describes. */
+  /** Returns the key of the VM that a key belongs to. For the key of a row, this is the VM that the row describes. */
   vmKeyOf(key: string): string {
     const rowId = rowIdOf(key);
     const row = rowId === undefined ? undefined : this.rows.get(rowId);
@@ -337,7 +341,7 @@ export class VmRows {
   }
 
   /**
-   * Replaces all rows by what is read from the table, except rows that are written or found during the read.
+   * Replaces all known rows by the rows of the table. Keeps rows that are written or found during the read.
    * @returns the ids of the rows that were read
    */
   async read(pages: AsyncIterable<readonly Row[]>): Promise<ReadonlySet<string>> {
@@ -361,8 +365,8 @@ export class VmRows {
   }
 
   /**
-   * Returns whether a row has no VM but still has a status that the mirror writes for existing VMs. False if the
-   * namespace of the row is not watched or cannot be listed.
+   * Returns whether a row has no VM, but a status that the mirror writes for existing VMs. False if the namespace of
+   * the row is not watched or cannot be listed.
    */
   isOrphaned(row: Row): boolean {
     const { vms, mapping, namespaces } = this.#options;

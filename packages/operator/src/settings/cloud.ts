@@ -14,10 +14,7 @@ export interface CloudSettings {
   readonly refreshMs: number;
   /** Time without a response from the cloud after which Ready of every VM is Unknown. */
   readonly unknownAfterMs: number;
-  /**
-   * Interval of garbage collection. Also the time for which a server must have been without a VM before it is
-   * collected.
-   */
+  /** Interval of garbage collection. A server is deleted only if it has been without a VM for at least this time. */
   readonly sweepMs: number;
   /** Maximum number of concurrent reconciles of VMs. */
   readonly concurrency: number;

@@ -43,8 +43,8 @@ export function parseStatusSettings(sources: Sources): StatusSettings {
   const address = parseAddress(name(flag), text(flag));
   const auth = text('metrics-auth');
   if (auth !== 'token' && auth !== 'off') throw invalidSetting(name('metrics-auth'), auth, 'token or off');
-  // An operator on a loopback address does not serve HTTPS by default: its metrics are already readable there without a token,
-  // and several operators on one machine would need the same port.
+  // On a loopback address, HTTPS is off by default, for two reasons. The metrics are already readable there without a
+  // token. And several operators on one machine would need the same port.
   const bind = text('metrics-bind-address') || (isLoopback(address.host) ? '0' : ':8443');
   const secure = bind === '0' ? undefined : parseAddress(name('metrics-bind-address'), bind);
   return { ...address, secure, openMetrics: auth === 'off' };

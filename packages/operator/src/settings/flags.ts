@@ -120,8 +120,8 @@ export function parseFlags(args: readonly string[]): Flags {
 }
 
 /**
- * Returns the message of an error of the command-line library as one sentence, without the value of an unknown flag, which may be a
- * password.
+ * Returns the message of an error of the command-line library as one sentence. Omits the value of an unknown flag,
+ * because the value may be a password.
  * @param known names of all flags, for a suggestion
  */
 export function sentenceOf({ code, message }: CommanderError, known: readonly string[]): string {

@@ -5,8 +5,8 @@ import { FLAGS, GROUPS, type Group, VARIABLES } from './table.ts';
 export interface SettingRow {
   readonly group: Group;
   /**
-   * Name of the flag without the leading dashes, which is also the key in the config file; undefined if the setting has
-   * only a variable.
+   * Name of the flag without the leading dashes. The config file uses the same name as key. Undefined if the setting
+   * has only a variable.
    */
   readonly flag?: string;
   readonly variable?: string;

@@ -216,7 +216,7 @@ test('reading metrics requires a token, except on a loopback address or with --m
   expect(status('--metrics-auth=off').openMetrics).toBe(true);
 });
 
-test('the webhook settings contain the certificate folder of the server, and the CA file and the names of the clients', () => {
+test('the webhook settings contain the certificate folder and the clients that the flags name', () => {
   const args = [
     '--webhook-cert-dir=/etc/webhook',
     '--webhook-client-ca=/etc/ca.crt',
@@ -354,7 +354,7 @@ describe('a missing or invalid setting is rejected with an error that names it',
     expect(() => settingsFrom(args, environment)).toThrow(message);
   });
 
-  test('an empty --cluster-id counts as unset, so that two clusters do not both have the empty id', () => {
+  test('an empty --cluster-id counts as unset, so that clusters do not share the empty id', () => {
     expect(settingsFrom(['--cluster-id='], ENVIRONMENT).cluster).toBeUndefined();
   });
 

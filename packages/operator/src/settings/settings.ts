@@ -179,8 +179,8 @@ function parseElection({ text, name }: Sources): ElectionSettings {
 }
 
 /**
- * Treats an empty id as unset: templates of manifests may render the flag without a value, and several clusters would then share
- * the empty id.
+ * Treats an empty id as unset. Templates of manifests may render the flag without a value, and several clusters would
+ * then share the empty id.
  */
 function parseClusterId(name: string, value: string): string | undefined {
   if (value === '') return undefined;

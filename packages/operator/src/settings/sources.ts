@@ -4,9 +4,9 @@ import { FLAGS, VARIABLES } from './table.ts';
 import { type Environment, SettingsError, textOf } from './values.ts';
 
 /**
- * Where the settings of `vmwright run` come from. The first source that has a setting wins: flag, environment variable, config
- * file, default. An empty environment variable counts as unset, because templates of manifests render an unset value as an empty
- * variable.
+ * Where the settings of `vmwright run` come from. The order of precedence is: flag, environment variable, config file,
+ * default. An empty environment variable counts as unset, because templates of manifests render an unset value as an
+ * empty variable.
  */
 export interface Sources {
   readonly environment: Environment;

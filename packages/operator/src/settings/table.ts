@@ -26,8 +26,8 @@ export interface FlagDescription {
 }
 
 /**
- * Environment variable without a flag: a secret, which must not be visible in the process list, or a variable that
- * other programs define.
+ * Environment variable without a flag. It is either a secret, which must not be visible in the process list, or a
+ * variable that other programs define.
  */
 export interface VariableDescription {
   readonly variable: string;
@@ -48,13 +48,13 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   controllers: {
     group: 'General',
     description:
-      'Controllers to run, separated by commas: `vm`, `vmgroup`, `kubevirt` (VirtualMachine and VMDiskImage), `gpuinfo`. `*` means all controllers whose settings and CRDs exist; `-vm` excludes one. The operator does not start if a controller that the list names cannot run.',
+      'Controllers to run, separated by commas: `vm`, `vmgroup`, `kubevirt` (VirtualMachine and VMDiskImage), `gpuinfo`. `*` means every controller that has its settings and CRDs. `-vm` excludes the controller `vm`. The operator does not start if a controller that the list names cannot run.',
   },
   'cluster-id': {
     group: 'General',
     byDefault: 'UID of the namespace kube-system',
     description:
-      "Identifies this cluster in the ownership labels of external machines. Clusters that share a cloud must use different ids; otherwise each reports the other's machines as orphans.",
+      "Identifies this cluster in the ownership labels of machines in the cloud and in vCenter. Clusters that share a cloud or a vCenter must use different ids. Otherwise, each cluster reports the other cluster's machines as orphans.",
   },
   namespaces: {
     group: 'General',
@@ -89,17 +89,21 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'leader-elect-lease-duration': {
     group: 'Leader election',
-    description: 'Time after which other replicas take over from a leader that does not renew its Lease.',
+    description:
+      'Time after which other replicas take over from a leader that does not renew its Lease, in whole seconds.',
   },
   'leader-elect-renew-deadline': {
     group: 'Leader election',
     description: 'Time after which a leader that cannot renew its Lease stops acting.',
   },
-  'leader-elect-retry-period': { group: 'Leader election', description: 'Interval between two renewals.' },
+  'leader-elect-retry-period': {
+    group: 'Leader election',
+    description: 'Interval at which the leader renews its Lease and the other replicas check the Lease.',
+  },
   'status-address': {
     group: 'Endpoints',
     description:
-      'Address of `/healthz`, `/readyz` and `/status`; on a loopback address also of `/metrics` and `/debug/…`.',
+      'Address of `/healthz`, `/readyz` and `/status`. A loopback address also serves `/metrics` and `/debug/…`.',
   },
   'metrics-addr': {
     group: 'Endpoints',
@@ -108,13 +112,14 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   },
   'metrics-bind-address': {
     group: 'Endpoints',
-    byDefault: ':8443, or off on loopback',
+    byDefault: ':8443, or off if `--status-address` is a loopback address',
     description:
-      'Address of `/metrics` and `/debug/…` over HTTPS with a token; `0` disables it ([endpoints.md](endpoints.md)).',
+      'Address at which clients with a token read `/metrics` and `/debug/…` over HTTPS. `0` disables this address. See [endpoints.md](endpoints.md).',
   },
   'metrics-auth': {
     group: 'Endpoints',
-    description: '`token`, or `off` to serve `/metrics` on `--status-address` without authentication.',
+    description:
+      '`token`: clients need a token, except on a loopback address. `off`: `/metrics` is also served on `--status-address`, without authentication.',
   },
   'webhook-port': { group: 'Endpoints', description: 'Port of the admission and conversion webhooks.' },
   'webhook-url': {
@@ -125,17 +130,20 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'webhook-cert-dir': {
     group: 'Endpoints',
     byDefault: 'the operator issues its own certificate',
-    description: 'Folder with `tls.crt`, `tls.key` and optionally `ca.crt`; read again when they change.',
+    description:
+      'Folder with the files `tls.crt`, `tls.key` and optionally `ca.crt`. Changed files need no restart.',
   },
   'webhook-client-ca': {
     group: 'Endpoints',
     byDefault: 'none',
-    description: 'File with the CAs of client certificates that admission requests must present.',
+    description:
+      'File with the CA certificates that verify the clients of the admission webhooks. With this setting, admission requests need a client certificate.',
   },
   'webhook-client-name': {
     group: 'Endpoints',
     byDefault: 'all',
-    description: 'Common names of accepted client certificates, separated by commas.',
+    description:
+      'Common names that the client certificates of admission requests may have, separated by commas. Requires `--webhook-client-ca`.',
   },
   'cloud-url': {
     group: 'VM',
@@ -156,20 +164,24 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     byDefault: "the system's CAs",
     description: 'File with the CA certificates to trust. Read for each connection.',
   },
-  'cloud-timeout': { group: 'VM', description: 'Timeout of each attempt of a request.' },
+  'cloud-timeout': {
+    group: 'VM',
+    description: 'Timeout of a request to the cloud. Each retry of the request has the same timeout.',
+  },
   'vm-refresh': {
     group: 'VM',
     description:
-      'Interval at which state and utilization of the machines are read; at most `--vm-unknown-after` minus `--cloud-timeout`. While a machine is being created, the interval is 2 s.',
+      'Interval at which the operator reads state and utilization of the machines. The operator shortens the interval if this is necessary to detect an outage of the cloud within `--vm-unknown-after`. While a machine is being created, the interval is at most 2 s.',
   },
   'vm-unknown-after': {
     group: 'VM',
-    description: 'Time without a response from the cloud after which `Ready` of every VM becomes `Unknown`.',
+    description:
+      'Time without a response from the cloud after which the condition `Ready` of every VM becomes `Unknown`.',
   },
   'vm-sweep': {
     group: 'VM',
     description:
-      'Interval of garbage collection, and how long a machine must have been without a VM before it is collected.',
+      'Interval at which the operator searches the cloud for machines without a VM. A machine is deleted or reported only after it has been without a VM for this time.',
   },
   'vm-concurrency': { group: 'VM', description: 'Maximum number of concurrent reconciles of VMs.' },
   'vc-host': {
@@ -207,36 +219,36 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'vsphere-concurrency': {
     group: 'VmGroup',
     description:
-      'Maximum number of concurrent clones on each vCenter. The same maximum applies, separately, to other tasks.',
+      'Maximum number of concurrent clones on each vCenter. All other tasks of a vCenter together have a separate limit of the same size.',
   },
   'vsphere-datacenter': {
     group: 'VmGroup',
     byDefault: 'the only one',
-    description: 'Datacenter for VmGroups that do not set one.',
+    description: 'Datacenter for VmGroups without `spec.placement.datacenter`.',
   },
   'vsphere-folder': {
     group: 'VmGroup',
-    description: 'VM folder in which the folders of VmGroups without `placement.folder` are created.',
+    description: 'VM folder in which the folders of VmGroups without `spec.placement.folder` are created.',
   },
   'vsphere-cluster': {
     group: 'VmGroup',
     byDefault: 'the only one',
-    description: 'vSphere cluster for VmGroups that do not set one.',
+    description: 'vSphere cluster for VmGroups without `spec.placement.cluster`.',
   },
   'vsphere-resource-pool': {
     group: 'VmGroup',
     byDefault: "the cluster's",
-    description: 'Resource pool for VmGroups that do not set one.',
+    description: 'Resource pool for VmGroups without `spec.placement.resourcePool`.',
   },
   'vsphere-datastore': {
     group: 'VmGroup',
     byDefault: "the template's",
-    description: 'Datastore for VmGroups that do not set one.',
+    description: 'Datastore for VmGroups without `spec.placement.datastore`.',
   },
   'vsphere-storage-policy': {
     group: 'VmGroup',
     byDefault: 'none',
-    description: 'Storage policy for VmGroups that do not set one.',
+    description: 'Storage policy for VmGroups without `spec.placement.storagePolicy`.',
   },
   'vsphere-template-folder': {
     group: 'VmGroup',
@@ -250,23 +262,24 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'vmgroup-sweep': {
     group: 'VmGroup',
     description:
-      'Interval of garbage collection, and how long a machine must have been without a group before it is collected.',
+      'Interval at which the operator searches vCenter for machines without a VmGroup. A machine is deleted or reported only after it has been without a VmGroup for this time.',
   },
   'image-namespaces': {
     group: 'VirtualMachine and VMDiskImage',
     byDefault: 'none',
     description:
-      'Namespaces whose images VirtualMachines of other namespaces may use, separated by commas; `*` for all.',
+      'Namespaces with images that VirtualMachines of other namespaces may use, separated by commas. `*` means all namespaces.',
   },
   'image-creation-namespaces': {
     group: 'VirtualMachine and VMDiskImage',
     byDefault: 'none',
     description:
-      'Namespaces in which VirtualMachines of other namespaces may create images from `vmDiskImageTemplate`, separated by commas; `*` for all.',
+      'Namespaces in which VirtualMachines of other namespaces may create images from `spec.vmDiskImageTemplate`, separated by commas. `*` means all namespaces.',
   },
   'image-prune-after': {
     group: 'VirtualMachine and VMDiskImage',
-    description: 'Time after which an unreferenced image is deleted, unless the image sets its own.',
+    description:
+      'Time after which an unreferenced VMDiskImage is deleted. `spec.retention` of the VMDiskImage can set another time or keep the image.',
   },
   'image-stalled-after': {
     group: 'VirtualMachine and VMDiskImage',
@@ -280,23 +293,26 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'image-sync-max-backoff': {
     group: 'VirtualMachine and VMDiskImage',
     variable: 'MAX_SYNC_RETRY_BACKOFF_DURATION',
-    description: 'Maximum back-off between two attempts. The back-off is 3, 9, 27, … minutes.',
+    description:
+      'Maximum time from a failed attempt to sync an image to the next attempt. The time is 3 minutes after the first failure and triples with each further failure.',
   },
   'image-sync-timeout': {
     group: 'VirtualMachine and VMDiskImage',
     variable: 'MAX_SYNC_DURATION',
     description:
-      'Maximum total time of all attempts, from the start of the first. An image that is not synced by then fails.',
+      'Maximum total time of all attempts to sync an image, from the start of the first attempt. An image that is not synced by then fails.',
   },
   'image-sync-attempt-timeout': {
     group: 'VirtualMachine and VMDiskImage',
     variable: 'MAX_SYNC_ATTEMPT_DURATION',
-    description: 'Maximum time of one attempt.',
+    description:
+      'Maximum time of the import in one attempt to sync an image. The snapshot after the import has a separate limit of the same length.',
   },
   'image-sync-restarts': {
     group: 'VirtualMachine and VMDiskImage',
     variable: 'MAX_SYNC_ATTEMPT_RETRIES',
-    description: "Maximum number of restarts of CDI's importer in one attempt.",
+    description:
+      "Maximum number of restarts of CDI's importer in one attempt to sync an image. After more restarts, the attempt fails.",
   },
   'kubevirt-concurrency': {
     group: 'VirtualMachine and VMDiskImage',
@@ -306,12 +322,13 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
   'gpu-source': {
     group: 'GPUInfo',
     description:
-      '`real`, or `simulated`: GPUs and maintenance are simulated with random values, and the status of each GPUInfo says so.',
+      '`real`: the actual GPUs and maintenance of the nodes. `simulated`: random values for both, for tests. Each GPUInfo then has the condition `Simulated`.',
   },
-  'gpu-seed': { group: 'GPUInfo', description: 'Seed of `--gpu-source=simulated`.' },
+  'gpu-seed': { group: 'GPUInfo', description: 'Seed of the random values of `--gpu-source=simulated`.' },
   'gpu-horizon': {
     group: 'GPUInfo',
-    description: 'Time, from now, for which a node without known maintenance counts as available.',
+    description:
+      'Time for which a node without known maintenance counts as available. A GPUInfo with a longer `spec.desAccTime` does not get such a node.',
   },
   'gpu-calendar': {
     group: 'GPUInfo',

@@ -87,7 +87,7 @@ export function invalidSetting(name: string, value: string, wanted: string): Set
 }
 
 /**
- * Returns the text of a single value, or of a list as items separated by commas; undefined if there is no value.
+ * Returns the text of a value. A list becomes its items separated by commas. Undefined if there is no value.
  * @param name name of the setting for messages
  * @throws SettingsError
  */

@@ -7,8 +7,8 @@ import { SettingsError } from './values.ts';
 export type YamlFile = Readonly<Record<string, unknown>>;
 
 /**
- * Reads a YAML file with settings. All scalars are texts: otherwise the password 0123 would become 123. Messages never quote the
- * file, which may contain a password.
+ * Reads a YAML file with settings. All scalars are read as texts, because the password 0123 would otherwise become 123.
+ * Messages never quote the file, because it may contain a password.
  * @param shape description of valid content, for the message
  * @param isOptional whether the file may be missing
  * @throws SettingsError

@@ -17,7 +17,7 @@ test('spans have ids and times from the World, and are sent before the program e
   const { logger: log, lines } = collectingLogger();
   const uuids = Array.from({ length: 9 }, (_, at) => `${at}0000000-0000-4000-8000-000000000000`);
   const uuid = () => uuids.pop() ?? '';
-  // Timers never fire, so that the time limit of the last export does not pass while this process is paused.
+  // Timers never fire. Otherwise, if this process were paused, the last export could exceed its time limit.
   const after = () => ({ cancel: () => undefined });
   const world = { ...nodeWorld, uuid, now: () => 1_800_000_000_000, monotonic: () => 0, after };
   const settings = { endpoint: collector.url, ratio: 1 };

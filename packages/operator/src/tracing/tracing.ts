@@ -16,8 +16,8 @@ export interface TracedProgram {
 }
 
 /**
- * Starts tracing if the settings name a collector. Without a collector, the OpenTelemetry SDK is not loaded, because
- * loading it takes 90 ms and 8 MB of memory.
+ * Starts tracing if the settings name a collector. Otherwise the OpenTelemetry SDK is not loaded, because that takes 90
+ * ms and 8 MB of memory.
  * @returns undefined if tracing is off
  */
 export async function startTracing(

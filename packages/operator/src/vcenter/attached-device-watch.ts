@@ -12,10 +12,10 @@ export interface AttachedDeviceWatchOptions {
 }
 
 /**
- * Watches which PCI devices and vGPUs are attached to the machines on the hosts that `watch` sets.
+ * Watches which PCI devices and vGPUs are attached to machines. Covers the hosts that `watch` sets.
  *
- * vCenter reports the virtual devices of a machine only as a whole (several kilobytes), and reports them again after
- * each snapshot. So the watch covers only the hosts with GPUs, and keeps only the PCI devices in memory.
+ * vCenter reports all virtual devices of a machine together (several kilobytes), and reports them again after each
+ * snapshot. So the watch covers only hosts with GPUs, and keeps only PCI devices in memory.
  */
 export class AttachedDeviceWatch implements Disposable {
   readonly #options: AttachedDeviceWatchOptions;
@@ -45,8 +45,8 @@ export class AttachedDeviceWatch implements Disposable {
   }
 
   /**
-   * Returns the devices that are attached to a machine. Undefined until vCenter has reported them, and for machines on
-   * hosts that are not watched.
+   * Returns the devices that are attached to a machine. Undefined if vCenter has not reported them yet, or if the host
+   * of the machine is not watched.
    */
   of(machine: string): readonly AttachedDevice[] | undefined {
     return devicesIn(this.#current, machine);

@@ -55,7 +55,7 @@ export interface MachineFacts {
   /** Instance UUID of the machine in vCenter, in lower case. */
   readonly instanceUuid: string;
   readonly isPoweredOn: boolean;
-  /** Id of the host that the machine runs on or, while it is powered off, is registered on. */
+  /** Id of the host of the machine. A machine that is powered off is also registered on a host. */
   readonly hostId: string | undefined;
   readonly gpus: readonly MachineGpu[];
   readonly cpuDemandMhz: number;
@@ -81,9 +81,9 @@ export interface ComputeFacts {
   readonly staleVcenters: readonly string[];
   host(id: string): HostFacts | undefined;
   /**
-   * Returns the machine with this BIOS or instance UUID, in upper or lower case. Also finds a BIOS UUID with the bytes
-   * of its first three fields swapped, as Linux guests report it on some hardware versions. If several machines have
-   * the UUID, returns the only one that is powered on; undefined if none of them, or more than one, is powered on.
+   * Returns the machine with this BIOS or instance UUID, in upper or lower case. Also accepts a BIOS UUID with swapped
+   * bytes in its first three fields: Linux guests report this form on some hardware versions. If several machines have
+   * the UUID, returns the one that is powered on; undefined if none, or more than one, is powered on.
    */
   machineByUuid(uuid: string): MachineFacts | undefined;
   /** Returns the machine with this name; undefined if no machine, or more than one, has the name. Ignores templates. */

@@ -44,14 +44,15 @@ export interface ComputeInventoryOptions {
 /**
  * The hosts and machines of a vCenter, fed by change notifications.
  *
- * Flow: one watch covers the hosts and machines, one the scheduled tasks and custom attributes, and one the devices of
- * the machines on hosts with GPUs. All share the vCenter's property collector, so the number of requests does not grow
- * with the number of objects or changes. Each response of vCenter leads to at most one report to the subscribers.
+ * Flow: the first watch covers hosts and machines. The second covers scheduled tasks and custom attributes. The third
+ * covers the devices of machines on hosts with GPUs. All three use one property collector, so the number of requests
+ * does not grow with the number of objects or changes. Each response of vCenter leads to at most one report to the
+ * subscribers.
  *
  * Guarantees: a host is reported only if its facts have changed. While vCenter does not respond, the last facts remain
- * and `isStale` is true.
+ * available, and `isStale` becomes true.
  *
- * vCenter privileges: System.View and System.Read, as in the role Read-only, on the root folder with propagation to its
+ * vCenter privileges: System.View and System.Read (the role Read-only) on the root folder, with propagation to its
  * children. Scheduled tasks (`ScheduledTaskManager.scheduledTask`) and custom attributes (`CustomFieldsManager.field`,
  * `customValue`) need System.View only. Nothing is changed in vCenter.
  */
@@ -206,7 +207,8 @@ export class ComputeInventory implements Disposable {
     const facts = this.#hostFacts(host);
     if (isEqual(before, facts)) return false;
     this.#hosts.set(value, facts);
-    // The cached facts of a machine contain the models of its host's GPUs, so they are dropped when the GPUs change.
+    // Cached facts of machines contain the models of their host's GPUs. So these facts are dropped when the GPUs
+    // change.
     if (!isEqual(before?.gpus, facts.gpus))
       for (const { ref } of this.#inventory.by('VirtualMachine', 'host', value))
         this.#machines.delete(ref.value);
@@ -303,8 +305,8 @@ const STALENESS_CHANGE: ComputeChange = {
 };
 
 /**
- * Keeps only the PCI devices that are GPUs, and the passthrough states of devices with active passthrough or SR-IOV,
- * because a host has about a hundred PCI devices and as many passthrough states.
+ * Keeps only the PCI devices that are GPUs, and the passthrough states of devices with active passthrough or SR-IOV.
+ * This saves memory: a host has about a hundred PCI devices and as many passthrough states.
  */
 function reduce(path: string, value: unknown): unknown {
   if (!Array.isArray(value)) return value;
@@ -328,8 +330,8 @@ function isConnected(host: Partial<Properties['HostSystem']>): boolean {
 }
 
 /**
- * Returns whether a machine is powered on. False for an orphaned, inaccessible or invalid machine, because the power
- * state that vCenter reports for it is outdated.
+ * Returns whether a machine is powered on. If a machine is orphaned, inaccessible or invalid, vCenter reports an
+ * outdated power state, so the result is false.
  */
 function isPoweredOn({ properties }: Machine): boolean {
   const connection = properties['runtime.connectionState'];

@@ -21,7 +21,8 @@ import { readVcentersFile } from './vcenters-file.ts';
 const WAIT_SECONDS = 30;
 
 /**
- * Creates the connections to all configured vCenters, with metrics of their calls, and with spans if a tracer is given.
+ * Creates the connections to all configured vCenters. Each call is counted in metrics and, if a tracer is given,
+ * recorded as a span.
  * @throws SettingsError
  */
 export async function connectVcenters(

@@ -15,9 +15,8 @@ import { SettingsError } from '../settings/values.ts';
 import type { VmGroupReason } from '../vmgroup/conditions.ts';
 
 /**
- * Reason and message with which the conditions of an object report why it does not match its spec. The message is the
- * same on every retry. If neither `isProgressing` nor `retryable` is set, the object is stalled until a person changes
- * something.
+ * Why an object does not match its spec, as its conditions report it. The message is the same on every retry. If
+ * neither `isProgressing` nor `retryable` is set, the object is stalled until a person changes something.
  */
 export interface ConditionError {
   readonly reason: VmGroupReason;
@@ -57,8 +56,8 @@ export class VcenterOutageError extends BackendUnavailableError {
 export class TrustError extends SettingsError {}
 
 /**
- * Returns what the status reports for an error of a vCenter or its settings; undefined for any other error, which the controller
- * logs instead.
+ * Returns what the status reports for an error of a vCenter or its settings. Undefined for any other error; the
+ * controller logs it instead.
  * @param vcenter name of the vCenter
  * @param attempt what failed, for the message: "cloning machines from template 'x'"
  */

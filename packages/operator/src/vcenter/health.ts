@@ -3,8 +3,8 @@ import type { VcenterClient } from '@vmwright/vsphere';
 import { outageOf, type VcenterOutageError } from './errors.ts';
 
 /**
- * Time without a response, or without a current inventory, after which a vCenter is unavailable and Ready becomes
- * Unknown. A shorter gap only blocks actions.
+ * If a vCenter does not respond, or its inventory is not current, for this time, it counts as unavailable and Ready
+ * becomes Unknown. During a shorter gap, the operator only performs no actions.
  */
 export const STALE_MS = 10_000;
 /** Timeout of a probe. It is shorter than the timeout of other calls, because the next probe follows soon. */
@@ -19,9 +19,9 @@ export interface VcenterHealthOptions {
 }
 
 /**
- * Tracks whether a vCenter can be used and, if not, why. It evaluates the result of every call: a wrong password, a 503
- * and a server that does not respond lead to different messages. After a failed call, `probe` calls vCenter to detect
- * the end of the outage.
+ * Tracks whether a vCenter can be used and, if not, why. Evaluates the result of every call. A wrong password, a 503
+ * and a missing response lead to different messages. After a failed call, `probe` calls vCenter to detect the end of
+ * the outage.
  */
 export class VcenterHealth {
   readonly #options: VcenterHealthOptions;
@@ -65,7 +65,10 @@ export class VcenterHealth {
     return outageOf(this.#options.name, this.#failure?.error ?? this.#availability.outage?.error);
   }
 
-  /** Calls vCenter if the last call failed, to detect the end of an outage before the back-off of the objects ends. */
+  /**
+   * Calls vCenter if the last call failed. Otherwise the end of an outage would be detected only after the back-off of
+   * an object.
+   */
   probe(): void {
     if (this.#failure === undefined || this.#isProbing) return;
     this.#isProbing = true;

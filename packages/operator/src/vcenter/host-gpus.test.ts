@@ -75,7 +75,7 @@ describe('modes of GPUs', () => {
   });
 });
 
-test('GPUs without graphics information have the name of their PCI device, and are sorted by id', () => {
+test('a GPU without graphics information has the name of its PCI device', () => {
   const gpus = gpuDevices({
     'hardware.pciDevice': [
       pci('0000:d8:00.0', 0x0302, 0x10de),
@@ -152,7 +152,7 @@ function usedOn(host: Parameters<typeof gpuDevices>[0], ...machines: Vim25['Virt
 }
 
 describe('GPUs in use', () => {
-  test('a GPU is in use if a passthrough device of a machine names the PCI id of the GPU, in any notation', () => {
+  test('a GPU is in use if a passthrough device of a machine has the PCI id of the GPU', () => {
     expect(usedOn(PASSTHROUGH_HOST)).toEqual([]);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('0000:AF:00.0')])).toEqual(['0000:af:00.0']);
     expect(usedOn(PASSTHROUGH_HOST, [FIXED('00000:175:00.0')])).toEqual(['0000:af:00.0']);
@@ -177,7 +177,7 @@ describe('GPUs in use', () => {
     expect(usedOn(host)).toEqual([]);
   });
 
-  test('for each vGPU of a machine, one GPU of the same model counts as in use', () => {
+  test('each vGPU of a machine makes one GPU of its model count as in use', () => {
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')])).toEqual(['0000:af:00.0']);
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')], [VGPU('grid_a100-10c')])).toHaveLength(2);
     expect(usedOn(VGPU_HOST, [VGPU('grid_t4-4c')], [], [VGPU('grid_t4-4c')], [VGPU('x')])).toHaveLength(2);
@@ -190,7 +190,7 @@ test('all GPUs count as in use while the devices of a running machine are unknow
   expect(gpus.map(({ isInUse }) => isInUse)).toEqual([true, true]);
 });
 
-test('the GPUs of a machine are its passthrough GPUs and vGPUs, but no other PCI devices', () => {
+test('the GPUs of a machine are its passthrough GPUs and vGPUs, without other PCI devices', () => {
   const gpus = gpuDevices(PASSTHROUGH_HOST);
   const devices = [
     FIXED('0000:3b:00.0'),

@@ -31,8 +31,8 @@ type HostProperties = Partial<
 >;
 
 /**
- * Returns whether a PCI device of a host is a GPU, and not the display controller of the server's management controller
- * (BMC).
+ * Returns whether a PCI device of a host is a GPU. The display controller of a server's management controller (BMC) is
+ * not.
  */
 export function isGpu({ classId, vendorId, deviceId }: Vim25['HostPciDevice']): boolean {
   const vendor = unsigned(vendorId);
@@ -99,11 +99,14 @@ function modeOf(
 /**
  * Returns the GPUs of a host and whether each is in use.
  *
- * A GPU is in use when a powered-on machine has it attached by its PCI id, or `graphicsInfo` lists a powered-on machine
- * as its user. If `graphicsInfo` does not list a machine, vCenter does not report which GPUs serve its vGPUs. Each of
- * these vGPUs then counts as the user of one free GPU, if possible a GPU of the profile's model, because by default
- * ESXi places each machine on the least used GPU. While the devices of a machine are unknown, all GPUs count as in
- * use, so that no used GPU is reported as free.
+ * A GPU is in use if it is attached to a powered-on machine by its PCI id, or if `graphicsInfo` lists a powered-on
+ * machine as its user.
+ *
+ * If `graphicsInfo` does not list a machine with vGPUs, vCenter does not report which GPUs serve them. Each of these
+ * vGPUs then makes one free GPU count as in use, because by default ESXi places each machine on the least used GPU. A
+ * GPU of the model in the vGPU profile is preferred.
+ *
+ * If the devices of a machine are unknown, all GPUs count as in use, so that no used GPU is reported as free.
  *
  * @param machines machines on the host that are powered on
  */
@@ -149,7 +152,7 @@ function freeGpuFor(
 }
 
 /**
- * Returns the GPUs that are attached to a machine. Ignores PCI devices that are not GPUs of its host, such as network cards.
+ * Returns the GPUs that are attached to a machine, without other PCI devices such as network cards.
  * @param gpus GPUs of the machine's host
  */
 export function machineGpus(

@@ -41,7 +41,7 @@ describe('scheduled tasks that are maintenance', () => {
     });
   });
 
-  test('a scheduled task for a cluster is maintenance of the cluster, and of the host that the task acts on', () => {
+  test('a scheduled task of a cluster is maintenance of the cluster and of the host it acts on', () => {
     expect(task('RebootHost_Task', { 'info.entity': CLUSTER })?.entities).toEqual(['domain-c1', 'host-1']);
     const both = { 'info.entity': CLUSTER, 'info.taskObject': CLUSTER };
     expect(task('RebootHost_Task', both)?.entities).toEqual(['domain-c1']);
@@ -54,7 +54,7 @@ describe('scheduled tasks that are maintenance', () => {
 });
 
 describe('scheduled tasks that are no maintenance', () => {
-  test('a scheduled task is not maintenance of a host if it calls another method, or its target is a machine', () => {
+  test('a scheduled task is no maintenance if it calls another method or its target is a machine', () => {
     expect(task('ExitMaintenanceMode_Task')).toBe(undefined);
     expect(task('CreateSnapshot_Task', { 'info.entity': VM, 'info.taskObject': VM })).toBe(undefined);
     expect(task('reboot', { 'info.entity': VM, 'info.taskObject': VM })).toBe(undefined);
@@ -62,7 +62,7 @@ describe('scheduled tasks that are no maintenance', () => {
     expect(plannedTask({})).toBe(undefined);
   });
 
-  test('a scheduled task is not maintenance of a host if it is disabled or will not run again', () => {
+  test('a scheduled task is no maintenance if it is disabled or will not run again', () => {
     expect(task('RebootHost_Task', { 'info.enabled': false })).toBe(undefined);
     expect(plannedTask(properties('RebootHost_Task'))).toBe(undefined);
   });

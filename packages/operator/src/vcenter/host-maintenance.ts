@@ -23,8 +23,8 @@ export interface PlannedTask extends Maintenance {
 }
 
 /**
- * Returns the host maintenance that a scheduled task performs; undefined if the task does something else, or if it
- * is neither running nor scheduled to run, for example because it is disabled.
+ * Returns the host maintenance that a scheduled task performs. Undefined if the task does something else, or if it
+ * neither runs nor will run (for example, because it is disabled).
  */
 export function plannedTask(task: Partial<Properties['ScheduledTask']>): PlannedTask | undefined {
   const action = task['info.action'];

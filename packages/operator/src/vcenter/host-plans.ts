@@ -33,8 +33,9 @@ type PlannedHost = Pick<TypedManagedObject<'HostSystem'>, 'ref'> & {
 };
 
 /**
- * Planned maintenance of the hosts of a vCenter: scheduled tasks and the custom attribute. A separate watch reads these
- * plans, so that hosts and machines are known even if the vCenter user is not allowed to read the plans.
+ * Planned maintenance of the hosts of a vCenter, from scheduled tasks and the custom attribute. The vCenter user may
+ * lack the permission to read these plans. So they have their own watch, and the watch of hosts and machines works
+ * without them.
  */
 export class HostPlans implements Disposable {
   readonly #options: HostPlansOptions;
@@ -72,8 +73,8 @@ export class HostPlans implements Disposable {
   }
 
   /**
-   * Records whether vCenter rejects the watch. Must be called only while the watch of hosts and machines is live, so
-   * that an outage does not count as a rejection.
+   * Records whether vCenter rejects the watch. Must be called only while the watch of hosts and machines is live:
+   * otherwise an outage would count as a rejection.
    */
   checkRejected(): void {
     const { isLive, interruption } = this.#inventory;

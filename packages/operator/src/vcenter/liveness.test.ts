@@ -10,7 +10,7 @@ function vcenterWith(...open: readonly LiveFolder[]) {
   };
 }
 
-test('when a folder becomes stale or current again, the change is detected even if another folder is stale all the time', () => {
+test('a folder that becomes stale or current is detected even if another folder stays stale', () => {
   const ref = { type: 'Folder', value: 'group-1' } as const;
   const stale = { ref, staleMs: LONG_MS };
   const other = { ref: { ...ref, value: 'group-2' }, staleMs: 0 };

@@ -7,8 +7,8 @@ export function normalizeUuid(text: string): string | undefined {
 }
 
 /**
- * Swaps the bytes of the first three fields of a UUID. SMBIOS stores them in little-endian order since version 2.6 and in
- * big-endian order before, so that on some hardware versions the guest reports the BIOS UUID with these bytes swapped.
+ * Swaps the bytes of the first three fields of a UUID. SMBIOS stores these fields in little-endian order since version
+ * 2.6, and in big-endian order before. So the guest reports a BIOS UUID with swapped bytes on some hardware versions.
  */
 export function swapUuid(uuid: string): string {
   return uuid

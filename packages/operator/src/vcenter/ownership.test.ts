@@ -15,7 +15,7 @@ function ownershipWith(uuid: string | undefined, labels: Readonly<Record<string,
   return knownOwnershipOf({ ref: { type: 'VirtualMachine', value: 'vm-7' }, properties });
 }
 
-test('a machine belongs to a group if it has the ownership labels of the group, and the instance UUID of the slot that these labels name', () => {
+test('a machine belongs to a group if its instance UUID matches its ownership labels', () => {
   expect(ownershipWith(instanceUuid('u-1', 3))).toMatchObject({ uid: 'u-1', slot: 3 });
   expect(ownershipWith(instanceUuid('u-1', 4))).toBe(undefined); // another UUID: a copy of the machine
   expect(ownershipWith(instanceUuid('u-1', 3), {})).toBe(undefined); // no labels: an orphaned machine

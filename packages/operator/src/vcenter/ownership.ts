@@ -10,7 +10,7 @@ const SLOT = 'vmwright.slot';
 const TEMPLATE = 'vmwright.template';
 const TEMPLATE_ID = 'vmwright.template-id';
 
-/** Name of the custom attribute that records the owner of a folder, because folders have no extraConfig. */
+/** Name of the custom attribute that records the owner of a folder. Folders have no extraConfig. */
 export const FOLDER_OWNER = 'vmwright.dev/owner';
 
 /** Owner and origin of a machine, as its ownership labels record them. */
@@ -29,8 +29,8 @@ export interface Ownership {
 }
 
 /**
- * Returns the ownership labels of a machine. The clone request itself writes them to the machine's extraConfig, so that the
- * operator recognises the machine even if its own state is lost.
+ * Returns the ownership labels of a machine. The clone request writes them to the extraConfig of the machine. So the
+ * operator recognises the machine even if the operator's own state is lost.
  */
 export function ownershipLabels(ownership: Ownership): Readonly<Record<string, string>> {
   return {
@@ -64,8 +64,8 @@ export function instanceUuid(uid: string, slot: number): string {
 }
 
 /**
- * Returns the ownership of a machine; undefined for a machine that the operator does not own. A copy that people made has the
- * labels of the original but another UUID, so the operator does not own it.
+ * Returns the ownership of a machine; undefined if the operator does not own the machine. If people copy a machine, the
+ * copy has the same labels but another UUID, so the operator does not own the copy.
  */
 export function ownershipOf({ properties }: TypedManagedObject<'VirtualMachine'>): Ownership | undefined {
   const values = new Map<string, string>();
@@ -100,9 +100,9 @@ export async function readOwnership(
 }
 
 /**
- * The same as `ownershipOf`, but throws while the configuration of the machine is unknown, instead of treating the
- * machine as foreign.
- * @throws ReportedError while vCenter does not show the configuration: the machine is being created, or its files are
+ * Returns the same as `ownershipOf`, but throws if the configuration of the machine is unknown. `ownershipOf` would
+ * return undefined, as for a machine that the operator does not own.
+ * @throws ReportedError if vCenter does not show the configuration: the machine is being created, or its files are
  * unavailable
  */
 export function knownOwnershipOf(machine: TypedManagedObject<'VirtualMachine'>): Ownership | undefined {
@@ -122,7 +122,7 @@ export interface FolderOwner {
   /** Whether the operator created the folder. A folder that people created is never removed. */
   readonly isOurs: boolean;
   /**
-   * Whether the folder was kept when its group was deleted, because it contained foreign objects. The folder is removed
+   * Whether the folder contained foreign objects when its group was deleted. The folder was kept then, and is removed
    * once it is empty.
    */
   readonly isKept?: boolean;

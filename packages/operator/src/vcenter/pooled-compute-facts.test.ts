@@ -36,7 +36,7 @@ function facts(...vcenters: MachineFacts[][]): PooledComputeFacts {
   );
 }
 
-test('a machine is found by its BIOS UUID, its instance UUID or its byte-swapped BIOS UUID, in upper or lower case', () => {
+test('a machine is found by BIOS UUID, byte-swapped BIOS UUID or instance UUID, in upper or lower case', () => {
   const found = facts([], [machine('a')]);
   expect(swapUuid(UUID)).toBe(SWAPPED);
   for (const uuid of [UUID, UUID.toUpperCase(), OTHER, SWAPPED.toUpperCase(), ` ${UUID}\n`])
@@ -50,14 +50,14 @@ test('the BIOS UUID of a machine has precedence over the instance UUID of anothe
   expect(facts(others, [machine('a')]).machineByUuid(UUID)?.id).toBe('a');
 });
 
-test('if several machines have the same UUID, a machine is found only if exactly one of them is powered on', () => {
+test('of several machines with the same UUID, the only one that is powered on is found', () => {
   const off = { isPoweredOn: false };
   expect(facts([machine('a', off)], [machine('b')]).machineByUuid(UUID)?.id).toBe('b');
   expect(facts([machine('a')], [machine('b')]).machineByUuid(UUID)).toBe(undefined);
   expect(facts([machine('a', off), machine('b', off)]).machineByUuid(UUID)).toBe(undefined);
 });
 
-test('a machine is found by name if no other machine of any vCenter has the same name', () => {
+test('a machine is found by its name if the name is unique in all vCenters', () => {
   const found = facts([machine('a'), machine('b')], [machine('b'), machine('c')]);
   expect(['a', 'b', 'c', 'd'].map((name) => found.machineByName(name)?.id)).toEqual([
     'a',

@@ -71,9 +71,9 @@ export class PooledComputeFacts implements ComputeFacts {
 }
 
 /**
- * Returns the only machine in the list or, of several, the only one that is powered on; otherwise undefined. Several
- * machines can have the same UUID: a copy keeps the BIOS UUID, and a migration between vCenters may leave the old
- * machine behind.
+ * Returns the only machine in the list. If the list has several machines, returns the only one that is powered on;
+ * otherwise undefined. Several machines can have the same UUID: a copy keeps the BIOS UUID, and a migration between
+ * vCenters may leave the old machine behind.
  */
 function theRunning(machines: readonly MachineFacts[]): MachineFacts | undefined {
   if (machines.length === 1) return machines[0];

@@ -40,12 +40,12 @@ export class VCenterPool implements AsyncDisposable {
     const { name, namespace } = request;
     const names = this.#admitting(namespace).map((each) => each.name);
     const available = names.length === 0 ? '' : ` (available: ${names.join(', ')})`;
-    // The text is the same for an unknown vCenter and for a vCenter of another namespace, so that it does not reveal
-    // that such a vCenter exists.
+    // The text is the same for a vCenter that does not exist and for a vCenter of other namespaces. So it does not
+    // reveal the names of their vCenters.
     const message =
       name === undefined
         ? `no vCenter is available to the namespace '${namespace}'; ask the administrator of the operator for one`
-        : `no vCenter '${name}' is available to the namespace '${namespace}'${available}; correct spec.placement.vcenter`;
+        : `no vCenter '${name}' is available to the namespace '${namespace}'${available}; create the group again with another spec.placement.vcenter, or add this vCenter to the operator's configuration`;
     throw new ReportedError({ reason: 'UnknownVcenter', message });
   }
 

@@ -28,8 +28,8 @@ export interface VCenterOptions {
   /** Maximum number of concurrent clones. All other tasks together have a separate limit of the same size. */
   readonly concurrency: number;
   /**
-   * Called with the key (`namespace/name`) of an object when its machines change, or when a permit for a task is
-   * available to it.
+   * Called with the key (`namespace/name`) of an object. Called when machines of the object change, or when the object
+   * waits for a permit for a task and a permit is available.
    */
   readonly enqueue: (key: string) => void;
 }
@@ -44,7 +44,7 @@ export class VCenter implements AsyncDisposable {
   readonly folders: WatchedFolders;
   readonly hosts: HostNames;
   readonly #placement: Placement;
-  /** Separate limits, so that clones, which take minutes, do not delay other tasks, which take seconds. */
+  /** Clones take minutes and other tasks take seconds. Separate limits keep clones from delaying other tasks. */
   readonly #limiters: { readonly clone: FairLimiter; readonly other: FairLimiter };
   readonly #locks = new Map<string, Promise<unknown>>();
   readonly #world: World;

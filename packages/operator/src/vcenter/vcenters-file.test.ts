@@ -36,7 +36,7 @@ test.each([
   await expect(rejected).rejects.toThrow(message);
 });
 
-test('a server with a user and a password is rejected, and the message does not contain the password', async () => {
+test('the message about a server with a user and a password does not contain the password', async () => {
   const text = 'vcenters: [{ name: east, server: "user:secret@east.example", credentials: /run/east }]';
   const error = await read(text).catch((reason: unknown) => String(reason));
   expect(error).toContain("the server of 'east' contains a user or a password");

@@ -27,14 +27,14 @@ function start() {
   return { folders, health, calls, open: () => folders.get({}, () => undefined) };
 }
 
-test('after a failed attempt to open a folder, the next reconcile gets the same error without another lookup', async () => {
+test('a failed attempt to open a folder is not repeated by the next reconcile', async () => {
   const { calls, open } = start();
   await expect(open()).rejects.toThrow('no response');
   await expect(open()).rejects.toThrow('no response');
   expect(calls.lookups).toBe(1);
 });
 
-test('if opening a folder failed during an outage, the next reconcile looks up the folder again once vCenter responds', async () => {
+test('a folder that could not be opened during an outage is looked up again when vCenter responds', async () => {
   const { health, calls, open } = start();
   health.isFailing = true;
   await expect(open()).rejects.toThrow('does not respond');

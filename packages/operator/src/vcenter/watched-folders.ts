@@ -25,12 +25,12 @@ const OPEN_WAIT_MS = 1_000;
 const FAILED_MS = 3_000;
 /** Timeout of the first list of a folder. */
 const SYNC_TIMEOUT_MS = 60_000;
-/** Time for which a folder without a group stays open, because users often delete a group and create another. */
+/** Time for which a folder without a group stays open. Users often delete a group and then create another. */
 const UNUSED_MS = 60_000;
 
 /**
- * The watched folders of a vCenter. A folder is opened when a group first needs it, concurrently with other folders, and
- * closed when no group has used it for a minute.
+ * The watched folders of a vCenter. A folder is opened when the first group needs it, and closed when no group has used
+ * it for a minute. Folders are opened concurrently.
  */
 export class WatchedFolders {
   readonly #options: WatchedFoldersOptions;
@@ -55,8 +55,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Returns the watched folder of a placement; undefined while it is being opened. Waits for at most a second, so that a
-   * folder that opens slowly does not delay groups in other folders.
+   * Returns the watched folder of a placement; undefined if the folder is not open after a second. So a folder that
+   * opens slowly does not delay groups in other folders.
    * @throws VsphereError, ReportedError, VcenterOutageError
    */
   async get(placement: FolderPlacement, assertLeader: () => void): Promise<WatchedFolder | undefined> {
@@ -126,8 +126,8 @@ export class WatchedFolders {
   }
 
   /**
-   * Starts to open a folder. The attempt continues even if the reconcile that started it ends, because other reconciles
-   * wait for the folder, too.
+   * Starts to open a folder. The attempt continues when the calling reconcile ends, because other reconciles may wait
+   * for the same folder.
    */
   #startOpening(key: string, placement: FolderPlacement, assertLeader: () => void): Opening {
     const { world } = this.#options;

@@ -4,10 +4,16 @@ import { shouldRun } from './children.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /**
- * Whether a VirtualMachine keeps an address that another VirtualMachine also has. The first of these facts that is true for only
- * one of them decides: it runs with the address; it should run; its status reports no address conflict; it has a disk.
- * If none decides, the older one keeps the address. If both were created in the same second, the one with the lower UID keeps it.
- * Both VirtualMachines come to the same result.
+ * Whether VirtualMachine `a` keeps an address that `b` also has. These criteria are checked in order. The first one
+ * that only one of them meets decides:
+ * 1. It runs with the address.
+ * 2. It should run.
+ * 3. Its status reports no address conflict.
+ * 4. It has a disk.
+ * 5. It was created first.
+ * 6. It has the lower UID.
+ *
+ * So the reconciles of both VirtualMachines come to the same result.
  */
 export function keepsAddress(a: VirtualMachine, b: VirtualMachine, address: string): boolean {
   const [factsA, factsB] = [factsOf(a, address), factsOf(b, address)];
@@ -28,8 +34,9 @@ export function holderPart(vm: VirtualMachine): readonly unknown[] {
 }
 
 /**
- * Returns the first four facts that `keepsAddress` lists, in that order. While the machine that keeps an address restarts, it
- * reports no address. It still keeps the address then, because the status of the other VirtualMachine reports the conflict.
+ * Returns whether a VirtualMachine meets the first four criteria of `keepsAddress`. The third one serves restarts: a
+ * machine that restarts reports no address for a while. It still keeps its address then, because the other
+ * VirtualMachine reports the conflict.
  */
 function factsOf(vm: VirtualMachine, address: string): readonly boolean[] {
   const { ip, conditions, dataVolume } = vm.status ?? {};

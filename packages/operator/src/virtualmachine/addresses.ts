@@ -25,7 +25,7 @@ export function networkRef({ metadata }: VirtualMachine, network: string): Objec
     : { namespace: network.slice(0, cut), name: network.slice(cut + 1) };
 }
 
-/** Returns the address without its prefix length, in the canonical form, so that all notations of an IPv6 address are equal. */
+/** Returns the address without its prefix length. All notations of an IPv6 address lead to the same result. */
 export function plainAddress(ipAddress: string): string {
   const [address = ''] = ipAddress.split('/');
   if (!address.includes(':')) return address;

@@ -42,7 +42,7 @@ test('colliding user names and an unknown deletion policy are rejected', () => {
   expect(created(vm({}, { 'vmwright.dev/deletion-policy': 'Keep' }))).toMatchObject({ allowed: false });
 });
 
-test('a request that does not change the invalid part of an object is accepted without a warning', () => {
+test('a request that leaves the invalid part of an object unchanged is accepted without a warning', () => {
   const bad = vm(
     { users: [{ name: 'A' }, { name: 'a', plain_text_passwd: 'x' }] },
     { 'vmwright.dev/deletion-policy': 'Keep' },
@@ -53,7 +53,7 @@ test('a request that does not change the invalid part of an object is accepted w
   expect(updated(vm({}), deleting)).toEqual({ allowed: true });
 });
 
-test('foreground deletion of an object with the deletion policy Orphan is rejected, because it would delete the children', () => {
+test('a foreground deletion is rejected if the deletion policy is Orphan', () => {
   const deleted = (policy: string, propagation?: string) =>
     validate?.(vm({}, { 'vmwright.dev/deletion-policy': policy }), {
       ...info,

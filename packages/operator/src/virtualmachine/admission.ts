@@ -6,11 +6,11 @@ import { VirtualMachine } from './resource.ts';
 import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names.ts';
 
 /**
- * Returns the admission rules of VirtualMachines: for addresses, user names and the deletion policy. Only the parts
- * that a request changes are reviewed, so that a VirtualMachine that became invalid can still be changed and deleted.
- * The caches may be outdated, so the webhook may accept an address that is in use; the controller then reports the
+ * Returns the admission rules for the addresses, user names and deletion policy of VirtualMachines. Only the parts that
+ * a request changes are checked. So a VirtualMachine that has become invalid can still be changed and deleted. The
+ * caches may be outdated, so the webhook may accept an address that is in use. The controller then reports the
  * conflict.
- * @param caches undefined for manifests, which only declare the rules
+ * @param caches undefined if only the manifests of the rules are needed
  */
 export function admitVirtualMachines(caches: Caches | undefined): AdmissionRules<VirtualMachine> {
   return {

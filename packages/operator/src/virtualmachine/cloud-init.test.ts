@@ -34,7 +34,7 @@ test('cloud-init data contains the users with the hashes of their passwords', ()
   expect(networkdata).toBeUndefined();
 });
 
-test('cloud-init data has the address of every interface and matches the interface by its MAC address', () => {
+test('the cloud-init data assigns the address of every interface by its MAC address', () => {
   const interfaces = [
     { network: 'a', ipAddress: '10.10.0.161/24' },
     { network: 'b', ipAddress: 'FD00:0::1/64' },
@@ -57,7 +57,7 @@ test('the cloud-init user data of a machine without users is empty', () => {
   expect(parse(cloudInitOf(vm({}), []).userdata)).toEqual({});
 });
 
-test('passwords from the spec and from Secrets are hashed with a salt that is derived from UID and user name', async () => {
+test('passwords are hashed with a salt that is derived from the UID and the user name', async () => {
   const secrets = new Map([['work/pw', { password: 'from-secret' }]]);
   const client = {
     get: async <T>() => {

@@ -12,8 +12,8 @@ export interface CloudInit {
 }
 
 /**
- * Quotes every string value. cloud-init reads YAML 1.1, in which more unquoted texts are numbers, times or booleans (`on`,
- * `1_000`, `12:30`) than in YAML 1.2.
+ * Quotes every string value. cloud-init reads YAML 1.1, which reads some unquoted texts (`on`, `1_000`, `12:30`) as
+ * booleans, numbers or times.
  */
 const QUOTED = { lineWidth: 0, defaultStringType: 'QUOTE_DOUBLE', defaultKeyType: 'PLAIN' } as const;
 

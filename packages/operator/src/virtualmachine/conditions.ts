@@ -13,21 +13,23 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'True',
     reasons: ['IgnoredOnDeploy'],
-    meaning: 'Everything is prepared; the machine stays halted.',
-    remedy: 'Set `ignoreOnDeploy: false` to start it.',
+    meaning:
+      'The root disk and all other objects are prepared. The machine stays stopped, because `spec.ignoreOnDeploy` is true.',
+    remedy: 'To start the machine, set `spec.ignoreOnDeploy` to false.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['ImageNotFound'],
-    meaning: 'The VMDiskImage does not exist, and there is no template.',
-    remedy: 'Create the image, or add `vmDiskImageTemplate`.',
+    meaning:
+      'The VMDiskImage in `spec.vmDiskImageRef` does not exist, and `spec.vmDiskImageTemplate` is not set.',
+    remedy: 'Create the VMDiskImage, or set `spec.vmDiskImageTemplate`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['CreatingImage'],
-    meaning: 'The VMDiskImage is being created from the template.',
+    meaning: 'The VMDiskImage is being created from `spec.vmDiskImageTemplate`.',
     remedy: 'Wait.',
   },
   {
@@ -35,52 +37,57 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['ImageNamespaceNotFound', 'ImageRejected'],
     meaning: 'The VMDiskImage cannot be created: its namespace does not exist, or the API server rejects it.',
-    remedy: 'Create the namespace, or correct the template.',
+    remedy: 'Create the namespace in the message, or correct `spec.vmDiskImageTemplate`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['ImageNotReady'],
-    meaning: 'The image is queued or syncing, or is being deleted and will be created again.',
-    remedy: "Wait; see the [image's conditions](vmdiskimage.md#conditions).",
+    meaning: 'The VMDiskImage is not Ready yet, or is being deleted.',
+    remedy:
+      'Wait; see the [conditions of the VMDiskImage](vmdiskimage.md#conditions). If the message says so, create the VMDiskImage again after its deletion.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['ImageFailed'],
-    meaning: 'The image has failed.',
-    remedy: 'Repair the image; see its message.',
+    meaning: 'The VMDiskImage has the phase Failed.',
+    remedy:
+      'Read `status.message` of the VMDiskImage, and see the [conditions of the VMDiskImage](vmdiskimage.md#conditions).',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['ImageNamespaceNotAllowed'],
     meaning:
-      'The VM is not allowed to use images of this namespace. A machine that has its disk is not affected.',
-    remedy: 'See [Images of other namespaces](#images-of-other-namespaces).',
+      'The VirtualMachine is not allowed to use images of the namespace in `spec.vmDiskImageRef`. A machine that already has its root disk is not affected.',
+    remedy:
+      'Allow the use of the image, see [Images of other namespaces](#images-of-other-namespaces). Or create another VirtualMachine, with an image of its own namespace.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['ImageCreationNotAllowed'],
     meaning:
-      'The image does not exist, and the VM is not allowed to create images in the namespace of the image.',
-    remedy: 'Create the image, or see [Images of other namespaces](#images-of-other-namespaces).',
+      'The VMDiskImage does not exist. The VirtualMachine is not allowed to create images in the namespace in `spec.vmDiskImageRef`.',
+    remedy:
+      'Create the VMDiskImage, or allow its creation, see [Images of other namespaces](#images-of-other-namespaces).',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['AddressConflict'],
     meaning:
-      'Another VirtualMachine keeps the same address on the same network, for example because it already runs with the address or is older. This machine is halted.',
-    remedy: 'Choose another address.',
+      'Another VirtualMachine has the same address on the same network and keeps it, or two interfaces of this VirtualMachine have the same address. If another VirtualMachine keeps the address, the operator halts this machine.',
+    remedy: 'Change the address in `spec.interfaces[].ipAddress`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['UserNamesCollide'],
-    meaning: 'Two user names are the same after illegal characters were replaced.',
-    remedy: 'Rename one of them.',
+    meaning:
+      'Two users in `spec.users` have the same login name. Names that Linux does not allow are first changed to legal ones.',
+    remedy: 'Change one of the names in `spec.users[].name`.',
   },
   {
     type: 'Ready',
@@ -93,15 +100,17 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['PasswordSecretMissing'],
-    meaning: 'The Secret or key of `passwordSecretRef` does not exist.',
-    remedy: 'Create it.',
+    meaning:
+      'The Secret in `spec.users[].passwordSecretRef` does not exist, or has no password under the key.',
+    remedy: 'Create the Secret, or add the key to it.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['NoFreeSnapshot'],
-    meaning: 'Every snapshot of the image has `maxClones` clones.',
-    remedy: 'Wait for another snapshot of the image.',
+    meaning:
+      'Every snapshot of the VMDiskImage has the maximum number of clones (`spec.maxClones` of the VMDiskImage).',
+    remedy: 'Wait: the operator takes another snapshot.',
   },
   {
     type: 'Ready',
@@ -116,49 +125,53 @@ export const CONDITIONS = [
     reasons: ['WaitForFirstConsumer'],
     meaning: 'CDI clones the disk only when the machine is scheduled to a node.',
     remedy:
-      'Wait. If `ignoreOnDeploy` was set after the disk was created, unset it or delete the DataVolume.',
+      'Wait. If `spec.ignoreOnDeploy` was set to true after the disk was created, set it to false, or delete the DataVolume in `status.dataVolume`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['CloneFailing', 'CloneFailed', 'VolumeDeleting', 'ClaimNotFound'],
-    meaning: 'CDI reports an error of the clone, or the DataVolume or claim was deleted.',
-    remedy: 'Read the message. The operator clones a new disk once the DataVolume is gone.',
+    meaning:
+      'CDI reports an error of the clone, or the DataVolume or the PersistentVolumeClaim of the root disk was deleted.',
+    remedy:
+      'Read the message. To get a new disk, delete the DataVolume in `status.dataVolume`: once it is gone, the operator clones a new disk from the image.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['CloneForbidden'],
-    meaning: "The operator may not clone from the image's namespace.",
-    remedy: 'Grant the operator `datavolumes/source` there.',
+    meaning: 'The operator is not allowed to clone from the namespace of the image.',
+    remedy: 'Allow the operator to create `datavolumes/source` in the namespace of the image.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['NetworkNotFound'],
     meaning: 'A NetworkAttachmentDefinition does not exist; the message names it.',
-    remedy: 'Create it, or correct `interfaces`.',
+    remedy: 'Create the NetworkAttachmentDefinition, or correct `spec.interfaces[].network`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['MultusNotInstalled'],
-    meaning: 'The machine has `interfaces`, and the cluster lacks the kind NetworkAttachmentDefinition.',
-    remedy: 'Install Multus. The operator finds it within 30 seconds, without a restart.',
+    meaning: '`spec.interfaces` is set, and the cluster lacks the kind NetworkAttachmentDefinition.',
+    remedy:
+      'Install Multus, or remove `spec.interfaces` to use the pod network. The operator finds Multus within 30 seconds, without a restart.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['StorageClassNotFound'],
-    meaning: 'The StorageClass of the image does not exist.',
-    remedy: 'Create it.',
+    meaning: 'The StorageClass of the root disk does not exist.',
+    remedy: 'Create the StorageClass that the message names.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Unschedulable'],
     meaning: 'No node can run the machine: no node has enough resources, or none matches its requirements.',
-    remedy: "Read KubeVirt's text in the message.",
+    remedy:
+      'Read the text of KubeVirt in the message. Reduce `spec.resources`, or add a node that can run the machine.',
   },
   {
     type: 'Ready',
@@ -171,44 +184,47 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['MachineRejected', 'VolumeRejected', 'SecretRejected'],
-    meaning: 'The API server or a webhook rejects an object.',
-    remedy: "Read the server's text in the message.",
+    meaning: 'The API server or a webhook rejects the KubeVirt VirtualMachine, the DataVolume or the Secret.',
+    remedy:
+      'Remove the cause in the message. For `SecretRejected`, the message has only the HTTP status, because the text of the server may quote the Secret.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['ErrorPvcNotFound', 'DataVolumeError', 'CrashLoopBackOff'],
     meaning: 'KubeVirt cannot start the machine.',
-    remedy: 'Wait: the operator or KubeVirt restarts it, see [Repairs](#repairs).',
+    remedy: 'Wait: the operator or KubeVirt restarts the machine, see [Repairs](#repairs).',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['MachineFailing', 'ErrImagePull', 'ImagePullBackOff'],
-    meaning: "KubeVirt cannot start the machine; the message has KubeVirt's text.",
-    remedy: 'Read the message.',
+    meaning:
+      'KubeVirt cannot start the machine. `ErrImagePull` and `ImagePullBackOff`: a node cannot pull the launcher image of KubeVirt.',
+    remedy:
+      'Remove the cause in the message. If the launcher image cannot be pulled, check the installation of KubeVirt.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['MachinePaused'],
     meaning: 'The machine is paused in KubeVirt.',
-    remedy: '`virtctl unpause vm <name>`',
+    remedy: 'Run `virtctl unpause vm <name>`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['CreatingMachine', 'Starting', 'NotRunning', 'Stopping', 'MachineDeleting'],
     meaning:
-      'KubeVirt creates, starts or stops the machine, or the machine was deleted and is created again.',
+      'The KubeVirt VirtualMachine is being created, started or stopped, or it was deleted and is created again.',
     remedy: 'Wait.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Deleting'],
-    meaning: 'The machine is being deleted.',
-    remedy: 'Wait.',
+    meaning: 'The VirtualMachine is being deleted.',
+    remedy: 'Wait. If `Stalled` is True, remove the cause that the message names.',
   },
   {
     type: 'DiskImageReady',
@@ -243,38 +259,41 @@ export const CONDITIONS = [
     status: 'True, False',
     reasons: ['VolumeWithoutDataVolume'],
     meaning:
-      'The claim of the root disk exists without its DataVolume. The status is True if the claim is Bound and used.',
-    remedy: 'If the claim is not Bound, delete it to clone a new disk.',
+      'The PersistentVolumeClaim of the root disk exists, but its DataVolume does not. The status is True if the claim is Bound: the machine then uses it.',
+    remedy: 'If the claim is not Bound, delete the claim: the operator then clones a new disk.',
   },
   {
     type: 'VolumeReady',
     status: 'True',
     reasons: ['Expanding', 'ExpansionPending', 'ExpansionFailing', 'ExpansionNotSupported'],
     meaning: 'The disk is usable, but not enlarged yet; the message says why.',
-    remedy: 'Read the message: restart the machine, or check the claim or its StorageClass.',
+    remedy:
+      '`Expanding`: wait. `ExpansionPending`: restart the machine. `ExpansionFailing`: check the PersistentVolumeClaim in the message. `ExpansionNotSupported`: set `allowVolumeExpansion: true` in the StorageClass.',
   },
   {
     type: 'VolumeReady',
     status: 'True',
     reasons: ['ExpansionRejected'],
     meaning:
-      'The disk is usable. The API server rejects its growth, for example because of a quota; all other changes are made.',
-    remedy: "Read the server's text in the message: raise the quota, or set the former `diskSize`.",
+      'The disk is usable at its present size. The API server rejects the larger size, for example because of a quota. All other changes are made.',
+    remedy:
+      'Remove the cause in the message, for example raise the quota. `spec.resources.diskSize` cannot be reduced.',
   },
   {
     type: 'ImageDiffers',
     status: 'True',
     reasons: ['TemplateIgnored'],
     meaning:
-      'The existing image differs from `vmDiskImageTemplate`; the message names the fields. Absent otherwise.',
-    remedy: 'Correct the template, or use another image name.',
+      'The existing VMDiskImage differs from `spec.vmDiskImageTemplate`, and the template is ignored. The message names the fields. Absent otherwise.',
+    remedy:
+      'Correct `spec.vmDiskImageTemplate`, or create another VirtualMachine with another `spec.vmDiskImageRef.name`.',
   },
   {
     type: 'UserNamesChanged',
     status: 'True',
     reasons: ['IllegalNames'],
     meaning: 'A user name was changed to a legal one; the message names both. Absent otherwise.',
-    remedy: 'Nothing, or rename the user.',
+    remedy: 'Nothing, or change the name in `spec.users[].name`.',
   },
   {
     type: 'RestartRequired',
@@ -282,7 +301,7 @@ export const CONDITIONS = [
     reasons: ['RestartRequired'],
     meaning: 'A change takes effect after a restart. Absent otherwise.',
     remedy:
-      'Restart the machine. With `updatePolicy: Restart` the operator does this, except after the root disk was replaced.',
+      'Run `virtctl restart <name>`. With `spec.updatePolicy: Restart`, the operator restarts the machine, except after the root disk was replaced: a restart then deletes the data of the old disk.',
   },
 ] as const satisfies readonly ConditionDoc[];
 

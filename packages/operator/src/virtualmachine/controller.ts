@@ -64,7 +64,7 @@ export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
     { kind: KubevirtInstance, verbs: ['get', 'delete'] },
     { kind: VirtualMachine, verbs: ['get'] },
     { kind: DataVolume, verbs: ['get', 'create', 'patch', 'delete'] },
-    // CDI requires this permission of the user that creates a clone, in the namespace of the source.
+    // CDI requires this permission for a clone, in the namespace of the source.
     { kind: DataVolume, subresource: 'source', verbs: ['create'] },
     { kind: PersistentVolumeClaim, verbs: ['patch'] },
     { kind: Secret, verbs: ['get', 'create', 'patch', 'delete'] },
@@ -75,11 +75,13 @@ export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
 /**
  * Adds the controller of VirtualMachines to the manager.
  *
- * Guarantees: one KubeVirt VirtualMachine and one current root disk per VirtualMachine; the snapshot and the name of
- * the disk are stored with a resourceVersion precondition before the disk is created. A DataVolume that succeeded is
- * deleted only if its VirtualMachine is being deleted. Objects of other owners are never changed. The finalizer stays
- * until the machine, its instance, its disks and its Secret are gone, or have lost their owner reference (policy
- * Orphan).
+ * Guarantees:
+ * - Each VirtualMachine has one KubeVirt VirtualMachine and one current root disk. The names of the disk and of its
+ *   snapshot are stored, with a resourceVersion precondition, before the disk is created.
+ * - A DataVolume that succeeded is deleted only if its VirtualMachine is being deleted.
+ * - Objects of other owners are never changed.
+ * - The finalizer stays until the machine, its instance, its disks and its Secret are gone. With the policy Orphan, it
+ *   stays until they have lost their owner reference.
  */
 export function controlVirtualMachines(manager: Manager, options: VirtualMachineControllerOptions): void {
   const { caches } = manager;
@@ -104,7 +106,7 @@ export function controlVirtualMachines(manager: Manager, options: VirtualMachine
 }
 
 /**
- * Limits the caches of KubeVirt objects and Secrets to those with the label of the operator, and adds the indexes. Must
+ * Limits the caches of KubeVirt objects and Secrets to objects with the label of the operator. Adds the indexes. Must
  * be called before the first controller is added.
  */
 function configureCaches(caches: Caches): void {

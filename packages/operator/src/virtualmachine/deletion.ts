@@ -32,9 +32,9 @@ interface Child {
 }
 
 /**
- * Deletes or orphans the children of a VirtualMachine; the finalizer stays until they are gone. The machine is deleted
- * first: its disk and its Secret are in use until it has stopped. Machine and Secret are read from the API server: a
- * user may have removed the labels of the operator, and the caches contain only objects with these labels.
+ * Deletes or orphans the children of a VirtualMachine. The finalizer stays until the children are gone. The machine is
+ * deleted first, because it uses its disk and its Secret until it has stopped. Machine and Secret are read from the API
+ * server: the caches contain only objects with the labels of the operator, and a user may have removed these labels.
  */
 export const reconcileDelete: Reconcile<VirtualMachine> = async (vm, context) => {
   const { now, setStatus } = context;
@@ -93,7 +93,7 @@ async function deleteAll(
   return first && describe(first);
 }
 
-/** Writes the audit line for a child, except for the Secret, which is not part of a machine. */
+/** Writes the audit line for a child. There is none for a Secret, which is not part of a machine. */
 function auditDeletion(
   act: 'delete' | 'orphan',
   { kind, object: child }: Child,
@@ -125,9 +125,9 @@ async function dataOf(vm: VirtualMachine, { client, cache }: Context): Promise<r
 }
 
 /**
- * Requests the deletion of the instance if it is abandoned.
- * @returns kind and key of the instance while it exists; undefined if there is none, or if an orphaned KubeVirt
- * VirtualMachine keeps it
+ * Requests the deletion of the instance if no KubeVirt VirtualMachine controls it.
+ * @returns kind and key of the instance. Undefined if there is none, or if its KubeVirt VirtualMachine was orphaned and
+ * keeps it
  */
 async function deleteInstance(vm: VirtualMachine, context: Context): Promise<string | undefined> {
   const instance = await ignoreNotFound(context.client.get(KubevirtInstance, vm.metadata));
@@ -149,15 +149,15 @@ export function isAbandoned(instance: KubevirtInstance): boolean {
 }
 
 /**
- * Returns the claim of the root disk if its DataVolume is gone and the garbage collector has not deleted the claim yet.
+ * Returns the claim of the root disk if its DataVolume is gone and the garbage collector is going to delete the claim.
  */
 function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   const { dataVolume } = vm.status ?? {};
   if (dataVolume === undefined) return undefined;
   const ref = { namespace: vm.metadata.namespace, name: dataVolume };
   const claim = cache(PersistentVolumeClaim).get(ref);
-  // The garbage collector keeps a claim without an owner, and the claim of a DataVolume that has lost its owner
-  // reference to the VirtualMachine.
+  // The garbage collector keeps a claim without an owner. It also keeps the claim of a DataVolume that still exists,
+  // because that DataVolume has lost its owner reference to the VirtualMachine.
   if (claim === undefined || controllerOf(claim)?.uid === undefined) return undefined;
   if (cache(DataVolume).get(ref)?.metadata.uid === controllerOf(claim)?.uid) return undefined;
   return describe({ kind: PersistentVolumeClaim, object: claim });

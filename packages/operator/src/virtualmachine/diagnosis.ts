@@ -11,8 +11,8 @@ export type Symptoms = Pick<
 >;
 
 /**
- * Returns why the machine does not run, based on the objects in the cluster and on KubeVirt's report; undefined if nothing is
- * wrong. All of these problems end automatically when their cause is removed.
+ * Returns why the machine does not run, based on the objects in the cluster and on KubeVirt's report. Undefined if no
+ * cause is found. Each problem ends automatically when its cause is removed.
  */
 export function diagnose(vm: VirtualMachine, symptoms: Symptoms): Problem | undefined {
   const { machine, instance, claim, storageClass, missingNetworks, isMultusInstalled } = symptoms;

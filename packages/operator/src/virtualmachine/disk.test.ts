@@ -18,13 +18,13 @@ const using = (name: string) => ({
   },
 });
 
-test('the root disk has the name that is stored in the status, unless a user has changed the stored name to an invalid one', () => {
+test('the root disk has the name in the status, unless that name is invalid', () => {
   expect(currentVolumeName(vm({ dataVolume: `${first}-3` }), [], undefined)).toBe(`${first}-3`);
   expect(currentVolumeName(vm({ dataVolume: 'of-another' }), [], undefined)).toBe(first);
   expect(currentVolumeName(vm({ dataVolume: `${first}-x` }), [], undefined)).toBe(first);
 });
 
-test('without a stored name, the root disk is the disk that the machine uses, else a disk with a finished clone, else the newest disk', () => {
+test('without a stored name, the disk that the machine uses is preferred, then a finished clone', () => {
   const disks = [
     disk(`${first}-2`, 'Succeeded'),
     disk(`${first}-3`, 'Pending'),

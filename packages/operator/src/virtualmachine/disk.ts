@@ -16,12 +16,13 @@ import { chooseSnapshot, hasSnapshot } from './snapshot-choice.ts';
 
 /** Plan for the root disk of a VirtualMachine. */
 export interface DiskPlan {
-  /** Names of the DataVolume and of the snapshot that it is cloned from, to be stored before the DataVolume is created. */
+  /** Name of the DataVolume. It is stored, with the name of the source snapshot, before the DataVolume is created. */
   readonly dataVolume?: string | undefined;
   readonly snapshot?: string | undefined;
   /**
-   * `ready`: the disk is usable. `cloning`: it is not cloned yet, or its claim or DataVolume is lost or being deleted. `missing`:
-   * it cannot be created yet.
+   * - `ready`: the disk is usable
+   * - `cloning`: the disk is not cloned yet, or its claim or DataVolume is lost or being deleted
+   * - `missing`: the disk cannot be created yet
    */
   readonly state: 'ready' | 'cloning' | 'missing';
   /** Condition VolumeReady. */
@@ -33,20 +34,20 @@ export interface DiskPlan {
 }
 
 /**
- * Requeue interval while no snapshot allows another clone. If another reconcile reserves a clone and then fails to
- * store it, no object changes, so no watch event reports that the reservation has ended.
+ * Requeue interval while no snapshot allows another clone. A clone that another reconcile reserved becomes free if that
+ * reconcile fails to store it. No watch event reports this, because no object changes.
  */
 const FREE_SNAPSHOT_MS = 30_000;
 
 /**
- * Requeue interval for a claim without its DataVolume. If the claim was read from the API server because the cache lacked it, the
- * deletion of the claim may cause no event.
+ * Requeue interval for a claim without its DataVolume. The cache may lack the claim, and then its deletion causes no
+ * event.
  */
 const CLAIM_MS = 30_000;
 
 /**
- * Plans the root disk: clones it once from a snapshot of the image, and again if it is lost. A plan never deletes a DataVolume
- * that succeeded, because the machine's data is in it.
+ * Plans the root disk. The disk is cloned from a snapshot of the image, and cloned again if it is lost. No plan deletes
+ * a DataVolume that succeeded, because it contains the data of the machine.
  */
 export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePlan): DiskPlan {
   const { volumes, machine, claim, foreignVolume } = observed;
@@ -95,8 +96,8 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
 }
 
 /**
- * Plans a root disk that has a claim but no DataVolume, after a deletion with `--cascade=orphan` or a restore from a
- * backup. If the DataVolume does not exist, KubeVirt uses the claim of the same name.
+ * Plans a root disk that has a claim but no DataVolume. This happens after a deletion with `--cascade=orphan`, or after
+ * a restore from a backup. KubeVirt then uses the claim with the name of the DataVolume.
  */
 function withoutVolume(vm: VirtualMachine, observed: Observed, claim: PersistentVolumeClaim): DiskPlan {
   const where = keyOf(claim.metadata);

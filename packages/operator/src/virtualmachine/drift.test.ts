@@ -16,7 +16,7 @@ const vm: VirtualMachine = {
 const draft = machineDraft(vm, 'disk');
 type Template = NonNullable<NonNullable<NonNullable<typeof draft.spec>['template']>['spec']>;
 
-/** Returns the KubeVirt VirtualMachine as the API server stores it, with this change of the spec of its template. */
+/** Returns the draft with a changed spec of its template, as if it were read from the API server. */
 function stored(change: (spec: Template) => Template) {
   const { spec } = draft;
   const template = spec?.template?.spec;
@@ -24,7 +24,7 @@ function stored(change: (spec: Template) => Template) {
   return { ...draft, spec: { ...spec, template: { ...spec?.template, spec: change(template) } } };
 }
 
-test('defaults that virt-api adds, and another notation of the memory, do not count as a difference', () => {
+test('defaults of virt-api and another notation of the memory are no difference', () => {
   const defaulted = stored((spec) => ({
     ...spec,
     architecture: 'amd64',
@@ -43,14 +43,14 @@ test.for<readonly [string, (spec: Template) => Template]>([
   expect(differs(stored(change), draft)).toBe(true);
 });
 
-test('a machine with neither descriptive fields nor addresses has no annotations, and their absence does not count as a difference', () => {
+test('missing annotations are no difference if the spec has no descriptive fields and no addresses', () => {
   const { baseVm: _, version: __, interfaces: ___, ...spec } = vm.spec;
   const plain = machineDraft({ ...vm, spec }, 'disk');
   expect(plain.metadata.annotations).toBeUndefined();
   expect(differs(plain, plain)).toBe(false);
 });
 
-test('labels and annotations of the operator must match exactly, and those of other programs are ignored', () => {
+test('labels of the operator must match exactly, and those of other programs are ignored', () => {
   const { metadata } = draft;
   const labels = { ...metadata.labels };
   expect(labels).toMatchObject({ 'vmwright.dev/base-vm': 'ubuntu' });

@@ -7,8 +7,9 @@ const QUANTITIES: ReadonlySet<string> = new Set(['guest']);
 const METADATA = ['labels', 'annotations'] as const;
 
 /**
- * Whether an object lacks something that its draft sets, or has a label or annotation of the operator that the draft does not
- * set. Fields that the draft does not set belong to other programs and are ignored.
+ * Whether an object differs from its draft. It differs if it lacks a value that the draft sets. It also differs if it
+ * has a label or annotation of the operator that the draft does not set. Other fields that the draft does not set
+ * belong to other programs and are ignored.
  */
 export function differs<T extends KubeObject>(actual: T, draft: Draft<T>): boolean {
   const { metadata, ...fields } = draft;

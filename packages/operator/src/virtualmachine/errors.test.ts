@@ -102,7 +102,7 @@ test('the message about a rejected Secret does not repeat the server’s text', 
   );
 });
 
-test('a lost connection and a server error are retried without a report in the status', () => {
+test('the status does not report a lost connection or a server error', () => {
   for (const error of [
     new ConnectionError('reset'),
     new UnavailableError('500', { status: 500 }),
@@ -111,7 +111,7 @@ test('a lost connection and a server error are retried without a report in the s
     expect(problemOf(vm, applyMachine, error)).toBeUndefined();
 });
 
-test('the growth of a disk is retried, and not reported as rejected, if the claim of the disk is gone', () => {
+test('the growth of a disk is not reported as rejected if its claim is gone', () => {
   expect(expansionRejection(new NotFoundError('no', { status: 404 }))).toBeUndefined();
   expect(expansionRejection(forbidden('quota'))).toMatchObject({
     status: 'True',

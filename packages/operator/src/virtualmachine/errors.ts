@@ -28,8 +28,9 @@ export class NameConflictError extends Error {
 export type ActionProblem = Problem & { readonly part?: 'DiskImageReady' | 'VolumeReady' };
 
 /**
- * Returns what the status reports about an action that failed; undefined for errors that the controller only logs and
- * retries, such as a lost connection. Messages about Secrets do not repeat the server's text, which may quote their data.
+ * Returns what the status reports about an action that failed. Undefined if the controller only logs the error and
+ * retries, for example after a lost connection. Messages about Secrets do not repeat the server's text, because it may
+ * quote the data of the Secret.
  */
 export function problemOf(
   vm: VirtualMachine,
@@ -71,8 +72,8 @@ export function problemOf(
 }
 
 /**
- * Returns the condition VolumeReady that reports that the API server rejected the growth of the root disk. The disk
- * stays usable at its present size. Undefined for errors that the controller only logs and retries.
+ * Returns the condition VolumeReady for a growth of the root disk that the API server rejected. It is True, because the
+ * disk stays usable at its present size. Undefined if the controller only logs the error and retries.
  */
 export function expansionRejection(error: unknown): PlannedCondition | undefined {
   const isGone = error instanceof NotFoundError; // the claim was deleted, so the growth was not rejected
@@ -88,7 +89,7 @@ function imageProblem(vm: VirtualMachine, error: ApiError): ActionProblem {
     return {
       phase: 'Provisioning',
       reason: 'ImageNamespaceNotFound',
-      message: `The namespace ${ref.namespace} of the VMDiskImage ${keyOf(ref)} does not exist. Create it, or correct spec.vmDiskImageRef`,
+      message: `The namespace ${ref.namespace} of the VMDiskImage ${keyOf(ref)} does not exist. Create it, or create the VirtualMachine again with another spec.vmDiskImageRef`,
       part,
     };
   const isInvalid = error instanceof InvalidError;
@@ -129,8 +130,8 @@ function partOf({ type }: RequiredAction): Pick<ActionProblem, 'part'> {
 }
 
 /**
- * Whether the server understood the request and rejects it, so that a retry succeeds only after a change of the cluster or the
- * spec.
+ * Whether the server understood the request and rejected it. A retry then succeeds only after a change of the cluster
+ * or the spec.
  */
 function isRejection(error: ApiError): boolean {
   return [ForbiddenError, InvalidError, BadRequestError, NotFoundError].some((each) => error instanceof each);

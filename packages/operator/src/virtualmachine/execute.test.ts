@@ -17,7 +17,7 @@ const vm = {
   },
 };
 
-test('an image that another VirtualMachine created at the same time is accepted without an event', async () => {
+test('no event is recorded if another VirtualMachine has just created the same image', async () => {
   const unused = () => Promise.reject(new Error('not expected'));
   const create = () => Promise.reject(new AlreadyExistsError('base exists', { status: 409 }));
   const spec = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' } as const;
@@ -63,7 +63,7 @@ describe('audit lines of operations on children', () => {
     },
   );
 
-  test('an operation without an effect, because the child already exists, is gone or has changed, leaves no audit line', async () => {
+  test('an operation without an effect leaves no audit line', async () => {
     answered.mockRejectedValue(new AlreadyExistsError('exists', { status: 409 }));
     await execute({ type: 'createVolume', volume: child }, vm, { client, log });
     for (const error of [
@@ -76,7 +76,7 @@ describe('audit lines of operations on children', () => {
     expect(lines).toEqual([]);
   });
 
-  test('an operation on a Secret leaves no audit line, because a Secret is not part of a machine', async () => {
+  test('an operation on a Secret leaves no audit line', async () => {
     await execute({ type: 'applySecret', secret: child, isNew: true }, vm, { client, log });
     expect(lines).toEqual([]);
   });

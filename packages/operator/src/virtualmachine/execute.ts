@@ -22,8 +22,8 @@ import { NameConflictError } from './errors.ts';
 import { VirtualMachine } from './resource.ts';
 
 /**
- * Checks that no object of another owner has the name of the Secret or KubeVirt VirtualMachine that an action creates. All
- * actions are checked before the first one is executed, so that no child is created if one of the names is taken.
+ * Checks that the name of a new Secret or KubeVirt VirtualMachine is not taken by an object of another owner. All
+ * actions are checked before the first one is executed. So no child is created if one of the names is taken.
  * @throws NameConflictError
  */
 export async function checkName(

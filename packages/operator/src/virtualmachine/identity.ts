@@ -61,8 +61,8 @@ export function isVolumeName(vm: VirtualMachine, volume: string): boolean {
 }
 
 /**
- * Returns the name of the DataVolume that replaces another one. The name is different, because the claim of the replaced
- * DataVolume may exist until the machine that uses it stops.
+ * Returns the name of the DataVolume that replaces `volume`. The old name cannot be used again: the old claim may exist
+ * until the machine that uses it stops.
  */
 export function nextVolumeName(vm: VirtualMachine, volume: string): string {
   return `${firstVolumeName(vm)}-${(volumeNumber(vm, volume) ?? 1) + 1}`;

@@ -9,8 +9,9 @@ import type { VirtualMachine } from './resource.ts';
 const SHARED_WITH = 'vmwright.dev/shared-with';
 
 /**
- * Namespaces with images that VirtualMachines of other namespaces may use (`imageNamespaces`), and namespaces in which
- * such VirtualMachines may create images (`imageCreationNamespaces`). `*` stands for all namespaces.
+ * Rules for images that a VirtualMachine of another namespace refers to. `*` stands for all namespaces.
+ * - `imageNamespaces`: namespaces with images that the VirtualMachine may use
+ * - `imageCreationNamespaces`: namespaces in which the operator may create an image for the VirtualMachine
  */
 export type ImageAccessSettings = Pick<KubevirtSettings, 'imageNamespaces' | 'imageCreationNamespaces'>;
 
@@ -18,17 +19,18 @@ export type ImageAccessSettings = Pick<KubevirtSettings, 'imageNamespaces' | 'im
 export interface ImageAccess {
   readonly mayUse: boolean;
   /**
-   * Whether the operator may create the image from the VirtualMachine's template. Being allowed to use the image is not enough,
-   * because the import can use Secrets of the image's namespace.
+   * Whether the operator may create the image from the VirtualMachine's template. `mayUse` does not imply it, because
+   * an import can use Secrets of the image's namespace.
    */
   readonly mayCreate: boolean;
 }
 
 /**
- * Returns the permissions of a VirtualMachine for its image. It has all permissions for an image in its own namespace,
- * because its author could create such an image directly. For an image in another namespace, the operator's settings
- * decide. An annotation of the image can also allow its use; only users with access to the image's namespace can set
- * the annotation.
+ * Returns the permissions of a VirtualMachine for its image.
+ * - An image in its own namespace: all permissions, because the author of the VirtualMachine could create such an
+ *   image.
+ * - An image in another namespace: the permissions in the operator's settings. An annotation of the image can also
+ *   allow its use. Only users with access to the image's namespace can set the annotation.
  */
 export function imageAccessOf(
   vm: VirtualMachine,
@@ -44,8 +46,7 @@ export function imageAccessOf(
 }
 
 /**
- * Whether a VirtualMachine may use its image. Without this permission, the VirtualMachine does not count as a reference
- * to the image.
+ * Whether a VirtualMachine may use its image. If not, the VirtualMachine does not count as a reference to the image.
  */
 export function mayUseImage(
   vm: VirtualMachine,

@@ -22,8 +22,8 @@ export interface ImagePlan {
 const NOTHING = { actions: [] } as const;
 
 /**
- * Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. An image of a namespace that is
- * not allowed is neither created nor cloned. A machine that has its disk does not need the image any more.
+ * Plans the image of a VirtualMachine: uses it, waits for it, or creates it from the template. If the namespace of the
+ * image is not allowed, the image is neither created nor cloned.
  */
 export function planImage(
   vm: VirtualMachine,
@@ -72,8 +72,8 @@ export function planImage(
       message: `The VMDiskImage ${where} is being deleted; ${then}`,
     });
   }
-  // Only the message of a failure is copied. The messages of the other phases change during an import, and copying them
-  // would cause a write of every VirtualMachine that uses the image.
+  // Only the message of a failure is copied. In other phases, the message of the image changes often. Each copy would
+  // write every VirtualMachine that uses the image.
   const text =
     phase === 'RetryableFailure' ? `has failed and is retried: ${message}` : `is ${phase ?? 'new'}`;
   return blocked({

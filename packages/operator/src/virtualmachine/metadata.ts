@@ -3,7 +3,7 @@ import { plainAddress } from './addresses.ts';
 import { childLabels } from './identity.ts';
 import type { VirtualMachine } from './resource.ts';
 
-/** Prefix of the labels and annotations that the operator sets, and removes when they are no longer wanted. */
+/** Prefix of the labels and annotations that the operator sets and removes. */
 export const PREFIX = 'vmwright.dev/';
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 
@@ -17,9 +17,10 @@ interface Metadata {
 }
 
 /**
- * Returns the labels and annotations of the KubeVirt VirtualMachine and of its template. The descriptive fields of the spec
- * always become annotations, and also labels if the value is legal. KubeVirt compares only the spec of the template with the
- * running instance, so it does not require a restart after a change of these fields; the next instance gets the new values.
+ * Returns the labels and annotations of the KubeVirt VirtualMachine and of its template. The descriptive fields of the
+ * spec become annotations. If the value is legal, they also become labels. A change of these fields needs no restart,
+ * because KubeVirt compares only the spec of the template with the running instance. The next instance gets the new
+ * values.
  */
 export function machineMetadata(vm: VirtualMachine): Metadata {
   const { baseVm, baseVmVersion, name, version } = vm.spec;

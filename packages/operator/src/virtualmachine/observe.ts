@@ -62,7 +62,7 @@ export interface Read {
   readonly passwords: Passwords;
   /** DataVolume of the root disk, if the cached one may be outdated (`readDoubtfulVolume`). */
   readonly volume?: DataVolume | undefined;
-  /** Claim of the root disk, if the cache lacks it and the plan depends on it (`readDoubtfulClaim`). */
+  /** Claim of the root disk if the cache lacks it. Read only if the plan depends on it (`readDoubtfulClaim`). */
   readonly claim?: PersistentVolumeClaim | undefined;
 }
 
@@ -74,7 +74,7 @@ export interface ObserveOptions extends ImageAccessSettings {
 type Context = Pick<ReconcileContext<VirtualMachine>, 'cache'>;
 
 /**
- * Reads the state from the caches, without a request, so that nothing changes between the observation and the plan.
+ * Reads the state from the caches. It sends no request and does not wait, so nothing changes before the plan is made.
  * @param read state that was read from the API server
  */
 export function observe(
@@ -135,8 +135,9 @@ export function observe(
 }
 
 /**
- * Returns the name of the DataVolume of the root disk. If the status has no valid name (never stored, removed, or changed by a
- * user), uses the name of an existing disk, so that the machine does not get a new disk without its data.
+ * Returns the name of the root disk's DataVolume. If the status has no valid name, returns the name of an existing
+ * disk, so that the machine keeps its data. The name may have never been stored, or a user may have removed or changed
+ * it.
  */
 export function currentVolumeName(
   vm: VirtualMachine,

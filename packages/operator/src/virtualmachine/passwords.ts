@@ -21,12 +21,12 @@ const DEFAULT_KEY = 'password';
 const SALT_CHARACTERS = 16;
 
 /**
- * Reads and hashes the passwords of VirtualMachines. Remembers hashes, because calculating one takes about 10 ms; the plain
- * passwords are never kept. `evict` drops the hashes of a deleted VirtualMachine.
+ * Reads and hashes the passwords of VirtualMachines. Remembers the hashes, because calculating one takes about 10 ms.
+ * Plain passwords are never kept. `evict` drops the hashes of a deleted VirtualMachine.
  *
- * The operator does not watch users' Secrets. Until the Secret with the cloud-init data exists, every reconcile reads the
- * passwords. Afterwards they are read when the spec changes, and otherwise at most every five minutes, because the machine uses
- * them only at its first boot.
+ * The operator does not watch users' Secrets. Until the Secret with the cloud-init data exists, every reconcile reads
+ * the passwords. Afterwards, a reconcile reads them only if the spec has changed or the last read was five minutes ago.
+ * That is enough, because the machine uses the passwords only at its first boot.
  */
 export class PasswordReader {
   readonly #hashes = new Map<string, Map<string, string>>();

@@ -176,7 +176,7 @@ describe('images', () => {
     expect(condition(same, 'ImageDiffers')).toBeUndefined();
   });
 
-  test('an image that fails after the clone does not affect a machine that already has its disk', () => {
+  test('a machine that has its disk stays Ready if its image fails', () => {
     const object = vm({}, PLANNED);
     const observed = all(object, 'Running', { image: image({ phase: 'Failed' }) });
     const planned = next(object, observed);
@@ -208,21 +208,18 @@ describe('rejections', () => {
       { addressConflict: { ...clash, holder: { namespace: 'other', name: 'first' } } },
       'is used by a VirtualMachine in another namespace',
     ],
-  ])(
-    'a VirtualMachine with the problem %s is Failed and gets no actions, and continues when the problem is solved',
-    ([reason, spec, observed, text]) => {
-      const object = vm({ vmDiskImageTemplate: TEMPLATE, ...spec });
-      const planned = next(object, observed);
-      expect(planned.actions).toEqual([]);
-      expect(planned.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining(text) });
-      expect(condition(planned, 'Stalled')).toMatchObject({ reason });
-      expect(reasons(planned)).toContain(reason);
-      isSettled(object, observed);
-      const later = next(vm({}, planned.status), { image: image() });
-      expect(later.status.phase).toBe('Provisioning');
-      expect(condition(later, 'Stalled')).toBeUndefined();
-    },
-  );
+  ])('a VirtualMachine is Failed while it has the problem %s', ([reason, spec, observed, text]) => {
+    const object = vm({ vmDiskImageTemplate: TEMPLATE, ...spec });
+    const planned = next(object, observed);
+    expect(planned.actions).toEqual([]);
+    expect(planned.status).toMatchObject({ phase: 'Failed', message: expect.stringContaining(text) });
+    expect(condition(planned, 'Stalled')).toMatchObject({ reason });
+    expect(reasons(planned)).toContain(reason);
+    isSettled(object, observed);
+    const later = next(vm({}, planned.status), { image: image() });
+    expect(later.status.phase).toBe('Provisioning');
+    expect(condition(later, 'Stalled')).toBeUndefined();
+  });
 });
 
 describe('address conflicts', () => {
@@ -230,7 +227,7 @@ describe('address conflicts', () => {
   const addressConflict = { address: '10.0.0.1', network: 'work/net', holder };
   const object = vm({}, PLANNED);
 
-  test('a machine is halted while another VirtualMachine holds the same address, and started again when the conflict is over', () => {
+  test('a machine is halted while another VirtualMachine keeps its address', () => {
     const running = all(object, 'Running', { instance, addressConflict });
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
@@ -253,7 +250,7 @@ describe('address conflicts', () => {
     ]);
   });
 
-  test('a machine with an address conflict is not halted while it is paused, terminating, or in conflict only with itself', () => {
+  test('a machine with an address conflict is not halted if it is paused, terminating, or in conflict with itself', () => {
     const paused = vm({}, PLANNED, { 'vmwright.dev/paused': 'true' });
     expect(next(paused, all(paused, 'Running', { addressConflict })).actions).toEqual([]);
     const { metadata, ...rest } = machine(object, { printableStatus: 'Running' });
@@ -269,7 +266,7 @@ describe('images that the machine may use but not create', () => {
   const access = { imageAccess: { mayUse: true, mayCreate: false } } as const;
   const object = vm({ vmDiskImageTemplate: TEMPLATE });
 
-  test('a machine waits for an image that it is not allowed to create, and the message names the setting', () => {
+  test('a machine waits for a missing image that it is not allowed to create', () => {
     const planned = next(object, access);
     expect([planned.status.phase, planned.actions]).toEqual(['Provisioning', []]);
     expect(condition(planned, 'DiskImageReady')).toMatchObject({ reason: 'ImageCreationNotAllowed' });
@@ -277,12 +274,12 @@ describe('images that the machine may use but not create', () => {
     isSettled(object, access);
   });
 
-  test('an image that the machine is not allowed to create is used when it exists', () => {
+  test('a machine uses an existing image that it is not allowed to create', () => {
     const planned = next(object, { ...access, image: image() });
     expect(condition(planned, 'DiskImageReady')).toMatchObject({ status: 'True' });
   });
 
-  test('the message about a terminating image that the machine is not allowed to create asks the user to create it again', () => {
+  test('the user is asked to create a terminating image again if the machine is not allowed to', () => {
     const planned = next(object, { ...access, image: image({ phase: 'Deleting' }) });
     expect(planned.status.message).toContain('create it again when it is gone');
     expect(planned.status.message).not.toContain('the operator creates');
@@ -291,7 +288,7 @@ describe('images that the machine may use but not create', () => {
 
 describe('images in a namespace that is no longer allowed', () => {
   const object = vm({ vmDiskImageTemplate: TEMPLATE }, PLANNED);
-  test('a machine that already has its disk is still maintained if the namespace of its image is no longer allowed', () => {
+  test('a machine that has its disk is maintained even if its image is no longer allowed', () => {
     const observed = all(object, 'Running', { ...FORBIDDEN, image: undefined });
     const planned = next(object, observed);
     expect([planned.status.phase, planned.actions]).toEqual(['Ready', []]);
@@ -300,14 +297,14 @@ describe('images in a namespace that is no longer allowed', () => {
     expect(types(next(object, { ...observed, machine: undefined }))).toEqual(['applyMachine']);
   });
 
-  test('a disk that was lost is not cloned again if the namespace of its image is no longer allowed', () => {
+  test('a lost disk is not cloned again if its image is no longer allowed', () => {
     const planned = next(object, all(object, 'Stopped', { ...FORBIDDEN, volumes: [], claim: undefined }));
     expect([planned.status.phase, planned.actions]).toEqual(['Failed', []]);
   });
 });
 
 describe('root disks', () => {
-  test('the name of a root disk is stored in the status before the disk is created, and the disk is never smaller than the image', () => {
+  test('the name of a root disk is stored in the status before the disk is created', () => {
     const planned = next(vm(), { image: image({}, { storageClass: 'fast' }) });
     expect(types(planned)).toEqual(['applySecret', 'createVolume', 'applyMachine']);
     expect(planned.status).toMatchObject(PLANNED);
@@ -332,7 +329,7 @@ describe('root disks', () => {
   });
 
   test.for(['WaitForFirstConsumer', 'PendingPopulation'])(
-    'the status says what to do if a machine was halted while its root disk was in the phase %s',
+    'the status says what to do if ignoreOnDeploy is set while the root disk has the phase %s',
     (phase) => {
       const halted = vm({ ignoreOnDeploy: true }, PLANNED);
       const waiting = all(halted, 'Stopped', { volumes: [volume(vm(), phase)] });
@@ -391,7 +388,7 @@ describe('root disks', () => {
     expect(reasons(again)).toEqual([]);
   });
 
-  test('a root disk that has a claim but no DataVolume is used if the claim is Bound, and is never replaced', () => {
+  test('a root disk without a DataVolume is used if its claim is Bound', () => {
     const object = vm({}, PLANNED);
     const kept = { metadata: { namespace: 'work', name: DISK }, status: { phase: 'Bound' } };
     const observed = all(object, 'Running', { volumes: [], instance, claim: kept });
@@ -430,7 +427,7 @@ describe('root disks', () => {
     expect(planned.status.dataVolume).toBe(DISK);
   });
 
-  test('a root disk with a deleted source snapshot is replaced if its clone is unfinished, and kept if its clone is complete', () => {
+  test('a root disk is replaced if its source snapshot is gone before its clone is complete', () => {
     const object = vm({}, PLANNED);
     const renewed = image({ snapshots: [{ name: 'snap-9', clones: 0 }] });
     const pending = volume(object, 'Pending');
@@ -454,7 +451,7 @@ describe('root disks', () => {
     expect(kept.status).toMatchObject(PLANNED);
   });
 
-  test('a replaced root disk that still exists after a crash is deleted, unless its clone has succeeded', () => {
+  test('a root disk that was replaced before its clone succeeded is deleted', () => {
     const object = vm({}, { ...PLANNED, dataVolume: `${DISK}-2` });
     const current = volume(object, 'Succeeded', `${DISK}-2`);
     const claim = { metadata: { namespace: 'work', name: `${DISK}-2` } };
@@ -518,7 +515,7 @@ describe('growth of root disks', () => {
   });
   const storageClass = { name: 'fast', exists: true, allowsExpansion: true };
 
-  test('growth of a root disk expands the claim if the storage class allows it', () => {
+  test('the claim of a root disk is expanded if the spec asks for a larger disk', () => {
     const planned = next(object, all(object, 'Running', { claim: claim('24Gi'), storageClass }));
     expect(planned.actions).toEqual([{ type: 'resizeClaim', name: DISK, uid: 'uid-of-claim', size: '30Gi' }]);
     const small = vm({ resources: { cpu: '2', memory: '2Gi', diskSize: '24Gi' } }, PLANNED);
@@ -533,7 +530,7 @@ describe('growth of root disks', () => {
   });
 
   test.for(['exceeded quota: q', 'denied by policy p'])(
-    'a rejected growth of a root disk (%s) keeps the disk ready, and does not restart a machine that failed to start',
+    'a root disk stays ready if its growth is rejected (%s)',
     (text) => {
       const startFailure = { lastFailedVMIUID: 'uid-of-failed' };
       const looping = all(object, 'CrashLoopBackOff', {
@@ -559,14 +556,14 @@ describe('growth of root disks', () => {
     },
   );
 
-  test('growth of a root disk follows the spec, not an image that was enlarged after the clone', () => {
+  test('a root disk does not grow if only its image was enlarged', () => {
     const enlarged = image({}, { diskSize: '40Gi' });
     const observed = { claim: claim('24Gi'), storageClass, image: enlarged };
     expect(next(vm({}, PLANNED), all(vm(), 'Running', observed)).actions).toEqual([]);
     expect(next(object, all(object, 'Running', observed)).actions).toMatchObject([{ size: '30Gi' }]);
   });
 
-  test('growth of a root disk that the storage class does not support is reported with one event', () => {
+  test('one event reports that the storage class does not allow a root disk to grow', () => {
     const observed = all(object, 'Running', {
       claim: claim('24Gi'),
       storageClass: { ...storageClass, allowsExpansion: false },
@@ -600,7 +597,7 @@ describe('growth of root disks', () => {
 describe('machines', () => {
   const object = vm({}, PLANNED);
 
-  test('a machine that runs and is ready in KubeVirt gets the phase Ready, and nothing is planned for it', () => {
+  test('a machine that KubeVirt reports as running and ready gets the phase Ready', () => {
     const observed = all(object, 'Running', {
       instance: {
         ...instance,
@@ -634,14 +631,14 @@ describe('machines', () => {
     },
   );
 
-  test('a machine that runs but is not yet ready in KubeVirt does not get the phase Ready', () => {
+  test('a machine that KubeVirt reports as running but not ready is not Ready', () => {
     const observed = all(object, 'Running', {
       machine: machine(object, { printableStatus: 'Running', ready: false }),
     });
     expect(next(object, observed).status.phase).toBe('Provisioning');
   });
 
-  test('a machine with ignoreOnDeploy is Ready when the clone of its disk is finished and the machine is stopped', () => {
+  test('a machine with ignoreOnDeploy is Ready when its disk is cloned and the machine is stopped', () => {
     const ignored = vm({ ignoreOnDeploy: true }, PLANNED);
     const observed = all(ignored, 'Stopped');
     expect(condition(next(ignored, observed), 'Ready')).toMatchObject({
@@ -657,7 +654,7 @@ describe('machines', () => {
     expect([planned.status.phase, types(planned)]).toEqual(['Provisioning', ['applyMachine']]);
   });
 
-  test('a machine that was changed by hand is applied again, unless only fields of other programs differ', () => {
+  test('a machine that was changed by hand is applied again', () => {
     const wanted = machine(object, { printableStatus: 'Running', ready: true });
     const changed = { ...wanted, spec: { ...wanted.spec, runStrategy: 'Manual' } };
     expect(types(next(object, all(object, 'Running', { machine: changed })))).toEqual(['applyMachine']);
@@ -694,7 +691,7 @@ describe('machines', () => {
     expect(condition(planned, 'Ready')).toMatchObject({ reason: 'MachineDeleting' });
   });
 
-  test('a machine loses a label when the field of the spec that sets the label is removed', () => {
+  test('a machine loses a label when the spec no longer sets the label', () => {
     const described = vm({ version: '1.0' }, PLANNED);
     const observed = all(object, 'Running', {
       machine: machine(described, { printableStatus: 'Running', ready: true }),
@@ -715,7 +712,7 @@ describe('Secrets', () => {
     ]);
   });
 
-  test('neither the Secret with the cloud-init data nor the machine is created while a password cannot be read', () => {
+  test('neither cloud-init Secret nor machine is created while a password cannot be read', () => {
     const problem = {
       reason: 'PasswordSecretMissing',
       message: 'The Secret work/pw does not exist',
@@ -750,7 +747,7 @@ describe('restarts', () => {
     claim: { metadata: { namespace: 'work', name: DISK } },
   });
 
-  test('restarts of a stuck machine follow a back-off, and each restart is stored in the status before the instance is deleted', () => {
+  test('a stuck machine is restarted with a back-off', () => {
     let status = next(object, stuck).status;
     expect(next(object, stuck)).toMatchObject({ actions: [], requeueAfterMs: 10_000 });
     expect(next(vm({}, status), stuck, NOW + 4_000).requeueAfterMs).toBe(6_000);
@@ -768,7 +765,7 @@ describe('restarts', () => {
     expect(next(vm({}, many), again, NOW + 11_000).requeueAfterMs).toBe(300_000);
   });
 
-  test('a restart that a crash interrupted is continued with the same instance, and not counted again', () => {
+  test('a restart that a crash interrupted continues and is not counted again', () => {
     const stored = next(vm({}, next(object, stuck).status), stuck, NOW + 10_000).status;
     expect(stored.restartedInstance).toBe('uid-of-instance');
     const planned = next(vm({}, stored), stuck, NOW + 11_000);
@@ -785,7 +782,7 @@ describe('restarts', () => {
     expect(next(vm({}, stored), replaced).actions).toEqual([]);
   });
 
-  test('a restart requires a ready disk, and an instance that is not being deleted; a ready machine resets the back-off', () => {
+  test('a stuck machine is restarted only if its disk is ready and its instance is not being deleted', () => {
     const late = NOW + 3_600_000;
     const waiting = vm({}, { ...PLANNED, restarts: 2, stuckSince: '2026-11-17T10:00:00Z' });
     const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
@@ -800,7 +797,7 @@ describe('restarts', () => {
     expect([ready.restarts, ready.stuckSince]).toEqual([undefined, undefined]);
   });
 
-  describe('machines that failed to start before their disk was ready', () => {
+  describe('machines that were started before their disk was ready, and failed', () => {
     const failed = 'uid-of-failed';
     const conditions = [
       {
@@ -818,7 +815,7 @@ describe('restarts', () => {
         ...more,
       });
 
-    test('a machine that failed to start before its disk was ready is halted immediately, and stays halted until KubeVirt has cleared the failure', () => {
+    test('a machine that failed before its disk was ready is halted until KubeVirt clears the failure', () => {
       const planned = next(late, looping(failed));
       const reason = 'a halt ends the back-off of KubeVirt after a failed start';
       expect(planned.actions).toMatchObject([
@@ -842,7 +839,7 @@ describe('restarts', () => {
       ]);
     });
 
-    test('a machine that failed to start before its disk was ready is restarted once, and KubeVirt handles later failures', () => {
+    test('the operator restarts a machine only once if it failed before its disk was ready', () => {
       const stored = vm({}, next(late, looping(failed)).status);
       expect(next(stored, looping('uid-of-next')).actions).toEqual([]);
       expect(next(stored, looping(failed, { instance })).actions, 'another instance starts').toEqual([]);
@@ -850,7 +847,7 @@ describe('restarts', () => {
 
     test('an instance that was started before its disk was ready is restarted, unless the machine runs', () => {
       const starting = next(late, looping(failed, { instance }));
-      const reason = 'it failed to start before its root disk was ready';
+      const reason = 'it was started before its root disk was ready, and failed';
       expect(starting.actions).toEqual([{ type: 'restart', uid: 'uid-of-instance', reason }]);
       expect(starting.status.restartedInstance).toBe('uid-of-instance');
       expect(next(late, all(late, 'Running', { instance })).actions).toEqual([]);

@@ -89,8 +89,8 @@ function rejectionOf(vm: VirtualMachine, observed: Observed): Problem | undefine
 
 /**
  * Halts a machine if another VirtualMachine keeps its address. Such a conflict arises if both VirtualMachines were
- * admitted at the same moment, or restored from a backup. Nothing else is planned for the machine until the conflict is
- * over.
+ * admitted at the same moment, or restored from a backup. Until the conflict is over, the halt is the only planned
+ * action.
  */
 function planHalt(
   vm: VirtualMachine,
@@ -141,7 +141,8 @@ function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan, is
   const { passwords, secret, machine } = observed;
   const { state, dataVolume } = disk;
   if (state === 'missing' || dataVolume === undefined) return { secret: [], machine: [] };
-  // An unreadable password does not change an existing Secret, because cloud-init uses the password only at the first boot.
+  // If a password cannot be read, an existing Secret stays unchanged. cloud-init uses the password only at the first
+  // boot.
   if ('problem' in passwords && secret === undefined)
     return { secret: [], machine: [], problem: { phase: 'Provisioning', ...passwords.problem } };
   const applySecret: Action[] = [];
@@ -169,8 +170,8 @@ function withUidOf<T extends KubeObject>(existing: T | undefined, wanted: T): T 
 }
 
 /**
- * Returns the state to report. A machine that runs is Ready, and so is a machine that is prepared and stays stopped,
- * even if the plan has found a problem.
+ * Returns the state to report. A machine that runs is Ready, even if the plan has found a problem. The same is true of
+ * a machine with `ignoreOnDeploy` that is prepared and stopped.
  */
 function reportOf(
   vm: VirtualMachine,

@@ -18,7 +18,7 @@ test.for([
   ['the cached DataVolume is new', {}, false, false],
   ['a claim is cached', { phase: 'Succeeded' }, true, false],
 ] as const)(
-  'the claim is read from the API server only if the caches alone would suggest that the disk is lost: %s',
+  'the claim is read from the API server only if the cached state suggests that the disk is lost: %s',
   async ([, status, hasClaim, isRead]) => {
     const { caches, client } = new Manager({
       world: nodeWorld,

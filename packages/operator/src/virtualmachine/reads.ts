@@ -8,9 +8,9 @@ import { hasSnapshot } from './snapshot-choice.ts';
 /* Reads from the API server for cases in which an outdated cache could lead to a loss of data. */
 
 /**
- * Returns the DataVolume of the root disk as the API server has it, if the caches suggest that it must be replaced: it
- * is missing, or it is not cloned yet and its snapshot is gone. The caches are no proof, because the watch of one kind
- * may be far behind the watch of another, especially on a new leader.
+ * Reads the DataVolume of the root disk from the API server if the caches suggest that the disk must be replaced. This
+ * is the case if the caches lack the DataVolume, or if the snapshot of an unfinished clone is gone. The caches alone
+ * are no proof: the watch of one kind may be far behind the watch of another, especially on a new leader.
  */
 export async function readDoubtfulVolume(
   vm: VirtualMachine,
@@ -30,9 +30,9 @@ export async function readDoubtfulVolume(
 }
 
 /**
- * Reads the claim of the root disk from the API server. Returns undefined without a request if the cache contains the
- * claim, or while the DataVolume is being cloned. The operator replaces a disk, or asks the user to delete its
- * DataVolume, only if the claim is gone.
+ * Reads the claim of the root disk from the API server. If the claim is gone, the operator replaces the disk, or asks
+ * the user to delete its DataVolume. Returns undefined without a request if the claim is cached or the DataVolume is
+ * being cloned.
  * @param volume result of `readDoubtfulVolume`
  */
 export async function readDoubtfulClaim(

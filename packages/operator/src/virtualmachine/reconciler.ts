@@ -23,8 +23,8 @@ import type { SnapshotClones } from './snapshot-clones.ts';
 import { hasNewIntent, problemStatus, withVolumeReady } from './status.ts';
 
 /**
- * Retry interval after the API server rejected an action. The operator does not watch every cause, such as a quota, so there may
- * be no event that triggers a retry.
+ * Retry interval after the API server rejected an action. The operator does not watch every possible cause, such as a
+ * quota. So no event may report that the cause is gone.
  */
 const REJECTED_RETRY_MS = 30_000;
 
@@ -54,8 +54,8 @@ export class VirtualMachineReconciler {
     const observed = observe(vm, read, context, this.#options);
     const planned = plan(vm, observed, context.now());
     const stored = await storeIntent(vm, planned, context, clones);
-    // Storing an intent succeeds only with the newest version of the object, because the write carries the resourceVersion.
-    // Without that write, `isNewest` checks the version before the actions.
+    // If an intent was stored, the write has proved that this version of the object is the newest: it carries the
+    // resourceVersion. Otherwise `isNewest` checks the version before the actions.
     const mayBeOld = stored === vm && planned.actions.length > 0;
     // In an address conflict, the other VirtualMachine is also checked: a newer version of it may have released the address.
     const { holder } = observed.addressConflict ?? {};

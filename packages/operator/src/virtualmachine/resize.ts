@@ -17,9 +17,9 @@ interface ResizePlan {
 const ERRORS = ['ControllerResizeError', 'NodeResizeError'] as const;
 
 /**
- * Plans the growth of the root disk to the size in the spec. The claim also grows by the overhead of its file system; otherwise
- * the disk would be smaller than requested. The size of the image counts only for a new clone. VolumeReady stays True: the disk
- * is usable at its present size.
+ * Plans the growth of the root disk to the size in the spec. The claim gets additional space for the overhead of its
+ * file system. Otherwise the disk would be smaller than requested. The size of the image does not matter after the
+ * clone. VolumeReady stays True, because the disk is usable at its present size.
  */
 export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
   const { claim, storageClass, filesystemOverhead, volumes } = observed;

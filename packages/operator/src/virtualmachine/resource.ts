@@ -25,7 +25,11 @@ const user = object(
         {
           name: objectName('Name of the Secret, in the namespace of the VirtualMachine.'),
           key: optional(
-            string({ description: 'Key in the Secret. password by default.', minLength: 1, maxLength: 253 }),
+            string({
+              description: 'Key of the password in the Secret. Defaults to "password".',
+              minLength: 1,
+              maxLength: 253,
+            }),
           ),
         },
         { description: 'Secret that contains the password.' },
@@ -65,7 +69,7 @@ const resources = object(
     }),
     memory: size('Memory of the machine, such as 2Gi.'),
     diskSize: size(
-      'Size of the root disk, such as 18Gi. The disk is at least as large as the image; it can grow and cannot shrink.',
+      'Size of the root disk, such as 18Gi. The disk is at least as large as the image. The size can be increased later, but not reduced.',
     ),
   },
   {
@@ -126,28 +130,29 @@ const spec = object(
   {
     baseVm: optional(
       string({
-        description: 'Name of the base VM; kept as annotation and, if it is a valid label value, as label.',
+        description:
+          'Name of the base VM. The operator copies it to the annotation vmwright.dev/base-vm of the KubeVirt VirtualMachine and, if it is a valid label value, to a label with the same key.',
         maxLength: 253,
       }),
     ),
     baseVmVersion: optional(
       string({
         description:
-          'Version of the base VM; kept as annotation and, if it is a valid label value, as label.',
+          'Version of the base VM. The operator copies it to the annotation vmwright.dev/base-vm-version of the KubeVirt VirtualMachine and, if it is a valid label value, to a label with the same key.',
         maxLength: 253,
       }),
     ),
     name: optional(
       string({
         description:
-          'Display name of the machine; kept as annotation and, if it is a valid label value, as label.',
+          'Display name of the machine. The operator copies it to the annotation vmwright.dev/name of the KubeVirt VirtualMachine and, if it is a valid label value, to a label with the same key.',
         maxLength: 253,
       }),
     ),
     version: optional(
       string({
         description:
-          'Version of the machine; kept as annotation and, if it is a valid label value, as label.',
+          'Version of the machine. The operator copies it to the annotation vmwright.dev/version of the KubeVirt VirtualMachine and, if it is a valid label value, to a label with the same key.',
         maxLength: 253,
       }),
     ),
@@ -160,7 +165,7 @@ const spec = object(
     updatePolicy: optional(
       literals(['Report', 'Restart'], {
         description:
-          'What happens when a change takes effect only after a restart. Report (default): the condition RestartRequired is True until the machine is restarted. Restart: the operator restarts it.',
+          'What happens when a change takes effect only after a restart. Report (default): the condition RestartRequired is True until the machine is restarted. Restart: the operator restarts the machine, except after its root disk was replaced.',
       }),
     ),
     users: optional(
@@ -198,7 +203,12 @@ const status = object(
     printableStatus: optional(
       string({ description: 'Status that KubeVirt reports for the machine, such as Running.' }),
     ),
-    ip: optional(string({ description: 'First address of the machine.' })),
+    ip: optional(
+      string({
+        description:
+          'IP address of the machine: the first one that KubeVirt reports, or else the first one in spec.interfaces.',
+      }),
+    ),
     node: optional(string({ description: 'Node that the machine runs on.' })),
     snapshot: optional(
       string({
@@ -207,13 +217,16 @@ const status = object(
     ),
     dataVolume: optional(string({ description: 'DataVolume of the root disk.' })),
     restarts: optional(
-      integer({ description: 'Number of restarts by the operator since the machine was last ready.' }),
+      integer({
+        description:
+          'Number of restarts by the operator after failed starts, since the machine was last ready.',
+      }),
     ),
     restartedAt: time('Time when the operator last restarted the machine.'),
     restartedGeneration: optional(
       integer({
         description:
-          'Generation of the KubeVirt VirtualMachine for which the operator last restarted the machine (updatePolicy Restart).',
+          'Value of metadata.generation of the KubeVirt VirtualMachine when the operator last restarted the machine because of spec.updatePolicy Restart.',
         format: 'int64',
       }),
     ),

@@ -20,9 +20,9 @@ export interface RestartPlan {
 }
 
 /**
- * Statuses of KubeVirt that a restart can resolve once the disk is ready. CrashLoopBackOff is not one of them: KubeVirt has
- * already deleted the failed instance, and starts another one after at most 5 minutes. An earlier start is useful only if the
- * instance failed before the disk was ready (`isLate`).
+ * Statuses of KubeVirt that a restart can resolve once the disk is ready. CrashLoopBackOff is not one of them, because
+ * KubeVirt itself starts another instance after at most 5 minutes. The operator starts one earlier only if the failed
+ * instance was started before the disk was ready (`isLate`).
  */
 const STUCK: ReadonlySet<string> = new Set(['ErrorPvcNotFound', 'DataVolumeError']);
 
@@ -43,10 +43,10 @@ export function isRunning({ machine }: Pick<Observed, 'machine'>): boolean {
 }
 
 /**
- * Returns why a change takes effect only after a restart; undefined if no restart is needed. Usually, a condition of
- * the KubeVirt VirtualMachine says so. But after a restart that left the generation unchanged, KubeVirt may miss a
- * change, because it may have deleted the ControllerRevision that it compares with. So the root disk and the number of
- * CPUs are also compared here.
+ * Returns why a change takes effect only after a restart; undefined if no restart is needed. Usually KubeVirt reports
+ * this in the condition RestartRequired. But KubeVirt may miss a change after a restart that left the generation
+ * unchanged, because it may have deleted the ControllerRevision that it compares with. So the operator itself also
+ * compares the root disk and the number of CPUs.
  */
 export function restartRequired({
   machine,
@@ -77,8 +77,8 @@ function rootDiskOf({ volumes }: KubevirtMachineSpec): string | undefined {
 }
 
 /**
- * Whether the root disk became ready after KubeVirt had begun to count failed starts, so that the failures say nothing about the
- * next start. True only once for each disk, because VolumeReady is stored as True afterwards.
+ * Whether the root disk has just become ready, after a start of the machine had failed. Such a failure says nothing
+ * about the next start. True only once for each disk: the reconcile then stores VolumeReady as True.
  */
 function isLate({ status }: VirtualMachine, { machine }: Observed, isDiskReady: boolean): boolean {
   const hasFailed = machine?.status?.startFailure !== undefined;
@@ -86,8 +86,9 @@ function isLate({ status }: VirtualMachine, { machine }: Observed, isDiskReady: 
 }
 
 /**
- * Whether the machine has to be halted until KubeVirt has cleared `startFailure` of an instance that the operator
- * restarted. Otherwise KubeVirt would wait for up to 5 minutes before it starts the next instance.
+ * Whether the operator has restarted an instance and KubeVirt still reports its failure (`startFailure`). The machine
+ * then has to be halted until KubeVirt clears the failure. Otherwise KubeVirt would wait for up to 5 minutes before it
+ * starts the next instance.
  */
 export function endsBackoff(
   { machine, instance }: Pick<Observed, 'machine' | 'instance'>,
@@ -111,11 +112,12 @@ export function restartRecord({ status }: VirtualMachine): RestartRecord {
 }
 
 /**
- * Plans the restart of an instance: once for each change that needs one (updatePolicy Restart), and with a back-off
- * while the machine is stuck although its disk is ready, for example because the machine started before the disk was
- * cloned. A machine that failed to start before its disk was ready is restarted once, without a back-off. After its
- * root disk was replaced, a machine is not restarted for a change: the old disk, which the running guest still uses,
- * would be deleted.
+ * Plans the restart of an instance, in these cases:
+ * - A change needs a restart (updatePolicy Restart): one restart for each change. No restart if the root disk was
+ *   replaced: it would delete the old disk, which the running guest still uses.
+ * - The machine is stuck although its disk is ready, for example because it started before the disk was cloned:
+ *   restarts with a back-off.
+ * - The machine was started before its disk was ready, and failed: one restart, without a back-off.
  * @param isDiskReady whether the root disk is cloned
  * @param isCurrent whether the KubeVirt VirtualMachine has the desired spec
  */
@@ -136,7 +138,7 @@ export function planRestart(
   if (isLate(vm, observed, isDiskReady) && !isRunning(observed) && !isDiskReplaced(observed)) {
     const { uid: restartedInstance = machine.status?.startFailure?.lastFailedVMIUID } =
       instance?.metadata ?? {};
-    const reason = 'it failed to start before its root disk was ready';
+    const reason = 'it was started before its root disk was ready, and failed';
     return {
       record: {
         ...record,

@@ -46,6 +46,6 @@ test.for([
   },
 );
 
-test('a salt that contains $, which separates the parts of a hash, is rejected', () => {
+test('a salt that contains $, the separator of a hash, is rejected', () => {
   expect(() => sha512Crypt('x', 'a$b')).toThrow(RangeError);
 });

@@ -54,8 +54,8 @@ function repeated(digest: Buffer, length: number): Buffer {
 }
 
 /**
- * Encodes the digest in 86 characters, with the order of bytes that the specification lists: groups of three bytes, 21 apart,
- * rotated by one position from group to group, then the last byte.
+ * Encodes the digest in 86 characters. The specification lists the order of the bytes: groups of three bytes with a
+ * distance of 21, rotated by one position from group to group. The last byte follows alone.
  */
 function encode(digest: Buffer): string {
   const byte = (at: number) => digest[at] ?? 0;

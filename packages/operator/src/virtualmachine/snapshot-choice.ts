@@ -10,8 +10,8 @@ export function hasSnapshot({ status }: VMDiskImage, name: string): boolean {
 
 /**
  * Returns the newest snapshot of the image for which `maxClones` allows another clone; undefined if there is none. The
- * number of clones is the larger of two numbers: the one in the status of the image, which may be outdated but includes
- * clones through a DataSource, and the one in `counts`.
+ * status of the image also has a number of clones. It may be outdated, but includes clones through a DataSource. So the
+ * larger of both numbers counts.
  */
 export function chooseSnapshot({ spec, status }: VMDiskImage, counts: CloneCounts): string | undefined {
   const { maxClones = Number.POSITIVE_INFINITY } = spec;

@@ -15,7 +15,7 @@ const image: VMDiskImage = {
   },
 };
 
-test('concurrent reconciles never choose a snapshot more often than its maximum number of clones allows', () => {
+test('concurrent reconciles together do not exceed the maximum number of clones of a snapshot', () => {
   const stored = new Map<string, number>([['farm/a', 1]]);
   const cached = { countByIndex: (_: string, key: string) => stored.get(key) ?? 0 };
   const clones = new SnapshotClones(cached, { countByIndex: () => 0 });

@@ -23,13 +23,18 @@ export function foreignCloneKeys(volume: DataVolume): readonly string[] {
 }
 
 /**
- * Counts the clones of snapshots, including those that are planned and not stored yet. Unlike `countClones`, which counts for the
- * status of the image, it only reads the sizes of indexes, because it runs for every snapshot in every reconcile of a
- * VirtualMachine. `chooseSnapshot` takes both numbers into account.
+ * Counts the clones of snapshots, including clones that are planned and not stored yet. It runs for every snapshot in
+ * every reconcile of a VirtualMachine, so it only reads the sizes of indexes. `countClones` counts for the status of
+ * the image. `chooseSnapshot` uses the larger of both numbers.
  *
- * A reconcile counts, chooses a snapshot and reserves a clone of it without interruption, then stores its choice in
- * `status.snapshot`, which the index shows immediately, and ends the reservation. So two concurrent reconciles never both choose the
- * last clone that `maxClones` allows. Reservations need not survive a restart: nothing is created before the choice is stored.
+ * Flow:
+ * 1. A reconcile counts the clones, chooses a snapshot and reserves a clone of it, without interruption by other
+ *    reconciles.
+ * 2. It stores its choice in `status.snapshot`. The index shows the choice immediately.
+ * 3. It ends the reservation.
+ *
+ * So two concurrent reconciles never both choose the last clone that `maxClones` allows. Reservations need not survive
+ * a restart, because nothing is created before the choice is stored.
  */
 export class SnapshotClones {
   readonly #machines: Pick<ObjectCache<VirtualMachine>, 'countByIndex'>;

@@ -89,9 +89,9 @@ export function withVolumeReady(
 const REPORT = ['Ready', 'Reconciling', 'Stalled'];
 
 /**
- * Returns the planned conditions, but with the stored versions of those that `REPORT` lists. The caller then applies
- * the problem to the result. If the problem were applied to the planned conditions, each retry could change a
- * condition twice, and write it with a new transition time.
+ * Returns the planned conditions, with the stored versions of the types in `REPORT`. The caller then adds the problem.
+ * If it added the problem to the planned versions, a condition could change to its planned state and back within one
+ * reconcile. Each retry would then write a new transition time.
  */
 function withoutReport(
   planned: readonly Condition[] = [],
@@ -141,8 +141,8 @@ function withReport(
 const ON_NODE: ReadonlySet<string> = new Set(['Running', 'Migrating', 'Paused']);
 
 /**
- * Returns what KubeVirt reports about the machine. Node and address are reported together with KubeVirt's status once
- * the machine runs, so that they need no separate write.
+ * Returns what KubeVirt reports about the machine. Node and address are included only once the machine runs, so that
+ * the status is not written separately for them.
  */
 function machineFields(vm: VirtualMachine, { machine, instance }: Observed): Partial<VirtualMachineStatus> {
   const { printableStatus = '' } = machine?.status ?? {};

@@ -50,7 +50,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
         status?.conditions?.map(({ type, status: value, reason, message }) => [type, value, reason, message]),
       ]),
     ),
-    // A claim has the name of its DataVolume, so the index by DataVolume also finds the VirtualMachine of a claim.
+    // A claim has the name of its DataVolume. So the index by DataVolume also finds the VirtualMachine of a claim.
     watch(PersistentVolumeClaim, ({ metadata }) => found(VOLUME_INDEX, keyOf(metadata))),
     // An update that changes only the progress of an import enqueues no VirtualMachine.
     watch(

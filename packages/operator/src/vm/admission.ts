@@ -7,15 +7,14 @@ import type { VM } from './resource.ts';
 
 const TIMEOUT_SECONDS = 10;
 /**
- * Timeouts of two requests to the cloud: the check of the name and, if the name is taken, the read of the server that
- * uses it. Their sum is less than the webhook timeout of the API server.
+ * Timeouts of two requests to the cloud. The first request checks the name. If the name is taken, the second one reads
+ * the server that uses it. The sum is less than `TIMEOUT_SECONDS`.
  */
 const [CHECK_MS, GET_MS] = [7_000, 1_500];
 
 /**
  * Returns the admission rules of VMs. They reject a name that the cloud does not accept, and an unknown deletion
- * policy. The user waits for the answer, so each request to the cloud is tried once, with a timeout that is shorter
- * than the API server's.
+ * policy. The user waits for the answer, so each request to the cloud has a short timeout and is tried only once.
  * @param cloud undefined if only the manifests of the rules are needed
  */
 export function admitVms(

@@ -21,7 +21,8 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['MachineFailed'],
     meaning: 'The cloud could not start the machine, or the machine failed later.',
-    remedy: 'Delete the VM, or set `vmwright.dev/recreate`.',
+    remedy:
+      'Delete the VM, or set the annotation `vmwright.dev/recreate: "true"` to get a new machine. If the annotation is already set, read the message.',
   },
   {
     type: 'Ready',
@@ -29,14 +30,15 @@ export const CONDITIONS = [
     reasons: ['MachineDeleting'],
     meaning: 'The cloud is deleting the machine.',
     remedy:
-      'Wait. If `vmwright.dev/recreate` is not set, the operator did not request the deletion: find out who did.',
+      'Wait. If the annotation `vmwright.dev/recreate` is not set, the operator did not request the deletion: find out who did.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['VmLost'],
     meaning: 'The cloud has no machine of this VM any more.',
-    remedy: 'Delete the VM, or set `vmwright.dev/recreate`.',
+    remedy:
+      'Delete the VM, or set the annotation `vmwright.dev/recreate: "true"` to get a new machine. If the annotation is already set, wait.',
   },
   {
     type: 'Ready',
@@ -49,72 +51,76 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['NameProhibited'],
-    meaning: 'The cloud does not allow this name.',
-    remedy: 'Create a VM with another `vmname`.',
+    meaning: 'The cloud does not allow the name in `spec.vmname`.',
+    remedy: 'Delete the VM, and create another with a different `spec.vmname`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['NameTaken'],
-    meaning: 'Another machine uses this name.',
-    remedy: 'Choose another `vmname`, or delete the VM that the message names.',
+    meaning: 'Another machine uses the name in `spec.vmname`.',
+    remedy:
+      'Delete this VM, and create another with a different `spec.vmname`. If the message names a VM, you can delete that VM instead.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Paused'],
     meaning: 'The VM was paused before it had a machine.',
-    remedy: 'Remove `vmwright.dev/paused`.',
+    remedy: 'Remove the annotation `vmwright.dev/paused`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Deleting'],
-    meaning: 'The machine is being deleted, or its deletion is blocked; the message then says why.',
-    remedy: 'Wait, or correct the annotation that the message names.',
+    meaning:
+      'The VM is being deleted. If something blocks the deletion of the machine, the message says what.',
+    remedy: 'Wait. If the message names an annotation, correct or remove the annotation.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Deleted'],
-    meaning: "The machine is deleted; other controllers' finalizers keep the object.",
-    remedy: 'Check the controllers that own those finalizers.',
+    meaning: 'The machine is deleted. Finalizers of other controllers keep the VM object.',
+    remedy: 'Check the controllers that own the finalizers in `metadata.finalizers`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Orphaned'],
-    meaning: "The machine stays in the cloud; other controllers' finalizers keep the object.",
-    remedy: 'Check the controllers that own those finalizers.',
+    meaning:
+      'The machine stays in the cloud, because the deletion policy is `Orphan`. Finalizers of other controllers keep the VM object.',
+    remedy: 'Check the controllers that own the finalizers in `metadata.finalizers`.',
   },
   {
     type: 'Ready',
     status: 'False, Unknown',
     reasons: ['CloudRefused'],
     meaning:
-      'The cloud rejected the request as invalid; the message contains its text. The status is False if no machine exists.',
-    remedy: 'Read the message. The operator retries within a minute.',
+      'The cloud rejected the request as invalid. The message contains the text from the cloud. `Ready` is False if `status.vmId` is not set, and Unknown otherwise.',
+    remedy:
+      'Remove the cause that the message names, or ask the administrator of the cloud. The operator retries within a minute.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['CloudUnreachable'],
     meaning: 'The cloud does not answer.',
-    remedy: 'Wait; check the network between operator and cloud.',
+    remedy: 'Wait. If this continues, check the network between the operator and the cloud.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['CloudFailing'],
     meaning: 'The cloud answers with a server error (HTTP 5xx).',
-    remedy: 'Wait; ask the administrator of the cloud.',
+    remedy: 'Wait. If this continues, ask the administrator of the cloud.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['CloudBusy'],
     meaning:
-      'The cloud asked to back off (429, or 503 with `Retry-After`). The operator sends no requests for the requested time.',
+      'The cloud asked the operator to pause (HTTP 429, or HTTP 503 with `Retry-After`). The operator sends no requests for the requested time, but pauses for at most one minute.',
     remedy: 'Wait.',
   },
   {
@@ -122,14 +128,15 @@ export const CONDITIONS = [
     status: 'Unknown',
     reasons: ['CloudUnauthorized'],
     meaning: "The cloud rejects the operator's API key, or the operator cannot read the key.",
-    remedy: 'Replace the key. The operator retries every second and uses a new key immediately.',
+    remedy:
+      'Replace the key in the file that `--cloud-api-key-file` names; this needs no restart. If the key is in `CLOUD_API_KEY`, replace it there and restart the operator.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['CloudUnexpectedAnswer'],
     meaning: "Another program, such as a proxy, answers at the cloud's address.",
-    remedy: 'Check `CLOUD_URL` and the proxy settings.',
+    remedy: "Check the operator's `CLOUD_URL` and proxy settings.",
   },
   {
     type: 'CloudAvailable',
@@ -143,7 +150,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['CloudUnreachable', 'CloudFailing', 'CloudBusy', 'CloudUnauthorized', 'CloudUnexpectedAnswer'],
     meaning:
-      'An outage: the cloud does not answer or does not serve the operator. `CloudRefused` is no outage.',
+      'The cloud has an outage: it does not answer, or does not serve the operator. A rejected request for a single VM (`Ready` with the reason `CloudRefused`) is not an outage.',
     remedy: 'See `Ready` with the same reason.',
   },
   {

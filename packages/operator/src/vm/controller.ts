@@ -32,11 +32,13 @@ export interface VmControllerOptions extends PollingOptions {
 /**
  * Adds the VM controllers to the manager. They create and delete the machines of the private cloud.
  *
- * Guarantees: at most one machine per VM at any time, even after crashes and lost requests: the idempotency key is
- * derived from the VM's UID, and the intent is stored with a resourceVersion precondition before each create. The
- * finalizer of a VM stays until the cloud confirms that its machine is gone. `collectVmGarbage` deletes machines that
- * were created after their VM was deleted. If the cloud does not answer for `unknownAfterMs`, Ready of every VM becomes
- * Unknown. A deletion is reported in the status immediately, even while the cloud does not answer.
+ * Guarantees:
+ * - A VM has at most one machine at any time, even after crashes and lost requests. The idempotency key is derived from
+ *   the VM's UID. The intent is stored, with a resourceVersion precondition, before each create.
+ * - The finalizer of a VM stays until the cloud confirms that the machine is gone. If a machine is created after that,
+ *   `collectVmGarbage` deletes it.
+ * - If the cloud does not answer for `unknownAfterMs`, Ready of every VM becomes Unknown.
+ * - A deletion is reported in the status immediately, even while the cloud does not answer.
  */
 export function controlVms(manager: Manager, options: VmControllerOptions): void {
   const { world, log, cloud, cluster, refreshMs, unknownAfterMs, concurrency } = options;

@@ -16,16 +16,15 @@ import type { VmReason } from './conditions.ts';
 export const BACKEND = 'cloud';
 
 /**
- * Reason and message with which conditions report a failed cloud request. The message is the same on every retry, so
- * that a retry does not write the status. Users of the cluster read the message, so it names no setting, file or
- * address of the operator.
+ * What conditions report about a failed cloud request. The message is the same on every retry, so that a retry does not
+ * write the status. It names no setting, file or address of the operator, because users of the cluster read it.
  */
 export interface ConditionError {
   readonly reason: Extract<VmReason, `Cloud${string}`>;
   readonly message: string;
   /**
-   * Whether the cloud did not serve the request, so that the state of the machine is unknown. False if the cloud rejected the
-   * request as invalid.
+   * Whether the cloud did not serve the request. The state of the machine is then unknown. False if the cloud rejected
+   * the request as invalid.
    */
   readonly isOutage: boolean;
   /** Whether retries can succeed without an administrator. */
@@ -37,8 +36,8 @@ const NEEDS_ADMINISTRATOR = { isOutage: true, isTransient: false } as const;
 const REJECTED = { isOutage: false, isTransient: false } as const;
 
 /**
- * Returns what conditions report about an error of a cloud request; undefined for a taken name, and for errors that do not come
- * from the cloud.
+ * Returns what conditions report about an error of a cloud request. Undefined if a name is taken, or if the error does
+ * not come from the cloud.
  */
 export function toCondition(error: unknown): ConditionError | undefined {
   if (error instanceof BackendUnavailableError) return toCondition(error.cause);
@@ -91,8 +90,8 @@ export function toCondition(error: unknown): ConditionError | undefined {
 }
 
 /**
- * Returns the error to fail a reconcile with: BackendUnavailableError during an outage of the cloud, so that the
- * controller does not log the outage once per object.
+ * Returns the error that the reconcile throws. During an outage of the cloud, this is a BackendUnavailableError, which
+ * the controller does not log for each object.
  */
 export function toReconcileError(error: unknown): unknown {
   if (error instanceof BackendUnavailableError || !toCondition(error)?.isOutage) return error;
@@ -102,7 +101,7 @@ export function toReconcileError(error: unknown): unknown {
   return Object.assign(unavailable, { retryAfterMs });
 }
 
-/** Resolves to undefined instead of failing if the cloud has no such server. */
+/** Resolves to undefined if the cloud has no such server. */
 export async function ignoreNotFound<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;

@@ -21,8 +21,8 @@ export function clusterLabels(cluster: string): Labels {
 }
 
 /**
- * Returns the labels that select the servers of one VM, including servers that were created under an earlier cluster
- * id.
+ * Returns the label that selects the servers of one VM. It also selects servers that were created under an earlier
+ * cluster id.
  */
 export function ownerLabels(uid: string): Labels {
   return { [UID_LABEL]: uid };
@@ -37,9 +37,10 @@ export const NO_OWNERSHIP_LABELS: Readonly<Record<string, null>> = {
 };
 
 /**
- * Returns the labels to set on a VM's server if its ownership labels differ from `wanted`, for example after the
- * cluster id changed. Undefined if no label differs, or if the UID label is missing or different: a server without the
- * UID label was orphaned. If a late request set the label again, garbage collection would delete the server.
+ * Returns the ownership labels to set on a VM's server if they differ from `wanted`, for example because the cluster id
+ * has changed. Undefined if no label differs. Also undefined if the UID label is missing or different, because a server
+ * without the UID label was orphaned. A delayed request must not set that label again: garbage collection would then
+ * delete the server.
  */
 export function labelsToRepair({ labels }: Server, wanted: Labels): Labels | undefined {
   if (labels[UID_LABEL] !== wanted[UID_LABEL]) return undefined;
@@ -77,9 +78,9 @@ export function nameOf({ labels }: Server): string {
 }
 
 /**
- * Returns the idempotency key of the create request: however often the request is sent, the cloud creates one server.
- * The key is derived from the stored object, so it is known before the first request. A re-created machine gets a new key,
- * because the old key identifies the lost machine.
+ * Returns the idempotency key of the create request. However often the request is sent, the cloud creates one server.
+ * The key is derived from the stored object, so it is known before the first request. A machine that replaces a lost
+ * machine gets a new key, because the old key identifies the lost one.
  */
 export function idempotencyKey({ metadata, status }: VM): string {
   const { uid = '' } = metadata;

@@ -15,13 +15,13 @@ export interface Observed {
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;
   /**
-   * The server that `status.vmId` names, or that was found or created for the VM; `Gone` if the cloud does not have it
-   * any more. Undefined until this reconcile has read, found or created it.
+   * The server that `status.vmId` names, or that was found or created for the VM. `Gone` if the cloud no longer has
+   * this server. Undefined if this reconcile has not read, found or created it yet.
    */
   readonly server?: Server | Gone;
   /**
-   * Another server with the VM's UID label; `none` if the search found no such server. Undefined before the search,
-   * which takes place only if `status.vmId` does not name a server of the VM.
+   * Another server with the VM's UID label. It is searched for only if `status.vmId` does not name a server of the VM.
+   * `none` if the search found no such server; undefined before the search.
    */
   readonly owned?: Server | 'none';
   /** Whether the cloud accepts the name. */
@@ -45,9 +45,9 @@ export interface NameRejection {
 }
 
 /**
- * Sends a request about a VM's name (a check, or a create) and returns its result. If the name is taken, the server
- * that uses it may be the VM's own server. This happens if the response to an earlier create request was lost, or if
- * the id of the server was not stored.
+ * Sends a request that depends on the VM's name (a check or a create), and returns its result. If the name is taken,
+ * the VM's own server may use it: the response to an earlier create request may have been lost, or the id of the server
+ * was not stored.
  */
 export async function observeAnswer(
   cloud: CloudClient,
@@ -61,8 +61,8 @@ export async function observeAnswer(
   } catch (error) {
     if (error instanceof GoneError) return { cluster, server: { gone: error.serverId } };
     if (error instanceof ProhibitedNameError) {
-      // The name may have been prohibited after the VM's server was created. The status may lack the id of that server, because
-      // the id was never stored or was removed, so the server is searched for by its label.
+      // The cloud may have prohibited the name after it created the VM's server. The status may lack the id of that
+      // server. So the server is searched for by its label.
       const [server] = await serversOf(cloud, vm);
       return server === undefined ? { cluster, name: prohibited(error) } : { cluster, server };
     }
@@ -73,7 +73,10 @@ export async function observeAnswer(
   }
 }
 
-/** Returns all servers with the VM's UID label, even if the status does not have their id. The list may be outdated. */
+/**
+ * Returns all servers with the VM's UID label, including servers that the status does not name. The list may be
+ * outdated.
+ */
 async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly Server[]> {
   const { uid = '' } = metadata;
   const servers: Server[] = [];
@@ -83,8 +86,8 @@ async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly
 
 /**
  * Returns the servers of a VM that is being deleted.
- * @param all whether to return all of them. If false, and if the server that `status.vmId` names still exists, returns
- * only that server, with one request and without a list; a later reconcile finds the others
+ * @param all whether all servers are needed. If false, the server that `status.vmId` names is enough while it exists.
+ * This saves a list, and a later reconcile finds the others
  */
 export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean): Promise<readonly Server[]> {
   const { status = {} } = vm;
@@ -96,8 +99,8 @@ export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean)
 }
 
 /**
- * Returns a server that has the VM's UID label, is not being deleted, and is not the one that `status.vmId` names. The
- * list may be outdated, so each candidate is also read by its id.
+ * Returns a server with the VM's UID label that is not being deleted. Ignores the server `vmId`. The list may be
+ * outdated, so each candidate is also read by its id.
  */
 export async function findOwned(cloud: CloudClient, vm: VM, vmId: string): Promise<Server | undefined> {
   for (const { id } of await serversOf(cloud, vm)) {
@@ -112,8 +115,8 @@ function prohibited({ detail }: CloudError): NameRejection {
 }
 
 /**
- * Returns the rejection of a name that another server uses. The message names the VM that owns the server, because users
- * work with VMs. It does not name a VM in another namespace, which the user may not be allowed to see.
+ * Returns the rejection of a name that another server uses. The message names the VM that owns the server, because
+ * users work with VMs. It does not name a VM in another namespace, because the user may not be allowed to see that VM.
  */
 export function taken(cluster: string, { metadata, spec }: VM, server: Server): NameRejection {
   const owner = ownerIn(server, cluster);

@@ -92,14 +92,14 @@ describe('new VMs', () => {
     expect(ended(next(vm({ vmId: '' }), { server: { gone: 's-0' } }))).toMatchObject({ vmId: 's-0' });
   });
 
-  test('the machine of a new VM is created after its name was checked, with the UID as idempotency key', () => {
+  test('the machine of a new VM is created after its name was checked', () => {
     expect(lookup(vm(), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     const { status, actions } = next(vm(), { name: 'accepted' });
     expect(valid(status)).toMatchObject({ opStatus: 'New', attempts: 1 });
     expect(actions).toEqual([{ type: 'create', server: { name: 'vmsample', labels }, key: 'u-1' }]);
   });
 
-  test('each attempt increments the counter in the status of a new VM, so that the status differs and is written before the create request', () => {
+  test('each attempt to create a machine increments the counter in the status', () => {
     const object = vm({ attempts: 4, opStatus: 'Failed', msg: 'no room' });
     expect(attempt(object, { name: 'accepted' })).toMatchObject({ type: 'create' });
     const { status } = next(object, { name: 'accepted' });
@@ -112,7 +112,7 @@ describe('new VMs', () => {
     expect([ready(status), available(status)]).toEqual([ready(failed), available(failed)]);
   });
 
-  test('a new VM with a rejected name gets no machine and reports why, and its name is checked again later', () => {
+  test('a new VM with a rejected name gets no machine', () => {
     const message = 'the name vmsample is prohibited';
     const rejection = { name: { reason: 'Prohibited', message } } as const;
     const rejected = next(vm(), rejection);
@@ -257,20 +257,21 @@ describe('VMs that have a machine', () => {
     expect(conditionOf(status.conditions, 'NameAccepted')).toMatchObject({ status: 'True' });
   });
 
-  test('the opStatus of a VM with a machine is Unknown, not Failed, while the cloud does not answer or rejects a request', () => {
+  test('the opStatus of a VM with a machine is Unknown after a failed or rejected request', () => {
     const before = machineStatus(vm(), running, NOW);
     for (const reason of ['CloudUnreachable', 'CloudBusy', 'CloudUnauthorized', 'CloudRefused'] as const) {
       const isOutage = reason !== 'CloudRefused';
       const error = { reason, message: 'some cause', isOutage, isTransient: false };
       const status = valid(errorStatus(vm(before), error, NOW));
       expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'some cause' });
-      // The work queue retries a rejected request with back-off, so a list of the servers does not enqueue the VM.
+      // After a rejected request, the work queue retries the VM with back-off. So a list of the servers does not
+      // enqueue it.
       expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isOutage);
     }
     expect(errorStatus(vm(), REJECTED, NOW).opStatus).toBe('Failed');
   });
 
-  test('a machine that is lost before its id was stored is reported as lost without an id', () => {
+  test('a machine that is lost before its id was stored is reported without an id', () => {
     const status = ended(next(vm({ attempts: 1 }), { server: { gone: undefined } }));
     expect(status.vmId).toBeUndefined();
     expect(status.msg).toContain('The cloud has no machine of this VM any more');
@@ -288,7 +289,7 @@ describe('CloudAvailable', () => {
     expect(available(lost)).toMatchObject(answering);
   });
 
-  test('CloudAvailable is False during an outage, with its cause as reason, and True when the cloud answers again', () => {
+  test('CloudAvailable is False during an outage, and True when the cloud answers again', () => {
     const status = valid(errorStatus(vm(before), UNREACHABLE, NOW));
     expect(available(status)).toMatchObject({
       status: 'False',
@@ -356,7 +357,7 @@ describe('wrong vmIds', () => {
     ['a machine of another VM', stolen],
     ['a machine without an owner', unlabelled],
     ['a machine that does not exist', { gone: 's-4' }],
-  ])('a vmId that names %s is corrected to name the machine with the UID label of the VM', (_, server) => {
+  ])('a vmId that names %s is replaced by the id of the VM’s own machine', (_, server) => {
     const vmId = 'gone' in server ? server.gone : server.id;
     const object = vm({ vmId });
     expect(lookup(object, { server })).toEqual({ type: 'findOwned', except: vmId });
@@ -372,7 +373,7 @@ describe('wrong vmIds', () => {
     expect(ended(repaired)).toMatchObject({ vmId: 's-1', opStatus: 'Running', repairs: 1 });
   });
 
-  test('a VM is VmLost if its vmId names a foreign machine and it has no other machine, and the state of the foreign machine is not reported', () => {
+  test('a VM is VmLost if its vmId names a foreign machine and it has no machine of its own', () => {
     const foreign: Server = { ...unlabelled, name: 'vmother' };
     expect(ready(ended(next(vm({ vmId: 's-3' }), { server: foreign, owned: 'none' })))?.reason).toBe(
       'VmLost',
@@ -405,7 +406,7 @@ describe('lists of servers', () => {
     expect(isOutdated(vm(errorStatus(vm({ attempts: 1 }), REJECTED, NOW)), servers())).toBe(false);
   });
 
-  test('a list of the servers does not enqueue a VM that is reported as lost, unless the operator may replace its machine', () => {
+  test('a list of the servers enqueues a lost VM only if the operator may replace its machine', () => {
     const lost = ended(next(good, { server: { gone: 's-1' }, owned: 'none' }));
     expect(isOutdated(vm(lost), servers())).toBe(false);
     expect(isOutdated(vm(lost, RECREATE), servers())).toBe(true);

@@ -43,16 +43,18 @@ export type Action =
   | { readonly type: 'create'; readonly server: NewServer; readonly key: string }
   | { readonly type: 'delete'; readonly id: string };
 
-/** Interval at which a rejected name is checked again, because the cloud does not report when a name becomes free. */
+/** Interval at which a rejected name is checked again. The cloud does not report when a name becomes free. */
 const NAME_RECHECK_MS = 5 * 60_000;
 
 /**
- * Plans the next step for a VM that is not being deleted.
+ * Plans the next step for a VM that is not being deleted. A paused VM is only observed.
  *
- * Each plan with a create or a delete counts an attempt, so its status always differs from the stored one and has to be
- * written before the request is sent. The write carries the resourceVersion that the plan is based on, so it fails if the
- * object has changed. A lost or failed machine is replaced only if the user asks for it, because a new machine lacks the
- * id, the address and perhaps the data of the old one. A paused VM is only observed.
+ * A plan with a create or a delete increments `attempts`, so its status always differs from the stored one. The status
+ * is written before the request is sent. The write carries the resourceVersion, so it fails if the object has changed
+ * since the plan was made.
+ *
+ * A lost or failed machine is replaced only if the user asks for it. The new machine lacks the id, the address and
+ * perhaps the data of the old one.
  */
 export function plan(vm: VM, observed: Observed, now: number): Plan {
   const { spec, status = {} } = vm;
@@ -87,14 +89,12 @@ export function plan(vm: VM, observed: Observed, now: number): Plan {
   return { status: withAttempt(before), actions: [{ type: 'delete', id: server.id }] };
 }
 
-/**
- * Whether a VM's status differs from what a list of servers shows, so that the VM needs a reconcile. The list may be outdated.
- */
+/** Whether a VM needs a reconcile, because its status differs from a list of servers. The list may be outdated. */
 export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolean {
   const { metadata, status = {} } = vm;
   const isUnavailable = isCloudUnavailable(status);
-  // The work queue retries a VM that has no machine or is being deleted, so it is enqueued here only to notice the end
-  // of an outage.
+  // The work queue already retries a VM that has no machine or is being deleted. Such a VM is enqueued here only to
+  // report the end of an outage.
   if (metadata.deletionTimestamp !== undefined || !hasVmId(status)) return isUnavailable;
   // The cloud rejected a request for this VM. The work queue retries it with exponential back-off, so it is not enqueued here.
   if (isReadyUnknown(status) && !isUnavailable) return false;
@@ -111,8 +111,8 @@ function replacesLost(vm: VM): boolean {
 }
 
 /**
- * Whether a server was not created for this VM. A server with the VM's name and without a UID label counts as the VM's
- * own: the status reports it, but the operator does not change it.
+ * Whether a server was not created for this VM. A server without a UID label counts as the VM's own if it has the VM's
+ * name. The status then reports that server, but the operator does not change it.
  */
 function isOfAnother(vm: VM, server: Server): boolean {
   const isUnlabelled = ownerUid(server) === undefined && server.name === vm.spec.vmname;

@@ -18,8 +18,8 @@ export interface Polling {
 }
 
 /**
- * Returns a list interval and a list timeout that together do not exceed `unknownAfterMs`, so that an outage is
- * detected within that time. The interval is `refreshMs`, or shorter if that is necessary.
+ * Returns the interval and the timeout of lists. Together they do not exceed `unknownAfterMs`, so that an outage is
+ * detected within that time. If necessary, the interval is shorter than `refreshMs`.
  */
 export function pollingOf({ refreshMs, timeoutMs, unknownAfterMs }: PollingOptions): Polling {
   const listTimeoutMs = Math.min(timeoutMs, unknownAfterMs / 2);

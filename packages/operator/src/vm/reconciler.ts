@@ -95,7 +95,7 @@ export class VmReconciler {
         await setStatus(vm, withCloudAvailable(vm, status, undefined, now()), context);
         return requeueAfter(CHANGING_MS);
       }
-      // Without other finalizers, removing this finalizer deletes the object immediately, so no status is written.
+      // No status is written if this is the last finalizer: its removal deletes the object immediately.
       if ((vm.metadata.finalizers?.length ?? 0) > 1)
         await setStatus(vm, (policy === 'Orphan' ? orphanedStatus : deletedStatus)(vm, now()), context);
       return undefined;
@@ -152,8 +152,8 @@ export class VmReconciler {
 
   /**
    * Runs work that sends requests to the cloud, and reports errors of these requests in the status. During an outage,
-   * reports the outage and does not run the work. If an outage begins during the work, the requests are aborted, so the
-   * outage is reported soon.
+   * the work does not run, and the status reports the outage. If an outage begins during the work, its requests are
+   * aborted, so that the outage is reported soon.
    */
   async #withCloud(
     vm: VM,
@@ -180,7 +180,8 @@ export class VmReconciler {
   get #outage(): ConditionError | undefined {
     const { outage } = this.#options.availability;
     const error = outage && toCondition(outage.error);
-    // `toCondition` does not treat one rejected request as an outage, but the rejection of all list requests is an outage.
+    // For `toCondition`, a rejected request is no outage. Here, however, the cloud has rejected all list requests,
+    // which is an outage.
     return error && { ...error, isOutage: true };
   }
 }
@@ -199,10 +200,10 @@ function auditServer(
 /**
  * Returns a reconcile that reports a deletion in the status, without a request to the cloud.
  *
- * The reconcile runs in a separate controller, because all workers of the controller that deletes machines may be
- * waiting for a cloud that hangs. Both controllers write with a resourceVersion precondition, so neither overwrites the
- * status of the other.
- * @param finalizer finalizer of the controller that deletes machines; a VM without this finalizer has no machine any
+ * The reconcile runs in a separate controller: if the cloud hangs, all workers of the controller that deletes machines
+ * may be waiting for it. Both controllers write with a resourceVersion precondition, so neither overwrites the status
+ * of the other.
+ * @param finalizer finalizer of the controller that deletes machines. A VM without this finalizer has no machine any
  * more
  */
 export function reportDeletion(finalizer: string): Reconcile<VM> {
@@ -220,8 +221,8 @@ export function reportDeletion(finalizer: string): Reconcile<VM> {
 }
 
 /**
- * Writes the error to the newest known status, and records an event if the status did not report the error yet. Does
- * not log the error: the controller logs thrown errors, and `Availability` logs outages.
+ * Writes the error to the newest known status. Records an event if the status did not report the error yet. Does not
+ * log the error, because the controller logs thrown errors and `Availability` logs outages.
  */
 async function reportError(
   found: VM,
@@ -243,8 +244,7 @@ async function reportError(
 }
 
 /**
- * Stores the status, and records an event when the stored status reported an outage of the cloud and the new one does
- * not.
+ * Stores the status. Records an event if the previous status reported an outage of the cloud and the new one does not.
  */
 async function setStatus(vm: VM, status: VMStatus, context: ReconcileContext<VM>): Promise<VM> {
   const stored = await context.setStatus(vm, status);

@@ -49,7 +49,8 @@ export class Refresher {
   }
 
   readonly source: Source = (enqueue, signal) => {
-    // Drops a known outage, which may have ended while another replica was the leader and this replica did not poll.
+    // Forgets a known outage. It may have ended while another replica was the leader, because this replica did not poll
+    // then.
     this.#options.availability.restart();
     return this.#poller.source(enqueue, signal);
   };

@@ -28,14 +28,14 @@ const fields = {
   observedGeneration: optional(
     integer({
       description:
-        'Generation of the spec that the operator has acted on last; -1 before the operator has seen the object. Smaller than metadata.generation until the operator has processed a change.',
+        'Generation of the spec that the operator processed last. The value is -1 before the operator has processed the object. It is smaller than metadata.generation until the operator has processed the latest change.',
       format: 'int64',
     }),
   ),
   vmId: optional(
     string({
       description:
-        'Id of the machine in the cloud. It can be changed only by a write that also increases `recreations` (a lost or failed machine is replaced) or `repairs` (a wrong id is corrected).',
+        'Id of the machine in the cloud. The operator sets it. The API server rejects a change unless the same write increases `status.recreations` (the operator replaces a lost or failed machine) or `status.repairs` (the operator corrects a wrong id).',
       maxLength: 253,
     }),
   ),
@@ -49,7 +49,7 @@ const fields = {
   opStatus: optional(
     literals(['New', 'Running', 'Failed', 'Unknown', 'Deleting', 'Deleted'], {
       description:
-        'State of the machine. New: it is being created. Running: it is running. Failed: the cloud rejected the name or the request, or the machine has failed. Unknown: the cloud does not answer, or has no such machine any more. Deleting: the VM is being deleted, and the machine may still exist. Deleted: the machine is deleted, and finalizers of other controllers keep the VM.',
+        'State of the machine. New: it is being created. Running: it is running. Failed: the cloud rejected the name or the request, or the machine has failed. Unknown: the state is not known, for example because the cloud does not answer or has no such machine any more. Deleting: the VM is being deleted, and the machine may still exist. Deleted: the machine is deleted, and finalizers of other controllers keep the VM.',
     }),
   ),
   msg: optional(
@@ -58,14 +58,14 @@ const fields = {
   attempts: optional(
     integer({
       description:
-        'Number of attempts to create or replace the machine. Each attempt is counted before its request is sent to the cloud.',
+        'Number of requests to create a machine, or to delete a failed machine that is replaced. The operator counts each request before it sends the request to the cloud.',
     }),
   ),
   recreations: optional(integer({ description: 'Number of lost or failed machines that were replaced.' })),
   recreatedAt: optional(
     string({
       description:
-        'Time when the machine was last replaced. The operator delays the next replacement with exponential back-off.',
+        'Time when the operator last began to replace the machine. The next replacement begins 10 seconds after this time at the earliest. This delay doubles with each replacement, up to 5 minutes.',
       format: 'date-time',
     }),
   ),
@@ -77,7 +77,7 @@ const fields = {
   ),
   conditions: optional(
     conditions(
-      'Ready: the machine is running. CloudAvailable: the cloud answers the operator; False during an outage, with the cause. NameAccepted: the cloud accepts the name. VmLost: the cloud has no machine of this VM any more. Reconciling, Stalled: as kstatus defines them. Paused: the operator observes the VM and changes nothing.',
+      'Ready: the machine is running. CloudAvailable: the cloud answers the operator; during an outage, it is False and its reason is the cause. NameAccepted: the cloud accepts the name. VmLost: the cloud has no machine of this VM any more. Reconciling: the operator works on the VM, or waits for something that ends by itself. Stalled: a person has to change something. Paused: the operator observes the VM and changes nothing.',
     ),
   ),
 };
@@ -89,8 +89,8 @@ const status = object(fields, {
 });
 
 /**
- * Rejects a change of `status.vmId` unless the same write increases `status.recreations` or `status.repairs`. The rule
- * is at the root, because a rule of the status is not evaluated when the whole status is removed.
+ * Rejects a change of `status.vmId`, unless the same write increases `status.recreations` or `status.repairs`. The rule
+ * is at the root of the schema: a rule of the status is not evaluated if a write removes the whole status.
  */
 const VM_ID_IS_FIXED = {
   rule: `!has(oldSelf.status) || !has(oldSelf.status.vmId) || oldSelf.status.vmId == ''

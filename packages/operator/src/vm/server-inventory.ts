@@ -17,7 +17,7 @@ export interface ServerInventoryOptions {
   readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
-/** For this time after a failed list, callers get the error of that list, and no other list is started. */
+/** Time after a failed list in which no other list is started. Callers get the error of the failed list. */
 const LIST_BACKOFF_MS = 1_000;
 
 interface Observation {
@@ -27,11 +27,10 @@ interface Observation {
 }
 
 /**
- * Cache of this cluster's servers, so that one list serves all VMs instead of one request per VM.
+ * Cache of this cluster's servers. One list serves all VMs, instead of one request per VM.
  *
- * Guarantees: at most one list is in flight. A server that a list lacks is reported as gone only if a request for that
- * server returns "not found", because the list may be older than the server. A list does not replace newer
- * observations.
+ * Guarantees: at most one list is in flight. A list may be older than a new server. So a server that the list lacks is
+ * reported as gone only if a request for that server returns "not found". A list does not replace newer observations.
  */
 export class ServerInventory {
   readonly #options: ServerInventoryOptions;

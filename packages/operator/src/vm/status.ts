@@ -105,8 +105,8 @@ export function lostStatus(vm: VM, vmId: string | undefined, message: string, no
 }
 
 /**
- * Returns the status to store before a machine is replaced. It has no vmId. It increases `recreations`, which is a part
- * of the idempotency key, so that the new machine gets a new key.
+ * Returns the status to store before a machine is replaced. It has no vmId. It increases `recreations`, so that the new
+ * machine gets a new idempotency key.
  */
 export function recreatingStatus(vm: VM, message: string, now: number): VMStatus {
   const { vmId: _, recreations = 0, ...before } = without(vm.status, 'VmLost');
@@ -144,7 +144,10 @@ export function deletingStatus(
   return withReady(vm, now, status, { state, reason: 'Deleting', message });
 }
 
-/** Returns the status of a VM after its machine was deleted, while finalizers of other controllers keep the VM. */
+/**
+ * Returns the status of a VM after its machine was deleted. The VM still exists because of finalizers of other
+ * controllers.
+ */
 export function deletedStatus(vm: VM, now: number): VMStatus {
   const finalizers = vm.metadata.finalizers?.join(', ') ?? '';
   const message = `The machine is deleted. The VM waits for other controllers to remove their finalizers (metadata.finalizers: ${finalizers})`;
@@ -152,7 +155,7 @@ export function deletedStatus(vm: VM, now: number): VMStatus {
   return answered(vm, now, status, { state: 'progressing', reason: 'Deleted', message });
 }
 
-/** Returns the status of a VM that is being deleted with the policy Orphan, after its machine was orphaned. */
+/** Returns the status of a deleted VM with the policy Orphan, after its machine was orphaned. */
 export function orphanedStatus(vm: VM, now: number): VMStatus {
   const message = 'The machine stays in the cloud and is no longer managed (deletion policy Orphan)';
   const status = { ...without(vm.status), opStatus: 'Unknown' } as const;
@@ -207,9 +210,7 @@ export function isCloudUnavailable(status: VMStatus | undefined): boolean {
   return conditionOf(status?.conditions, CLOUD_AVAILABLE)?.status === 'False';
 }
 
-/**
- * Whether the state of the VM's machine is unknown, because the last cloud request for the VM failed or was rejected.
- */
+/** Whether the last cloud request for the VM failed or was rejected, so that the state of its machine is unknown. */
 export function isReadyUnknown(status: VMStatus | undefined): boolean {
   return conditionOf(status?.conditions, 'Ready')?.status === 'Unknown';
 }
@@ -240,8 +241,8 @@ function withCondition(
 }
 
 /**
- * Returns the status without the given condition and without the CPU utilization, which only a new observation
- * provides.
+ * Returns the status without the given condition and without the CPU utilization. Only a new observation provides the
+ * CPU utilization.
  */
 function without(status: VMStatus | undefined, condition?: string): VMStatus {
   const { cpuUtilization: _, conditions, ...rest } = status ?? {};

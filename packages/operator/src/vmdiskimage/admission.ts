@@ -21,9 +21,9 @@ export interface ReferenceSources extends Pick<ImageAccessSettings, 'imageNamesp
 }
 
 /**
- * Returns the admission rules of VMDiskImages, which reject the deletion of a referenced image and unknown deletion
- * policies. Without these rules, the finalizer would still keep a referenced image. But the image would have a deletion
- * timestamp, so it would be deleted when its last reference is gone.
+ * Returns the admission rules of VMDiskImages. They reject unknown deletion policies and the deletion of a referenced
+ * image. Without these rules, the finalizer would still keep a referenced image. But the image would already have a
+ * deletion timestamp, so it would be deleted as soon as its last reference is gone.
  * @param sources undefined if the controller is off, or if only the manifests of the rules are needed
  */
 export function admitVmDiskImages(sources: ReferenceSources | undefined): AdmissionRules<VMDiskImage> {
@@ -67,8 +67,8 @@ function validateDeletion(
   propagation: string | undefined,
   sources: ReferenceSources,
 ): Verdict {
-  // Another deletion of an image that is being deleted changes nothing, so it is allowed. With Foreground, however, the garbage
-  // collector would delete the data of the image, which may be in use.
+  // Another deletion of an image that is being deleted is allowed, because it changes nothing. Foreground is an
+  // exception: the garbage collector would delete the data of the image, which may be in use.
   const isRepeated = image.metadata.deletionTimestamp !== undefined && propagation !== 'Foreground';
   if (isRepeated || image.status?.deletionStartedAt !== undefined) return allow();
   const name = keyOf(image.metadata);

@@ -33,8 +33,8 @@ export function isSnapshotOf({ spec }: VolumeSnapshot, { metadata, status }: Dat
 }
 
 /**
- * Returns the image with the adopted data as its attempt. The spec with which the data was imported is unknown, so the data
- * counts as imported with the current spec.
+ * Returns the image with an attempt in its status that describes the adopted data. The spec with which the data was
+ * imported is unknown, so the attempt records the current spec.
  */
 export function adopted(image: Reported, { volume }: Pick<Observed, 'volume'>, now: number): Reported {
   if (volume === undefined) return image;

@@ -4,8 +4,8 @@ import { childMetadata, dataVolumeName } from './identity.ts';
 import { type ImageSpec, NO_URL, type VMDiskImage } from './resource.ts';
 
 /**
- * Annotations of an image's DataVolume. They make CDI start the import immediately, although no pod uses the claim yet, and keep the
- * DataVolume after the import, because the operator finds the claim through its DataVolume.
+ * Annotations of an image's DataVolume. With the first one, CDI starts the import immediately, although no pod uses the
+ * claim yet. With the second one, CDI keeps the DataVolume after the import. The operator finds the claim through it.
  */
 const ANNOTATIONS = {
   'cdi.kubevirt.io/storage.bind.immediate.requested': 'true',

@@ -35,10 +35,12 @@ export function hasImportedDisk({ volume, claim, isUnverified }: Observed): bool
 }
 
 /**
- * Returns the children that have to be gone before the next attempt. An unfinished import is always removed, so that a sync slot
- * never covers two importers. An imported disk is kept if its source has not changed: only its snapshot is taken again, because
- * another download costs money. A usable snapshot and its disk are kept until the next attempt is Ready, because VMs may still be
- * cloned from it.
+ * Returns the children that have to be gone before the next attempt.
+ * - An unfinished import is always removed. Otherwise two importers could run in one sync slot.
+ * - An imported disk is kept if its source has not changed, because another download costs money. Only its snapshot is
+ *   taken again.
+ * - A usable snapshot and its disk are kept until the next attempt is Ready, because VMs may still be cloned from the
+ *   snapshot.
  */
 export function leftovers(image: Reported, observed: Observed): readonly Child[] {
   const { volume, snapshots } = observed;
@@ -53,8 +55,9 @@ export function leftovers(image: Reported, observed: Observed): readonly Child[]
 
 /**
  * Returns the children that have to be removed after a failure. If the operator tries again, these are the `leftovers`.
- * If not, the image may stay in the phase Failed for a long time, so it keeps only two things: the last complete
- * attempt, because the failed source may be a typing error, and snapshots that disks are being cloned from.
+ * If not, the image may stay in the phase Failed for a long time, and keeps only:
+ * - the last complete attempt, because the failed source may be a typing error
+ * - snapshots that disks are being cloned from, and their DataVolumes
  */
 export function remains(image: Reported, observed: Observed): readonly Child[] {
   if (image.status.phase !== 'Failed') return leftovers(image, observed);
@@ -91,8 +94,8 @@ export function unfinishedImports({ obsolete }: Observed): readonly Child[] {
 }
 
 /**
- * Returns the children of earlier attempts that can be deleted once the current one is Ready. A snapshot that a disk is being
- * cloned from, and the DataVolume of the snapshot, stay until the clone is finished.
+ * Returns the children of earlier attempts that can be deleted once the current attempt is Ready. While a disk is being
+ * cloned from a snapshot, the snapshot and its DataVolume stay.
  */
 export function obsoleteChildren({
   obsolete: { volumes, snapshots },

@@ -69,10 +69,13 @@ export const IMAGE_OWN_PERMISSIONS: readonly Permission[] = [
 /**
  * Adds the controller of VMDiskImages to the manager.
  *
- * Guarantees: at most `syncs.concurrency` images are synced at any time, first come, first served, whichever replica leads. An
- * image is Ready only while its imported disk and a usable snapshot exist. The data of a deleted image is deleted in
- * two cases only: lists from etcd show that no VirtualMachine and no DataVolume refers to the image, or Kubernetes
- * deletes the data in any case (`ImageFinalizer`). Objects that the image does not own are never changed.
+ * Guarantees:
+ * - At most `syncs.concurrency` images are synced at any time, first come, first served, whichever replica leads.
+ * - An image is Ready only while its imported disk and a usable snapshot exist.
+ * - Before the operator deletes the data of a deleted image, lists from etcd show that no VirtualMachine and no
+ *   DataVolume refers to the image. There is one exception: references do not matter if Kubernetes itself deletes the
+ *   data, in a foreground deletion or with the namespace (`ImageFinalizer`).
+ * - Objects that the image does not own are never changed.
  */
 export function controlVmDiskImages(manager: Manager, options: ImageControllerOptions): void {
   const { namespace, syncs, pruneAfterMs, imageNamespaces, concurrency } = options;

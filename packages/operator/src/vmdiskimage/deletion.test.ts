@@ -131,7 +131,7 @@ const owned = (object: VMDiskImage, name: string) => ({
   resourceVersion: '1',
 });
 
-test('the start of the deletion is stored after the VirtualMachines were listed twice and before the first child is deleted', async () => {
+test('the start of the deletion is stored after two lists and before a child is deleted', async () => {
   const { caches, done, finalize } = setup();
   const ready = image({ phase: 'Ready', dataVolume: NAME });
   caches.get(DataVolume).onWrite({ metadata: owned(ready, NAME) });
@@ -143,7 +143,7 @@ test('the start of the deletion is stored after the VirtualMachines were listed 
 });
 
 test.each(['Failed', 'Ready', 'Deleting'] as const)(
-  'a %s image without children is kept if a machine that refers to it is created between the two lists',
+  'a %s image is kept if a machine that refers to it is created between the two lists',
   async (phase) => {
     const { caches, done, finalize } = setup((count) => {
       if (count === 2) caches.get(VirtualMachine).onWrite(MACHINE);
@@ -166,7 +166,7 @@ test('a referenced image is deleted if its namespace is being deleted, and kept 
   }
 });
 
-test('a reference does not block the foreground deletion of an image, which deletes the data in any case', async () => {
+test('a reference does not block the foreground deletion of an image', async () => {
   for (const created of [0, 1]) {
     const { caches, done, finalize } = setup((count) => {
       if (count > created) caches.get(VirtualMachine).onWrite(MACHINE);
@@ -177,7 +177,7 @@ test('a reference does not block the foreground deletion of an image, which dele
   }
 });
 
-test('a machine in another namespace blocks the deletion of an image only if that namespace is allowed to use the image', async () => {
+test('a machine in another namespace blocks the deletion of an image only if it may use the image', async () => {
   for (const sharedWith of ['other', 'other, lab']) {
     const { caches, done, finalize } = setup(undefined, []);
     caches.get(VirtualMachine).onWrite(MACHINE);
@@ -186,14 +186,14 @@ test('a machine in another namespace blocks the deletion of an image only if tha
   }
 });
 
-test('an image does not become usable again once the deletion of its data has begun, even if a machine refers to it', async () => {
+test('a reference does not stop the deletion of an image once deletionStartedAt is stored', async () => {
   const { caches, done, finalize } = setup();
   caches.get(VirtualMachine).onWrite(MACHINE);
   await finalize(image({ phase: 'Deleting', deletionStartedAt: NOW }));
   expect(done).toEqual([]);
 });
 
-test('an object in another namespace is not deleted, although it names the image as its owner', async () => {
+test('an object in another namespace is not deleted even if it names the image as its owner', async () => {
   const { caches, done, finalize } = setup();
   const marked = image({ phase: 'Deleting', deletionStartedAt: NOW });
   caches.get(DataVolume).onWrite({ metadata: { ...owned(marked, NAME), namespace: 'lab' } });
@@ -208,7 +208,7 @@ describe('PVCs of the image', () => {
   const owner = { apiVersion: 'cdi.kubevirt.io/v1beta1', kind: 'DataVolume', name: NAME, uid: 'uid-dv' };
   const claim = { metadata: { ...metadata, ownerReferences: [{ ...owner, controller: true }] } };
 
-  test('a PVC of the image blocks the removal of the finalizer only while the PVC has an owner reference', async () => {
+  test('a PVC of the image blocks the removal of the finalizer only while it has an owner', async () => {
     const { caches, finalize } = setup();
     caches.get(PersistentVolumeClaim).onWrite(claim);
     expect(await finalize(marked), 'its DataVolume owns it').toBeDefined();
@@ -216,10 +216,10 @@ describe('PVCs of the image', () => {
     expect(await finalize(marked)).toBeUndefined();
   });
 
-  // The garbage collector removes the owner references first and the finalizer `orphan` afterwards. So the operator may
-  // observe only a DataVolume without an owner, and never the finalizer.
+  // With --cascade=orphan, the garbage collector removes the owner references first and the finalizer `orphan`
+  // afterwards. So the operator may see a DataVolume without an owner, and never see the finalizer.
   test.each(['cached', 'not cached'])(
-    'a PVC (%s) does not block the removal of the finalizer if --cascade=orphan has removed the owner of its DataVolume',
+    'a PVC (%s) does not block the removal of the finalizer if its DataVolume has lost its owner',
     async (where) => {
       const { caches, client, done, finalize } = setup();
       caches.get(DataVolume).onWrite({ metadata: { ...metadata, uid: owner.uid } });
@@ -240,7 +240,7 @@ describe('the deletion policy Orphan', () => {
     expect(done).toEqual(['list', 'maintain']);
   });
 
-  test('with the deletion policy Orphan, the image reports its deletion before its children lose their owner', async () => {
+  test('with the deletion policy Orphan, the deletion is stored before the children lose their owner', async () => {
     const { caches, client, done, finalize } = setup();
     caches.get(DataVolume).onWrite({ metadata: owned(orphaning, NAME) });
     vi.spyOn(client, 'mergePatch').mockImplementation(async (_, { name }) => {

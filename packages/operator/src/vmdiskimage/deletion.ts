@@ -36,7 +36,10 @@ const REMAINING_MS = 10_000;
 /** Reason in the audit log for deleting or orphaning the children of a deleted image. */
 const DELETED = 'the image is being deleted';
 
-/** Finalizer with which the garbage collector deletes children before their owner, whether or not the owner is in use. */
+/**
+ * Finalizer of a foreground deletion. The garbage collector then deletes the children before their owner, even if they
+ * are in use.
+ */
 const FOREGROUND = 'foregroundDeletion';
 
 export interface ImageFinalizerOptions {
@@ -48,18 +51,20 @@ export interface ImageFinalizerOptions {
 }
 
 /**
- * Deletes or orphans the children of an image that is being deleted, in an order that is safe without a transaction over several
- * objects (decision 020):
+ * Deletes or orphans the children of an image that is being deleted. The order of these steps is safe without a
+ * transaction over several objects (decision 020):
  *
  * 1. The image has a deletion timestamp.
- * 2. VirtualMachines and DataVolumes are listed from etcd. If one of them refers to the image, the image stays and is maintained.
- * 3. The phase Deleting is stored. VMs do not use the image from now on.
- * 4. VirtualMachines and DataVolumes are listed again. A VM that was created between the two lists makes the image usable again.
- * 5. `deletionStartedAt` is stored. The image cannot become usable again from now on, even if an object refers to it.
- * 6. Snapshots and DataVolumes are deleted, or lose their owner reference. A VM that is created now waits until the image is
- *    gone.
- * 7. The finalizer is removed when the caches have no child and no claim of the image any more. With `--cascade=orphan`, the
- *    image exists until the garbage collector has removed the finalizer `orphan`.
+ * 2. VirtualMachines and DataVolumes are listed from etcd. If one of them refers to the image, the image stays and is
+ *    maintained.
+ * 3. The phase Deleting is stored. From now on, VMs do not use the image.
+ * 4. VirtualMachines and DataVolumes are listed again. If a VM was created between the two lists, the image becomes
+ *    usable again.
+ * 5. `deletionStartedAt` is stored. From now on, the image cannot become usable again, even if an object refers to it.
+ * 6. Snapshots and DataVolumes are deleted, or lose their owner reference. A VM that is created now waits until the
+ *    image is gone.
+ * 7. The finalizer is removed when no child and no claim of the image is left. After `--cascade=orphan`, the image
+ *    exists until the garbage collector has also removed the finalizer `orphan`.
  */
 export class ImageFinalizer {
   readonly #options: ImageFinalizerOptions;
@@ -99,11 +104,11 @@ export class ImageFinalizer {
   }
 
   /**
-   * Stores the phase Deleting, checks the references a second time, and stores `deletionStartedAt`. Both writes carry
-   * the resourceVersion, so they fail if the image has changed. `deletionStartedAt` is needed because missing children
-   * do not prove that the deletion has begun: a user may have deleted them.
-   * @returns undefined if the deletion has to wait, because an object refers to the image. It does not wait if
-   * Kubernetes deletes the data of the image in any case (see `#override`)
+   * Stores the phase Deleting and then `deletionStartedAt`. Checks the references before each write. Both writes carry
+   * the resourceVersion, so they fail if the image has changed. `deletionStartedAt` records that the deletion has
+   * begun. Missing children would not prove it, because a user may have deleted them.
+   * @returns undefined if the deletion has to wait, because an object refers to the image and `#override` does not
+   * apply
    */
   async #mark(
     image: VMDiskImage,
@@ -120,9 +125,9 @@ export class ImageFinalizer {
   }
 
   /**
-   * Begins the deletion of a referenced image if Kubernetes deletes its data in any case. If the image stayed without
-   * its data, it would only block the deletion of its namespace, or block VirtualMachines that wait until the operator
-   * can create the image again.
+   * Begins the deletion of a referenced image if Kubernetes itself deletes its data (`overrideCause`). Without its
+   * data, the image would be of no use. It would only block the deletion of its namespace, or VirtualMachines that wait
+   * until the image can be created again.
    * @returns undefined if Kubernetes does not delete the data
    */
   async #override(
@@ -163,7 +168,7 @@ export class ImageFinalizer {
 
   /**
    * Removes the owner reference from the children, so that the garbage collector keeps them. The children are listed
-   * from etcd, because a child that the watch has not delivered yet would be deleted with the image.
+   * from etcd. A child that the caches lack would keep its owner reference, and be deleted with the image.
    */
   async #orphan(image: VMDiskImage, { client, signal, log }: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { caches, slots } = this.#options;
@@ -203,7 +208,10 @@ async function overrideCause(image: VMDiskImage, client: Pick<Client, 'get'>): P
   return (await isNamespaceTerminating(image, client)) ? 'its namespace is being deleted' : undefined;
 }
 
-/** Returns the claim of the image's disk if it exists and the watch has not delivered it yet. */
+/**
+ * Returns the claim of the image's disk if it exists and is deleted with the image. Reads from the API server, because
+ * the watch may not have delivered the claim yet.
+ */
 async function unseenClaim(
   image: VMDiskImage,
   caches: Caches,

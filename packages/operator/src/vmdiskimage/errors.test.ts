@@ -74,7 +74,7 @@ describe('names that look like a failure', () => {
     expect(classify(image(name, url), message)).toBeUndefined();
   });
 
-  test('a real failure of an image is recognized even if a name looks like a failure', () => {
+  test('a real failure is recognized even if the name of the image looks like a failure', () => {
     const named = image('404', 'https://images.example/404/404.qcow2');
     expect(classify(named, 'expected status code 200, got 404')).toMatchObject({ reason: 'SourceMissing' });
   });

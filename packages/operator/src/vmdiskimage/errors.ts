@@ -32,8 +32,8 @@ export interface Failure {
 }
 
 /**
- * Patterns in the messages of CDI's importer and of the programs it uses (Go's HTTP client, the S3 client, the registry client).
- * A bare number never matches, because it may be a part of a size, a request id or a name.
+ * Patterns in the messages of CDI's importer and of its HTTP, S3 and registry clients. A bare number never matches,
+ * because it may be a part of a size, a request id or a name.
  */
 const PATTERNS: readonly (readonly [FailureReason, RegExp])[] = [
   ['ChecksumMismatch', /\bchecksum (mismatch|does not match|verification failed)\b/i],
@@ -61,12 +61,11 @@ const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/?#"'<>\\]*@/gi;
 const QUERY = /([a-z][a-z0-9+.-]*:\/\/[^\s?#"'<>\\]*)[?#][^\s"'<>\\]*/gi;
 
 /**
- * Removes the user, password and query of every URL in a text of another program. Also removes line breaks, which
- * messages of S3 contain. A source may redirect the importer to a presigned URL, so the image's own URL is not the only
- * one with credentials.
+ * Removes the user, password and query of every URL in a text of another program. All URLs are covered, because a
+ * source may redirect the importer to a presigned URL. Also removes line breaks, which messages of S3 contain.
  */
 export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string): string {
-  // The image's own URL is replaced first, because it may contain characters at which the patterns below would stop.
+  // The image's own URL is replaced first: it may contain characters that end a match of the patterns below.
   const known = url === undefined || url === NO_URL ? text : text.replaceAll(url, safeUrl(url));
   const safe = known.replaceAll(USER_INFO, '$1').replaceAll(QUERY, '$1');
   return safe.replaceAll(/\s+/g, ' ').trim();
@@ -74,8 +73,8 @@ export function withoutCredentials({ spec: { url } }: VMDiskImage, text: string)
 
 /**
  * Returns the failure of an attempt if the API server rejects its child; undefined if the error is not a rejection.
- * Only an invalid DataVolume is a final failure: it stays invalid until the spec changes. Permissions, quotas and
- * snapshot classes can be corrected without a change of the spec.
+ * Only an invalid DataVolume is a final failure, because it stays invalid until the spec changes. Permissions, quotas
+ * and snapshot classes can be corrected without a change of the spec.
  */
 export function rejectionOf(
   image: VMDiskImage,
@@ -113,7 +112,7 @@ export function safeUrl(url: string | undefined): string {
 /** Names that are also part of a failure pattern. Removing them from a message would hide the failure. */
 const PATTERN_WORDS = /^(\d+|unauthorized|checksum|status|code|got|manifest|name)$/;
 
-/** Removes the URL and the names of the image's objects, so that "404" in one of them is not taken for a failure. */
+/** Removes the URL and the names of the image's objects. Otherwise a name with "404" could look like a failure. */
 function withoutNames(image: VMDiskImage, text: string): string {
   const { metadata, spec, status } = image;
   const names = [
@@ -122,7 +121,7 @@ function withoutNames(image: VMDiskImage, text: string): string {
     ...(status?.attempt === undefined ? [] : [dataVolumeName(image, status.attempt.number)]),
     metadata.name,
   ].filter((name) => name.length > 2 && !PATTERN_WORDS.test(name));
-  // The longest name is removed first, because the name of the image is a part of the name of its DataVolume.
+  // The longest name is removed first, because a DataVolume's name contains the name of its image.
   return names
     .toSorted((a, b) => b.length - a.length)
     .reduce((rest, name) => rest.replaceAll(name, '…'), text);

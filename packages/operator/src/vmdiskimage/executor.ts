@@ -32,8 +32,10 @@ export interface ExecutorOptions {
 }
 
 /**
- * Result of an action for the next plan. `wait`: the caches do not show the result yet, or the image could not be pruned, so the
- * reconcile ends. `pruned`: the image was deleted.
+ * Result of an action:
+ * - an object: values for the next plan
+ * - `wait`: the reconcile ends, because the caches do not show the result yet or the image could not be pruned
+ * - `pruned`: the image was deleted
  */
 export type Result = Partial<Pick<Observed, 'slot' | 'rejection'>> | 'wait' | 'pruned';
 
@@ -72,9 +74,8 @@ export class Executor {
   }
 
   /**
-   * Deletes an image if lists from etcd, and not only the caches, show that no object refers to it. If a reference
-   * appears after the lists, the finalizer finds it before any data is deleted. Does not delete an image that has
-   * changed.
+   * Deletes an image if lists from etcd show that no object refers to it. If a reference appears after the lists, the
+   * finalizer finds it before any data is deleted. Does not delete an image that has changed.
    */
   async #prune(
     image: VMDiskImage,
@@ -97,9 +98,9 @@ export class Executor {
 }
 
 /**
- * Deletes a child. Its UID and version are preconditions: another object of the same name is never deleted, and neither
- * is a child that has lost its owner reference (`--cascade=orphan`). A child that is already gone is removed from the
- * cache, because the watch has not reported its deletion yet.
+ * Deletes a child. Its UID and version are preconditions. The UID protects another object of the same name. The version
+ * protects a child that has lost its owner reference (`--cascade=orphan`). If the child is already gone, it is removed
+ * from the cache, because the watch has not reported the deletion yet.
  * @throws ConflictError if the child has changed since it was cached
  */
 export async function deleteChild(

@@ -18,8 +18,8 @@ export function backoffMs(failures: number, { maxBackoffMs }: Pick<SyncSettings,
 
 /**
  * Returns the time when the current attempt times out, in milliseconds. Once the disk is imported, the time limit
- * starts when the newest snapshot is created, because the operator may have been stopped, or the image paused, between
- * the import and the snapshot. Infinite while an imported disk has no snapshot.
+ * starts again with the newest snapshot: the operator may have been stopped, or the image paused, between import and
+ * snapshot. Infinite while an imported disk has no snapshot.
  */
 export function attemptEndsAt({ status }: Reported, observed: Observed): number {
   const { snapshots, limits } = observed;
@@ -53,7 +53,9 @@ export function failureOf(image: Reported, observed: Observed, now: number): Fai
   );
 }
 
-/** Returns the failure of an image that was not synced within the time limit for all attempts (`maxTotalMs`). */
+/**
+ * Returns the failure of an image that was not synced within `maxTotalMs`, the time limit for all attempts together.
+ */
 export function syncTimeout({ limits }: Observed, cause?: Failure): Failure {
   const limit = formatTime(limits.syncs.maxTotalMs);
   const because = cause === undefined ? '' : `: ${cause.message}`;

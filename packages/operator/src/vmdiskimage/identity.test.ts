@@ -41,7 +41,7 @@ describe('the names of children', () => {
     expect(clonedPrefix(clone)).toBe(prefixKey(image(name)));
   });
 
-  test('names of claims and snapshots are parsed correctly even if the UID in them has only digits', () => {
+  test('names of claims and snapshots are parsed correctly even if their UID part has only digits', () => {
     const digits = image('win', '11111111-2222');
     const clone = {
       metadata: { namespace: 'lab', name: 'x' },
@@ -57,7 +57,7 @@ describe('the names of children', () => {
   });
 });
 
-test('a child belongs to the image with the UID in its controller reference, not to another image of the same name', () => {
+test('a child does not belong to another image of the same name', () => {
   const child = { metadata: childMetadata(image('win'), 'win-12345678-1') };
   expect(isOwnedBy(child, image('win'))).toBe(true);
   expect(isOwnedBy(child, image('win', '87654321-aaaa'))).toBe(false);
@@ -65,7 +65,7 @@ test('a child belongs to the image with the UID in its controller reference, not
   for (const value of Object.values(child.metadata.labels)) expect(value.length).toBeLessThanOrEqual(63);
 });
 
-test('the digest depends on the fields that determine the data, not on credentials, retention or names', () => {
+test('the digest depends only on the fields that determine the data', () => {
   const digest = sourceDigest(spec);
   for (const same of [
     { secretRef: 'keys' },

@@ -14,8 +14,8 @@ const MAX_NAME = 40;
 const UID_DIGITS = 8;
 
 /**
- * Returns the beginning of the names of all children of an image. It contains a part of the UID, so that a re-created image of
- * the same name does not collide with the children of the old image, which may be terminating.
+ * Returns the beginning of the names of all children of an image. It contains a part of the UID, because an old image
+ * of the same name may still have terminating children. Their names must not collide.
  */
 function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
   // A part of a name between two dots must not end with a hyphen, so hyphens and dots at the end are removed.
@@ -63,9 +63,9 @@ export function prefixKey(image: VMDiskImage): string {
 }
 
 /**
- * Returns the `prefixKey` of the image that owns the source (snapshot or claim) of a DataVolume or DataSource;
- * undefined if the source cannot belong to an image. The key is derived from the name of the source, so it is
- * known even if the cache lacks the source.
+ * Returns the `prefixKey` of the image that owns the source (snapshot or claim) of a DataVolume or DataSource. The key
+ * is derived from the name of the source, so it is known even if the cache lacks the source. Undefined if the source
+ * cannot belong to an image.
  */
 export function clonedPrefix({ metadata, spec }: DataVolume | DataSource): string | undefined {
   const { snapshot, pvc } = spec?.source ?? {};

@@ -12,15 +12,15 @@ export interface ImageMetrics {
 export function imageMetrics(registry: Registry, queue: Pick<SyncQueue, 'count'>): ImageMetrics {
   const syncing = registry.gauge({
     name: 'vmwright_image_syncs',
-    help: 'VMDiskImages that are being synced. Every replica counts all images',
+    help: 'VMDiskImages that are being synced. Every replica reports the same total',
   });
   const queued = registry.gauge({
     name: 'vmwright_image_sync_queue',
-    help: 'VMDiskImages that wait for a sync slot. Every replica counts all images',
+    help: 'VMDiskImages that wait because of --image-sync-concurrency. Every replica reports the same total',
   });
   const pruned = registry.counter({
     name: 'vmwright_images_pruned_total',
-    help: 'VMDiskImages that were deleted because they were unreferenced for the time of their retention',
+    help: 'VMDiskImages that the operator deleted because nothing used them (spec.retention.pruneAfter, --image-prune-after)',
   });
   const failures = registry.counter({
     name: 'vmwright_image_sync_failures_total',

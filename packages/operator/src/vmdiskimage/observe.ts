@@ -40,9 +40,11 @@ export interface Observed {
   readonly limits: ImageLimits;
   /** DataVolume of the current attempt, if it exists and belongs to the image. */
   readonly volume?: DataVolume | undefined;
-  /** Whether a DataVolume that does not belong to the image has the name of the current attempt's DataVolume. */
+  /** Whether a foreign DataVolume has the name of the current attempt's DataVolume. */
   readonly isNameTaken: boolean;
-  /** Whether the DataVolume lacks the checksum of the spec, because the installed version of CDI does not know checksums. */
+  /**
+   * Whether the DataVolume lacks the checksum of the spec. The installed version of CDI then does not know checksums.
+   */
   readonly isUnverified: boolean;
   /** Claim of the DataVolume. */
   readonly claim?: PersistentVolumeClaim | undefined;
@@ -75,7 +77,7 @@ export interface Children {
   readonly snapshots: readonly VolumeSnapshot[];
 }
 
-/** Index of images, and of claims of their DataVolumes, by the `prefixKey` of the image. */
+/** Index of images, and index of their claims. Both have the `prefixKey` of the image as key. */
 const BY_PREFIX = 'vmdiskimage-prefix';
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
@@ -100,8 +102,8 @@ export function clonedImages(clone: DataVolume | DataSource, caches: Caches): re
   const disk = pvc && caches.get(DataVolume).get(pvc);
   const owner = [source, disk].flatMap((each) => (each && controllerOf(each)) ?? [])[0];
   const namespace = snapshot?.namespace ?? pvc?.namespace;
-  // The name of a child identifies its image even if the child is missing from the cache. The name of an adopted child does not,
-  // so its owner reference is also used.
+  // The name of a child identifies its image, even if the cache lacks the child. Adopted children have other names, so
+  // the owner reference is also used.
   const owning = owner?.kind === VMDiskImage.kind ? [keyOf({ namespace, name: owner.name })] : [];
   return [...new Set([...imagesWithPrefix(clonedPrefix(clone), caches), ...owning])];
 }
@@ -113,9 +115,10 @@ export function claimsOf(image: VMDiskImage, caches: Caches): readonly Persisten
 }
 
 /**
- * Whether the garbage collector deletes a claim once the DataVolumes of the image are gone. After `--cascade=orphan`,
- * it keeps two kinds of claims: a claim without a controller (a user has deleted its DataVolume in this way), and the
- * claim of a DataVolume that has lost its owner reference (a user has deleted the image in this way).
+ * Whether the garbage collector deletes a claim once the DataVolumes of the image are gone. After a deletion with
+ * `--cascade=orphan`, it keeps the claim:
+ * - If a user deleted the DataVolume in this way, the claim has no controller.
+ * - If a user deleted the image in this way, the DataVolume has lost its owner reference, and stays with its claim.
  */
 export function isDeletedWith(image: VMDiskImage, claim: PersistentVolumeClaim, caches: Caches): boolean {
   const owner = controllerOf(claim);
@@ -137,10 +140,11 @@ export function childrenOf(image: VMDiskImage, caches: Caches): Children {
 }
 
 /**
- * Gathers the state of an image from the caches. Some children are read from the API server instead, because their
- * state could make the plan delete data: children that the status names but the caches lack, and children that the
- * caches show as unfinished. Unfinished children of a running attempt are not read. The watch of one kind may be far
- * behind the watch of another, especially on a new leader.
+ * Gathers the state of an image from the caches. The watch of one kind may be far behind the watch of another,
+ * especially on a new leader. So children are read from the API server if their cached state could make the plan delete
+ * data:
+ * - children that the status names but the caches lack
+ * - children that the caches show as unfinished, except those of a running attempt
  */
 export async function observe(
   image: VMDiskImage,
@@ -163,7 +167,7 @@ export async function observe(
   const ofAttempt = cached.filter(
     (snapshot) =>
       attemptOf(image, snapshot) === number &&
-      // The names of adopted snapshots do not show which DataVolume they belong to, so their source is compared.
+      // The name of an adopted snapshot does not show its DataVolume, so its source is compared with the DataVolume.
       (number !== ADOPTED || current === undefined || isSnapshotOf(snapshot, current)),
   );
   let volume = current;
@@ -214,8 +218,8 @@ function namesIn(keys: Iterable<string>, prefix: string): ReadonlySet<string> {
 }
 
 /**
- * Whether the API server dropped the checksum, because the CRD of the installed CDI does not declare it. False for a DataVolume
- * that was created for an earlier spec, which may have had another checksum.
+ * Whether the API server dropped the checksum, because the CRD of the installed CDI does not declare it. False for a
+ * DataVolume of an earlier spec: that spec may have had another checksum.
  */
 function lacksChecksum({ spec, status }: VMDiskImage, volume: DataVolume): boolean {
   if (spec.checksum === undefined || status?.attempt?.source !== sourceDigest(spec)) return false;

@@ -166,7 +166,7 @@ describe('Queued', () => {
     expect(planned).toMatchObject({ actions: [], requeueAfterMs: MINUTE });
   });
 
-  test('a queued image that gets a slot begins an attempt, and the time in the queue does not count towards the time limits', () => {
+  test('a queued image begins an attempt, and its time limits start, when it gets a slot', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(20 * HOUR) }), { slot: 'held' });
     expect(planned.status).toMatchObject({
       phase: 'Syncing',
@@ -178,7 +178,7 @@ describe('Queued', () => {
     expect(shown(planned)).toEqual(['create win-12345678-1']);
   });
 
-  test('the number of the next attempt is higher than the numbers in the names of all children, even if the status was lost', () => {
+  test('after the status was lost, the next attempt number follows the highest number in the names of the children', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(0) }), { slot: 'held', lastAttempt: 4 });
     expect(shown(planned)).toEqual(['create win-12345678-5']);
   });
@@ -243,7 +243,7 @@ describe('attempts', () => {
     expect(shown(next(image(SYNCING), held))).toEqual(['create win-12345678-1']);
   });
 
-  test('an attempt deletes the unfinished import that the previous leader created late for an earlier attempt', () => {
+  test('an attempt deletes an unfinished import of an earlier attempt', () => {
     const obsolete = { volumes: [volume(undefined, { name: 'win-12345678-0' })], snapshots: [] };
     const seen = { ...held, volume: volume({ phase: 'ImportInProgress' }), obsolete };
     expect(shown(next(image(SYNCING), seen))).toEqual(['delete DataVolume farm/win-12345678-0']);
@@ -268,7 +268,7 @@ describe('attempts', () => {
     expect(at('N/A', SYNCING).progress).toBe(0);
   });
 
-  test('an attempt does not count as stalled while it makes progress of less than a step', () => {
+  test('an attempt is not reported as stalled while its progress grows, even by less than 5 %', () => {
     const importing = (progress: string) => ({
       ...held,
       volume: volume({ phase: 'ImportInProgress', progress }),
@@ -301,14 +301,14 @@ describe('attempts', () => {
     expect(shown(next(image(SYNCING), { ...held, ...IMPORTED }))).toEqual(['create win-12345678-1-1']);
   });
 
-  test('an attempt is not finished without a snapshot, or with a snapshot that is not ready', () => {
+  test('an attempt is not finished while it has no ready snapshot', () => {
     expect(next(image(SYNCING), { ...held, ...IMPORTED }).status.phase).toBe('Syncing');
     const pending = next(image(SYNCING), { ...held, ...IMPORTED, snapshots: [snapshot()] });
     expect(pending.status.phase).toBe('Syncing');
     expect(pending.actions).toEqual([]);
   });
 
-  test('an attempt makes the image Ready when its snapshot is ready, and then releases the slot', () => {
+  test('an attempt makes the image Ready and releases the slot when the snapshot is ready', () => {
     const planned = next(image({ ...SYNCING, failureCount: 2, lastFailureTime: ago(HOUR) }), {
       ...held,
       ...COMPLETE,
@@ -361,7 +361,7 @@ describe('final failures', () => {
     });
   });
 
-  test('an import for which CDI has dropped the checksum is a final failure, even if the disk is already imported', () => {
+  test('an import is a final failure if CDI ignores the checksum, even if the import succeeds', () => {
     const checksum = { spec: { checksum: 'md5:0123456789abcdef0123456789abcdef' } };
     const source = sourceDigest({ ...SPEC, ...checksum.spec });
     const syncing = image({ ...SYNCING, attempt: { ...ATTEMPT, source } }, checksum);
@@ -370,7 +370,7 @@ describe('final failures', () => {
     expect(shown(planned)).toContain('delete DataVolume farm/win-12345678-1');
   });
 
-  test('a final failure deletes everything that was imported, except a snapshot that a disk is being cloned from', () => {
+  test('a final failure deletes the imported data, unless a disk is being cloned from it', () => {
     const failed = image({ phase: 'Failed', attempt: ATTEMPT });
     const obsolete = { volumes: [volume({ phase: 'Succeeded' }, { name: 'win-12345678-0' })], snapshots: [] };
     expect(shown(next(failed, { ...IMPORTED, obsolete }))).toEqual([
@@ -453,7 +453,7 @@ describe('failures that are retried', () => {
     expect(failed.failure).toBe('SnapshotFailed');
   });
 
-  test('the last error of the importer is stored, so that a failure after too many restarts reports it', () => {
+  test('a failure after too many restarts reports the last error of the importer', () => {
     const stopped = { type: 'Running', status: 'False', reason: 'Error', message: 'connection\n\treset' };
     const first = volume({ phase: 'ImportInProgress', restartCount: 1, conditions: [stopped] });
     const { status } = next(image(SYNCING), seen({ volume: first }));
@@ -465,7 +465,7 @@ describe('failures that are retried', () => {
     expect(failed.status.message).toContain('CDI reports: Error: connection reset');
   });
 
-  test('a failed attempt is repeated after a back-off of 3ⁿ minutes, at most one hour, and only after its children are gone and its slot is released', () => {
+  test('a failed attempt is repeated after a back-off of 3ⁿ minutes, at most one hour', () => {
     const failing = (failureCount: number): VMDiskImageStatus => ({
       ...SYNCING,
       phase: 'RetryableFailure',
@@ -503,7 +503,7 @@ describe('long downtimes of the operator', () => {
   };
   const held = { slot: 'held', ...IMPORTED } as const;
 
-  test('after a long downtime of the operator, the snapshot of an imported disk is taken although the time limits have passed', () => {
+  test('after a long downtime of the operator, an imported disk gets its snapshot despite expired time limits', () => {
     const planned = next(image(old), held);
     expect(planned.status.phase).toBe('Syncing');
     expect(shown(planned)).toEqual(['create win-12345678-1-1']);
@@ -519,7 +519,7 @@ describe('long downtimes of the operator', () => {
     expect(shown(next(image(failed), { ...held, slot: 'none' }))).toEqual(['acquireSlot']);
   });
 
-  test('a failed snapshot of an imported disk is a final failure after the time limit of the whole sync', () => {
+  test('a failed snapshot is a final failure once the time limit of the whole sync has passed', () => {
     const stuck = snapshot(undefined, { created: ago(HOUR) });
     expect(next(image(old), { ...held, snapshots: [stuck] }).failure).toBe('SyncTimeout');
   });
@@ -565,7 +565,7 @@ describe('requests to try a Failed image again', () => {
     expect(shown(next(changed, { ...IMPORTED, slot: 'held' }))).toEqual(['create win-12345678-1-1']);
   });
 
-  test('a Failed image stays Failed if its retry annotation was already handled, or if its generation increased only because of its deletion', () => {
+  test('a Failed image stays Failed without a new retry request, even if its deletion increases the generation', () => {
     const options = { annotations: { 'vmwright.dev/retry': 'one' } };
     const attempt = { ...ATTEMPT, generation: 2 };
     expect(next(image({ ...failed, attempt }, options)).status.phase).toBe('Failed');
@@ -606,7 +606,7 @@ describe('Ready images', () => {
     expect(shown(planned)).toEqual(actions);
   });
 
-  test('a Ready image takes a new snapshot, without another download, if its snapshot became unusable', () => {
+  test('a Ready image replaces an unusable snapshot without another download', () => {
     const broken = { ...IMPORTED, snapshots: [snapshot({ readyToUse: false })] };
     const planned = next(image(READY), broken);
     expect(shown(planned)).toEqual(['delete VolumeSnapshot farm/win-12345678-1-1']);
@@ -616,7 +616,7 @@ describe('Ready images', () => {
     ]);
   });
 
-  test('a Ready image keeps its data while another source is imported, and deletes the old data afterwards', () => {
+  test('a Ready image keeps its old data until the data of a new source is imported', () => {
     const changed = { spec: { diskSize: '20Gi' } };
     const queued = next(image(READY, changed), COMPLETE);
     expect(shown(queued)).toEqual(['acquireSlot']);
@@ -649,7 +649,7 @@ describe('Ready images', () => {
     expect(next(image(READY, { spec }), COMPLETE).status.phase).toBe('Ready');
   });
 
-  test('a Ready image takes one more snapshot when every snapshot has maxClones clones, and waits for it before it takes another', () => {
+  test('a Ready image takes one more snapshot when every snapshot has maxClones clones', () => {
     const spec = { maxClones: 2 };
     const machines = ['a', 'b'].map((name) => machine(name, 'win-12345678-1-1'));
     const full = { ...COMPLETE, users: { machines, clones: [] } };
@@ -692,7 +692,7 @@ describe('data of another controller', () => {
     expect(changed.status.phase).toBe('Queued');
   });
 
-  test('an image does not adopt data that another controller imported if the image is not Ready or the data has no usable snapshot', () => {
+  test('data of another controller is adopted only if the image is Ready and has a usable snapshot', () => {
     expect(next(image({ phase: 'Syncing' }), theirs).status.phase).toBe('Queued');
     expect(next(image({ phase: 'Ready' }), { ...theirs, snapshots: [] }).status.phase).toBe('Queued');
   });
@@ -702,20 +702,20 @@ describe('pruning of unreferenced images', () => {
   const unused = { ...READY, unreferencedSince: ago(23 * HOUR) };
   const announced = { ...unused, pruneAt: ago(-HOUR) };
 
-  test('pruning of an unreferenced image is announced when the image becomes unreferenced', () => {
+  test('pruning is announced when an image becomes unreferenced', () => {
     const planned = next(image(READY), COMPLETE);
     expect(planned.status).toMatchObject({ unreferencedSince: ago(0), pruneAt: ago(-24 * HOUR) });
     expect(planned).toMatchObject({ events: [{ reason: 'PruneScheduled' }], requeueAfterMs: 24 * HOUR });
     expect(next(image(planned.status), COMPLETE).events).toEqual([]);
   });
 
-  test('pruning of an unreferenced image happens at the announced time, and never before it was announced', () => {
+  test('an unreferenced image is pruned at the announced time, and not without an announcement', () => {
     expect(next(image(announced), COMPLETE).actions).toEqual([]);
     expect(shown(next(image(announced), COMPLETE, NOW + HOUR))).toEqual(['prune']);
     expect(next(image(unused), COMPLETE, NOW + 2 * HOUR).actions).toEqual([]);
   });
 
-  test('pruning of an unreferenced image is announced again when the retention becomes shorter, and happens after a notice period', () => {
+  test('a shorter retention takes effect only after another announcement and a notice period', () => {
     const later = { ...READY, unreferencedSince: ago(4 * HOUR), pruneAt: ago(-20 * HOUR) };
     const spec = { retention: { pruneAfter: '1h' } };
     const planned = next(image(later, { spec }), COMPLETE);
@@ -728,13 +728,13 @@ describe('pruning of unreferenced images', () => {
     expect(next(image(planned.status), COMPLETE).status.pruneAt).toBe(ago(-20 * HOUR));
   });
 
-  test('pruning is announced a day ahead when retention.keep is removed from an image that has been unreferenced for a long time', () => {
+  test('when retention.keep is removed from a long unreferenced image, pruning is announced a day ahead', () => {
     const kept = { ...READY, unreferencedSince: ago(1_000 * HOUR) };
     const planned = next(image(kept, { spec: { retention: { pruneAfter: '72h' } } }), COMPLETE);
     expect(planned).toMatchObject({ status: { pruneAt: ago(-24 * HOUR) }, actions: [] });
   });
 
-  test('pruning of an unreferenced image is cancelled by a reference', () => {
+  test('a reference cancels the pruning of an image', () => {
     const planned = next(
       image(announced),
       { ...COMPLETE, users: { machines: [machine('a')], clones: [] } },
@@ -747,7 +747,7 @@ describe('pruning of unreferenced images', () => {
   });
 
   test.each(['Orphan', 'unknown'])(
-    'pruning of an unreferenced image does not happen with the deletion policy %s',
+    'an unreferenced image is not pruned with the deletion policy %s',
     (policy) => {
       const annotations = { 'vmwright.dev/deletion-policy': policy };
       const planned = next(image(announced, { annotations }), COMPLETE, NOW + 2 * HOUR);
@@ -804,7 +804,7 @@ describe('imports without progress', () => {
     );
   });
 
-  test('an import that has been without progress for less than the time limit is not reported as stalled', () => {
+  test('an import without progress is not reported as stalled before the time limit', () => {
     const seen = { slot: 'held', volume: volume({ phase: 'ImportInProgress' }), claim: CLAIM } as const;
     const planned = next(image(SYNCING), seen);
     expect(condition(planned, 'Progressing')?.status).toBe('True');
@@ -826,7 +826,7 @@ describe('paused, terminating and foreign images', () => {
     }
   });
 
-  test('an image that is paused returns to the queue and releases its slot as soon as the import of its disk has succeeded', () => {
+  test('an image that is paused returns to the queue and releases its slot once its disk is imported', () => {
     const annotations = { 'vmwright.dev/paused': 'true' };
     const paused = image(SYNCING, { annotations });
     const importing = next(paused, { slot: 'held', volume: volume({ phase: 'ImportInProgress' }) });
@@ -853,7 +853,7 @@ describe('paused, terminating and foreign images', () => {
     expect(next(after, { volume: seen.volume })).toEqual({ status: planned.status, actions: [] });
   });
 
-  test('an image that is being deleted stays usable while it is referenced, and its message names the referrers', () => {
+  test('an image that is being deleted stays usable while it is referenced', () => {
     const users = { machines: ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => machine(name)), clones: [] };
     const planned = next(image(READY, { deleting: true }), { ...COMPLETE, users });
     expect(planned.status.phase).toBe('Ready');

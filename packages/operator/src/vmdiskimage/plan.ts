@@ -43,9 +43,8 @@ export interface Plan {
   /** Status to store before the actions are executed. */
   readonly status: VMDiskImageStatus;
   /**
-   * Actions to execute after the status is stored. If the status does not change, the operator first checks that the
-   * image is the newest version. After the actions, the image is observed and planned again. Without actions, the
-   * reconcile ends.
+   * Actions to execute after the status is stored. Afterwards, the image is observed and planned again. Without
+   * actions, the reconcile ends.
    */
   readonly actions: readonly Action[];
   /** Events to record once the status is stored. @default none */
@@ -64,7 +63,9 @@ export type Action =
   /** Deletes the image, unless a reference has appeared. */
   | { readonly type: 'prune' };
 
-/** Requeue interval as a safety net while the image waits for an event, such as a free slot or a deleted child. */
+/**
+ * Requeue interval while the image waits for an event, such as a free slot. It limits the wait if the event is missed.
+ */
 const SAFETY_MS = 60_000;
 
 /** Phases of a DataVolume in which its importer has ended. */
@@ -73,10 +74,12 @@ const ENDED: ReadonlySet<string> = new Set(['Succeeded', 'Failed']);
 /**
  * Plans the next step for an image that is not being deleted, or that is being deleted but still referenced.
  *
- * Every attempt is stored in the status, with a resourceVersion precondition, before its DataVolume is created, and the
- * name of the DataVolume contains the number of the attempt. So a repeated creation, after a crash or a change of the
- * leader, requests the same object and not a second one. A snapshot is taken only after the import has succeeded. The
- * image is Ready only if the DataVolume, its claim and at least one usable snapshot exist and belong to the image.
+ * Each attempt is stored in the status, with a resourceVersion precondition, before its DataVolume is created. The name
+ * of the DataVolume contains the number of the attempt. So if a creation is repeated after a crash, it requests the
+ * same object and not a second one.
+ *
+ * A snapshot is taken only after the import has succeeded. The image is Ready only if the DataVolume, its claim and at
+ * least one usable snapshot exist and belong to the image.
  */
 export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan {
   const image = withReferences(stored, observed, now);
@@ -106,9 +109,9 @@ export function plan(stored: VMDiskImage, observed: Observed, now: number): Plan
 }
 
 /**
- * Plans for an image that is paused. Its slot is released once no importer needs it, so that other images can be
- * synced: an image with an imported disk returns to the queue, and a failed import is reported. All other steps wait
- * until the image is resumed.
+ * Plans for an image that is paused. Once its importer has ended, its slot is released for other images. If the disk is
+ * imported, the image returns to the queue. If the import failed, the failure is reported. All other steps wait until
+ * the image is resumed.
  */
 function planPaused(image: Reported, observed: Observed, now: number): Plan {
   const { slot, volume, obsolete } = observed;
@@ -127,9 +130,9 @@ function planPaused(image: Reported, observed: Observed, now: number): Plan {
 }
 
 /**
- * Whether the spec has changed since the attempt began. Every field counts, because fields that the data does not depend on, such
- * as `secretRef` and `snapshotClass`, can also remove the cause of a failure. A deletion also increases the generation, but is
- * not a change of the spec.
+ * Whether the spec has changed since the attempt began. Every field counts. For example, a new `secretRef` does not
+ * change the data, but can remove the cause of a failure. A deletion also increases the generation, but does not change
+ * the spec.
  */
 function isOtherSpec({ metadata, status: { attempt } }: Reported): boolean {
   if (attempt?.generation === undefined || metadata.deletionTimestamp !== undefined) return false;
@@ -145,8 +148,8 @@ function planQueued(image: Reported, observed: Observed, now: number): Plan {
   const { attempt } = image.status;
   const isSameSource = attempt?.source === sourceDigest(image.spec);
   if (isSameSource && hasData(observed)) return planReady(image, observed, now);
-  // The limit of the total time applies only to downloads. After this time, the snapshot of an imported disk is still
-  // taken, and only a failure of the snapshot ends the sync.
+  // The time limit of the whole sync applies only to downloads. An imported disk gets its snapshot even after this
+  // time.
   const isImported = isSameSource && hasImportedDisk(observed);
   if (!isImported && now >= syncEndsAt(image, observed))
     return planFailure(image, syncTimeout(observed), observed, now);
@@ -205,7 +208,7 @@ function planSyncing(image: Reported, observed: Observed, now: number): Plan {
 function planFailure(image: Reported, failure: Failure, observed: Observed, now: number): Plan {
   const { failureCount = 0 } = image.status;
   const nextAt = now + backoffMs(failureCount + 1, observed.limits.syncs);
-  // If the next attempt would begin after the end of the total time, the image fails now, while the cause is known.
+  // If the next attempt would begin after the time limit of the whole sync, this failure is final.
   const isLast = !failure.isTerminal && nextAt >= syncEndsAt(image, observed);
   const final = isLast ? syncTimeout(observed, failure) : failure;
   const after = failed(image, final, now);
@@ -227,7 +230,7 @@ function planFailed(image: Reported, observed: Observed, now: number): Plan {
   const { phase, failureCount = 0, lastFailureTime = timeOf(0) } = image.status;
   const { status } = stillFailed(image, now);
   const rest = remains(image, observed);
-  // The slot is only needed for the importer, so a snapshot that is still being deleted does not block other images.
+  // Only an importer needs the slot. So the slot is released even if snapshots still have to be deleted.
   const isImporting = rest.some(({ childKind }) => childKind === 'DataVolume');
   if (observed.slot === 'held' && !isImporting) return { status, actions: [{ type: 'releaseSlot' }] };
   if (rest.length > 0) return removing({ ...image, status }, rest);
@@ -251,7 +254,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
     ...removing(image, [...obsoleteChildren(observed), ...stuck.map(snapshotChild)]).actions,
     ...(observed.slot === 'held' ? [{ type: 'releaseSlot' } as const] : []),
     ...(needsSnapshot(image, observed) ? [takeSnapshot(image, observed)] : []),
-    // The image is pruned only if an earlier plan announced this time, so that the Event always precedes the deletion.
+    // The image is pruned only if an earlier plan has announced this time in an Event.
     ...(pruneInMs <= 0 && announced === pruneAt ? [{ type: 'prune' } as const] : []),
   ];
   const events: EventInput[] = [];

@@ -10,9 +10,9 @@ import type { Reported } from './status.ts';
 const STEP = 5;
 
 /**
- * Sets the progress of the import, and the time of the last progress if the progress has grown. Progress of less than a
- * step counts only if the last progress is at least `stalledAfterMs / 2` ago. Without this exception, a slow import of
- * a large disk would be reported as stalled.
+ * Sets the progress of the import and, if the progress has grown, the time of the last progress. Growth by less than a
+ * step is recorded only if the last recorded growth is at least `stalledAfterMs / 2` ago. If such growth were never
+ * recorded, a slow import of a large disk would be reported as stalled.
  */
 export function withProgress(image: Reported, { volume, limits }: Observed, now: number): Reported {
   const { attempt, progress: before = 0 } = image.status;
@@ -62,7 +62,7 @@ export function blockerOf(image: VMDiskImage, observed: Observed): string {
       ? `no VolumeSnapshot of the PersistentVolumeClaim ${name} exists yet`
       : `the VolumeSnapshot ${keyOf(snapshot.metadata)} is not ready; check the VolumeSnapshotClass and the snapshot controller`;
   }
-  // With a volume populator, the claim stays Pending until the import has finished, so a Pending claim does not block a
+  // A volume populator keeps the claim Pending until the import has finished. So a Pending claim does not block a
   // running importer.
   if (claim?.status?.phase !== 'Bound' && !IMPORTING.has(phase)) {
     const state = claim === undefined ? 'does not exist' : `is ${claim.status?.phase ?? 'Pending'}`;

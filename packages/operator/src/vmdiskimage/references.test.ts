@@ -160,7 +160,7 @@ function apply(each: Step, { machines, volumes, sources }: State, version: numbe
     const spec = {
       snapshot: { source: { snapshot: { namespace, name } } },
       pvc: { source: { pvc: { namespace, name: name.slice(0, -2) } } },
-      // Refers to a DataSource with the name of the DataVolume, in the namespace of the DataVolume or of the image.
+      // The DataSource has the same name as the DataVolume. It is in the namespace of the DataVolume or of the image.
       dataSource: {
         sourceRef: { kind: 'DataSource', name: each.ref.name, ...(each.image % 2 === 0 && { namespace }) },
       },

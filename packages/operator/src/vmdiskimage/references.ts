@@ -13,8 +13,8 @@ import type { VMDiskImage } from './resource.ts';
  */
 const CLONES_BY_IMAGE = 'cloned-vmdiskimage';
 /**
- * Index of DataVolumes and DataSources by their source (snapshot or claim). It is needed because the name of an adopted
- * snapshot or claim does not identify its image.
+ * Index of DataVolumes and DataSources by their source (snapshot or claim). It is needed for adopted snapshots and
+ * claims, because their names do not identify the image.
  */
 const CLONES_BY_SOURCE = 'cloned-source';
 
@@ -47,8 +47,8 @@ export function indexUsers(caches: Caches): void {
 }
 
 /**
- * Returns the cached objects that use an image. A VirtualMachine that is not allowed to use the image is not counted: otherwise
- * it would block the deletion of the image, although its author has no rights in the namespace of the image.
+ * Returns the cached objects that use an image. Ignores VirtualMachines that are not allowed to use the image.
+ * Otherwise, a user without rights in the image's namespace could block the deletion of the image.
  */
 export function usersOf(
   image: VMDiskImage,
@@ -112,9 +112,9 @@ export function hasSyncedUsers(caches: Caches): boolean {
 const USERS = [VirtualMachine, DataVolume, DataSource] as const;
 
 /**
- * Reads all VirtualMachines, DataVolumes and DataSources from etcd into the caches, so that `usersOf` returns every user that
- * existed at the time of the call, even if a watch is late.
- * @returns the namespaces that exist and cannot be listed; their objects may be missing
+ * Reads all VirtualMachines, DataVolumes and DataSources from etcd into the caches. Afterwards, `usersOf` returns every
+ * user that existed at the time of the call, even if a watch is delayed.
+ * @returns the existing namespaces that cannot be listed; their objects may be missing from the caches
  */
 export async function refreshUsers(caches: Caches, signal: AbortSignal): Promise<readonly string[]> {
   const skipped = await Promise.all(USERS.map((kind) => caches.get<KubeObject>(kind).refresh(signal)));

@@ -11,7 +11,7 @@ const retention = object(
     pruneAfter: optional(
       string({
         description:
-          'Time after which an unreferenced image is deleted, such as 72h or 30m. Defaults to the setting --image-prune-after of the operator (30 days).',
+          'Time after which the operator deletes the image if no VirtualMachine or DataVolume uses it, such as 72h or 30m. Defaults to the setting --image-prune-after of the operator, which is 30 days unless it is changed.',
         maxLength: 32,
         rules: [
           {
@@ -22,31 +22,34 @@ const retention = object(
       }),
     ),
     keep: optional(
-      boolean({ description: 'Whether the image is kept when it is unreferenced. false by default.' }),
+      boolean({
+        description: 'Whether the operator keeps the image even if nothing uses it. false by default.',
+      }),
     ),
   },
-  { description: 'When the operator deletes the image because no VM uses it.' },
+  { description: 'Settings for the automatic deletion of the image when nothing uses it.' },
 );
 
 /** Fields of a VMDiskImage's spec. A VirtualMachine's template for its image has the same fields. */
 export const imageFields = {
   secretRef: string({
     description:
-      'Name of the Secret with the credentials of the source (accessKeyId and secretKey), in the namespace of the image. Empty if the source needs none.',
+      'Name of the Secret with the credentials of the source (accessKeyId and secretKey), in the namespace of the image. Set an empty string if the source needs no credentials.',
     maxLength: 253,
   }),
   url: optional(
     string({
       description:
-        'URL of the disk image. For s3 and http: https:// or http://, such as https://s3.example.com/bucket/disk.qcow2. For registry: docker:// or oci-archive://. Not needed for blank.',
+        'URL of the disk image. For the sourceTypes s3 and http, it begins with https:// or http://, such as https://s3.example.com/bucket/disk.qcow2. For registry, it begins with docker:// or oci-archive://. For blank, it is not needed.',
       maxLength: 2_048,
       default: NO_URL,
     }),
   ),
   sourceType: literals(['s3', 'registry', 'blank', 'http'], {
-    description: 'Type of the source. blank: an empty disk.',
+    description:
+      'Type of the source. s3: an object in an S3 bucket. http: a file on a web server. registry: a container image. blank: no source, the disk is empty.',
   }),
-  diskSize: size('Size of the disk that the image is imported to.'),
+  diskSize: size('Size of the disk that the image is imported to, such as 20Gi.'),
   storageClass: optional(
     objectName('StorageClass of the imported disk. Defaults to the default class of the cluster.'),
   ),
@@ -64,7 +67,7 @@ export const imageFields = {
   checksum: optional(
     string({
       description:
-        'Checksum of the disk image, such as sha256:<hex digits>; http only. CDI compares it after the download. For registry, use a URL with a digest.',
+        'Checksum of the disk image, such as sha256:<hex digits>. CDI compares it with the downloaded data. Only the sourceType http supports a checksum. For registry, use a URL with a digest instead.',
       maxLength: 160,
       rules: [
         {
@@ -78,7 +81,7 @@ export const imageFields = {
   maxClones: optional(
     integer({
       description:
-        'Maximum number of clones of one snapshot that the storage allows. The operator takes another snapshot when it is reached. Unlimited by default.',
+        'Maximum number of clones of one snapshot, if the storage has such a limit. When every snapshot has this number of clones, the operator takes another snapshot. Unlimited by default.',
       minimum: 1,
       format: 'int32',
     }),
@@ -126,7 +129,7 @@ const status = object(
     phase: optional(
       literals(['Queued', 'Syncing', 'Ready', 'Failed', 'RetryableFailure', 'Deleting'], {
         description:
-          'State of the image. Queued: it waits for a free sync slot. Syncing: it is imported, or its snapshot is taken. Ready: VMs can be cloned from it. RetryableFailure: the last attempt failed, and the operator tries again. Failed: the operator does not try again until the spec changes or the annotation vmwright.dev/retry is set. Deleting: the image is being deleted, and no VM uses it.',
+          'State of the image. Queued: the image waits for its import. Syncing: the image is being imported, or its snapshot is being taken. Ready: VMs can be cloned from the image. RetryableFailure: the last attempt to import the image failed, and the operator tries again. Failed: the operator does not try again until the spec changes or the annotation vmwright.dev/retry gets a new value. Deleting: the image is being deleted, and VMs cannot be cloned from it.',
       }),
     ),
     message,
@@ -138,17 +141,17 @@ const status = object(
       }),
     ),
     queuedAt: time(
-      'Time when the image entered the queue for a sync slot. Images that entered earlier are synced first.',
+      'Time when the image began to wait for its import. The operator limits the number of concurrent imports (--image-sync-concurrency). Images that have waited longer are imported first.',
     ),
     attempt: optional(
       object(
         {
           number: integer({
             description:
-              'Number of the attempt. The names of its DataVolume and snapshots contain it. 0: they were adopted from another controller.',
+              'Number of the attempt. The names of the DataVolume and the snapshots of the attempt contain this number. 0: an earlier controller imported the image, and the operator uses that DataVolume and its snapshots.',
           }),
           startedAt: string({
-            description: 'Time when the attempt got a sync slot.',
+            description: 'Time when the attempt started.',
             format: 'date-time',
           }),
           progressedAt: time('Time when the import last made progress.'),
@@ -167,7 +170,7 @@ const status = object(
           }),
           generation: optional(
             integer({
-              description: 'Generation of the spec that the attempt began with.',
+              description: 'Value of metadata.generation when the attempt started.',
               format: 'int64',
             }),
           ),
@@ -176,10 +179,13 @@ const status = object(
       ),
     ),
     syncStartedAt: time(
-      'Time when the first attempt for this spec started. The setting --image-sync-timeout limits the time from here.',
+      'Start of the first attempt after the last success, change of the spec or retry (annotation vmwright.dev/retry). If the image is not imported within --image-sync-timeout from this time, the operator stops trying.',
     ),
     failureCount: optional(
-      integer({ description: 'Number of failed attempts since the last success or change of the spec.' }),
+      integer({
+        description:
+          'Number of failed attempts since the last success, change of the spec or retry (annotation vmwright.dev/retry).',
+      }),
     ),
     lastFailureTime: time('Time when the last attempt failed.'),
     retryRequest: optional(
@@ -198,25 +204,28 @@ const status = object(
     references: optional(
       integer({
         description:
-          'Number of references to the image: VirtualMachines that name it and may use it, and other DataVolumes that clone one of its snapshots or its claim. An image with references is not deleted.',
+          'Number of objects that use the image. A VirtualMachine counts if its spec.vmDiskImageRef names the image and it is allowed to use the image. A DataVolume counts if it clones a snapshot or the claim of the image and does not belong to a VirtualMachine that counts. While the number is not 0, the operator does not delete the image. Exceptions: the namespace of the image is being deleted, or the image was deleted with --cascade=foreground.',
       }),
     ),
     referencedBy: optional(
       array(string(), {
-        description: 'The first 20 references, sorted: kind, namespace/name.',
+        description:
+          'The first 20 objects that use the image, sorted, such as "VirtualMachine default/workspace".',
         maxItems: 20,
       }),
     ),
     unreferencedSince: time(
-      'Time when the image became Ready without references or lost its last reference.',
+      'Time since which the image has been Ready without a VirtualMachine or DataVolume that uses it.',
     ),
     deletionStartedAt: time(
       'Time when the operator began to delete the data of the image. The image cannot be used again from then on.',
     ),
-    pruneAt: time('Time when the operator deletes the image unless it is referenced by then.'),
+    pruneAt: time(
+      'Time when the operator deletes the image, unless a VirtualMachine or DataVolume uses it by then.',
+    ),
     conditions: optional(
       conditions(
-        'Ready: VMs can be cloned from the image. Progressing: False if the import makes no progress, with the object that blocks it. DeletionBlocked: the image is being deleted and still referenced. Reconciling, Stalled: as kstatus defines them. Paused: the operator observes the image and changes nothing.',
+        'Ready: VMs can be cloned from the image. Progressing: False if the import makes no progress; the message names the object that blocks it. DeletionBlocked: the image is being deleted, but objects still use it. Reconciling, Stalled: as kstatus defines them. Paused: the operator observes the image and changes nothing.',
       ),
     ),
   },

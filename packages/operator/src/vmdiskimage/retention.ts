@@ -12,8 +12,8 @@ import type { Reported } from './status.ts';
 const MAX_NOTICE_MS = 24 * 60 * 60_000;
 
 /**
- * Sets or removes the time when a Ready image is pruned. The retention starts when the image becomes Ready without references or
- * loses its last reference, so an image is never pruned during its import.
+ * Sets or removes the time when a Ready image is pruned. The retention starts once the image is Ready and unreferenced,
+ * so the time of the import does not count.
  */
 export function withRetention(image: Reported, { limits }: Observed, now: number): Reported {
   const { unreferencedSince = timeOf(now), pruneAt: announced, ...status } = image.status;
@@ -30,10 +30,9 @@ export function withRetention(image: Reported, { limits }: Observed, now: number
 }
 
 /**
- * Returns the time of the deletion. A retention that becomes longer takes effect immediately. A retention that becomes
- * shorter, or that applies again because `keep` was removed, takes effect only after a notice period. The notice period
- * does not delay a deletion beyond the time that was already announced; otherwise, the time would move with every
- * reconcile.
+ * Returns the time of the deletion. If the image is due later than announced, the new time applies immediately. If the
+ * image is due earlier, or nothing was announced, a notice period comes first. The notice period never makes an
+ * announced time later. Otherwise, each reconcile would postpone the deletion.
  * @param earliestAt end of a notice period that begins now
  */
 function withNotice(dueAt: number, announced: string | undefined, earliestAt: number): number {

@@ -17,7 +17,7 @@ export function countClones(snapshot: string, { machines, clones }: Users): numb
   return cloners.size;
 }
 
-/** Whether a DataVolume is still being cloned from a snapshot, so that the snapshot must not be deleted yet. */
+/** Whether a DataVolume is still being cloned from a snapshot. Such a snapshot must not be deleted. */
 export function isBeingCloned(snapshot: string, { clones }: Users): boolean {
   return clones.some(
     ({ metadata, spec, status }) =>

@@ -93,8 +93,8 @@ export function queued(image: Reported, { limits }: Observed, now: number): Repo
 }
 
 /**
- * Returns an image that has no place in the queue until the children of its last attempt are deleted. @param child one of these
- * children
+ * Returns a Queued image without a place in the queue, because children of its last attempt still exist.
+ * @param child one of these children
  */
 export function cleaning(image: Reported, child: string, now: number): Reported {
   const { queuedAt: _, ...status } = image.status;

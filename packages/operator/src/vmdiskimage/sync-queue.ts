@@ -19,7 +19,7 @@ export class SyncQueue {
   readonly #images = new Map<string, QueuedImage>();
   #sorted: readonly QueuedImage[] | undefined;
 
-  /** Updates the queue. @returns whether an image left the queue, so that it may be the turn of another image */
+  /** Updates the queue. @returns whether an image left the queue; if so, another image may be next */
   update({ type, key, object }: Pick<CacheEvent<VMDiskImage>, 'type' | 'key' | 'object'>): boolean {
     const before = this.#images.get(key);
     const after = type === 'removed' ? undefined : queuedImage(key, object);
@@ -44,9 +44,13 @@ export class SyncQueue {
 }
 
 /**
- * Returns the queue entry of an image; undefined if the image needs no slot. A Queued image also has no entry while it
- * cannot be synced, so that it does not block the next image. It cannot be synced while it is paused, while its
- * deletion waits for a user, or while children of its last attempt still exist (no `queuedAt`).
+ * Returns the queue entry of an image; undefined if the image needs no slot now.
+ *
+ * A Queued image has no entry while it cannot be synced. Otherwise, it would block the next image. It cannot be synced
+ * in these cases:
+ * - It is paused.
+ * - It is being deleted, and a user has to correct its deletion policy.
+ * - Children of its last attempt still exist (no `queuedAt`).
  */
 function queuedImage(key: string, image: VMDiskImage): QueuedImage | undefined {
   const { metadata, status } = image;

@@ -33,7 +33,7 @@ describe('the queue of images', () => {
   const put = (queue: SyncQueue, object: VMDiskImage) =>
     queue.update({ type: 'changed', key: `farm/${object.metadata.name}`, object });
 
-  test('the queue lists the images that are already syncing first, and then the queued images by queuedAt and key', () => {
+  test('the queue lists Syncing images first, and then Queued images by queuedAt and key', () => {
     const queue = new SyncQueue();
     put(queue, image('b', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
     put(queue, image('a', { phase: 'Queued', queuedAt: '2026-01-01T00:00:01.000Z' }));
@@ -49,7 +49,7 @@ describe('the queue of images', () => {
     expect([queue.count('Queued'), queue.count('Syncing')]).toEqual([3, 1]);
   });
 
-  test('the queue leaves out images that cannot be synced now, and reports that another image may be next', () => {
+  test('the queue drops images that cannot be synced now, and reports each drop', () => {
     const queue = new SyncQueue();
     const queued = { phase: 'Queued', queuedAt: '2026-01-01T00:00:00.000Z' } as const;
     expect(put(queue, image('a', queued))).toBe(false);
@@ -64,8 +64,7 @@ describe('the queue of images', () => {
 });
 
 function replica(queue: readonly QueuedImage[], limit: number, onReleased = () => {}): SyncSlots<EntryStore> {
-  // With an empty cache, a replica has to read every holder of a slot from the API server, and must still decide
-  // correctly.
+  // The cache is empty, so the replica has to read every holder of a slot from the API server.
   return new SyncSlots<EntryStore>({
     storeOf: (store) => store,
     limit,
@@ -111,7 +110,7 @@ describe('slots', () => {
     expect(server.most).toBe(1);
   });
 
-  test('sync slots of images that do not exist any more are released when another image needs one', async () => {
+  test('sync slots of deleted images are released when another image needs a slot', async () => {
     const server = new EntryServer();
     server.objects.add('alive');
     let released = 0;
@@ -132,7 +131,7 @@ describe('slots', () => {
     expect(await slots.acquire('z', server.store)).toBe(true);
   });
 
-  test('an operation on sync slots fails after an error that is not a conflict, and the next operation reads the ConfigMap again', async () => {
+  test('after an error that is not a conflict, the next operation on sync slots reads the ConfigMap again', async () => {
     const server = new EntryServer();
     const slots = replica(queueOf('a'), 1);
     const lost: EntryStore = {
@@ -147,7 +146,7 @@ describe('slots', () => {
     expect(server.writes).toBe(1);
   });
 
-  test('the number of held sync slots never exceeds the limit, whatever the order of the operations of several replicas', async () => {
+  test('the number of held sync slots never exceeds the limit, in any order of operations of several replicas', async () => {
     const uids = ['a', 'b', 'c', 'd', 'e', 'f'];
     const action = fc.record({
       replica: fc.nat(2),

@@ -29,9 +29,11 @@ export function grant(
 /**
  * Sync slots: permits to import an image. They are stored in a ConfigMap, as UID → key of the image.
  *
- * Guarantees: the ConfigMap never lists more images than the limit allows, whichever replicas write to it (see
- * `Ledger`). Images get slots first come, first served. A slot survives a crash of the operator; its image uses or
- * releases it later. The slot of an image that no longer exists is released when another image needs it.
+ * Guarantees:
+ * - The ConfigMap never lists more images than the limit allows, whichever replicas write to it (see `Ledger`).
+ * - Images get slots first come, first served.
+ * - A slot survives a crash of the operator. Its image uses or releases it later.
+ * - The slot of an image that no longer exists is released when another image needs a slot.
  */
 export class SyncSlots<C = Client> {
   readonly #options: SyncSlotsOptions<C>;
@@ -41,7 +43,7 @@ export class SyncSlots<C = Client> {
     this.#options = options;
   }
 
-  /** Drops the known holders at the start of a leadership term, so that the next operation reads them again. */
+  /** Makes the next operation read the holders again. Called at the start of a leadership term. */
   reset(): void {
     this.#ledger.reset();
   }
@@ -73,10 +75,11 @@ export class SyncSlots<C = Client> {
       await operation.write({ [uid]: next.key });
       return true;
     }
-    // Only the images that would get the next slots look for abandoned slots, so that a long queue causes few requests.
+    // Only the first waiting images look for abandoned slots, so that a long queue causes few requests.
     const waiting = queue().filter((image) => !holders.has(image.uid));
     if (!waiting.slice(0, limit).some((image) => image.uid === uid)) return false;
-    // The cache alone does not prove that a holder is gone, because the watch may be late. So missing holders are read.
+    // A holder that is missing from the cache may still exist, because the watch may be delayed. So it is read from the
+    // API server.
     const missing = [...holders].filter(([holder, key]) => !this.#options.isCached(key, holder));
     const abandoned = await findAbandoned(new Map(missing), store);
     if (abandoned.length === 0) return false;

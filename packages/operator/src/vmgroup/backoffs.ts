@@ -7,7 +7,7 @@ export interface Failure {
   readonly attempt: string;
 }
 
-/** A failure, the target that backs off because of it, and the end of the back-off on the monotonic clock. */
+/** A failure and the back-off that it caused. `until` is the end of the back-off on the monotonic clock. */
 export interface BackingOff extends Failure {
   readonly target: BackoffTarget;
   readonly until: number;
@@ -16,7 +16,7 @@ export interface BackingOff extends Failure {
 /**
  * Target of a back-off.
  * - `slot`: all operations on a slot
- * - `size`: changes of the size of a slot's machine, which keeps running
+ * - `size`: only changes of the size of a slot's machine
  * - `clones`: all clones of the group, because they fail for the same reasons
  * - `template`: the lookup of the template
  * - `group`: the whole group, when it could not be observed
@@ -34,7 +34,7 @@ const RETAINED_MS = 60_000;
 
 interface Entry {
   readonly target: BackoffTarget;
-  /** Undefined if the attempt did not fail and is only rate-limited. */
+  /** Undefined if the attempt succeeded and only its repetition is delayed. */
   readonly failure: Failure | undefined;
   /** Number of consecutive attempts. */
   readonly count: number;
@@ -54,8 +54,8 @@ export class Backoffs {
 
   /**
    * Starts or prolongs a back-off.
-   * @param failure undefined if the attempt did not fail and is only rate-limited
-   * @returns its duration in milliseconds
+   * @param failure undefined if the attempt succeeded and only its repetition is delayed
+   * @returns duration of the back-off in milliseconds
    */
   start(target: BackoffTarget, failure: Failure | undefined, options = DEFAULT_BACKOFF): number {
     const before = this.#entries.find((entry) => isSame(entry.target, target));
@@ -103,8 +103,8 @@ export class Backoffs {
   }
 
   /**
-   * Returns the latest failure of each target that has not succeeded since that failure, in the order in which the
-   * targets first failed. Drops failures `RETAINED_MS` after the end of their back-off.
+   * Returns the latest failure of each target, in the order in which the targets first failed. Omits targets that have
+   * succeeded since then. Drops failures `RETAINED_MS` after the end of their back-off.
    */
   failures(): readonly BackingOff[] {
     const now = this.#world.monotonic();

@@ -20,125 +20,139 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['Deleting'],
-    meaning: 'The machines are being removed, or the message says what prevents that.',
-    remedy: 'Wait, or see the message.',
+    meaning: 'The group is being deleted. If something prevents the deletion, the message says what.',
+    remedy:
+      'Wait. If the deletion is paused, remove the annotation `vmwright.dev/paused`. If the message names a problem, correct it.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['NotFound'],
     meaning:
-      'The template, resource pool or another object does not exist (yet). The operator keeps looking for it.',
-    remedy: 'Correct the name, or create the object.',
+      'vCenter does not have an object that the group needs, such as the template or the resource pool. The message names the object. The operator keeps looking for it.',
+    remedy:
+      'Create the object in vCenter, or correct its name in the spec. To change `spec.placement.datacenter`, delete the group and create another.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Ambiguous'],
-    meaning: 'Several vCenter objects have the name in the spec.',
-    remedy: 'Use the full inventory path.',
+    meaning: 'Several vCenter objects match the spec, and the operator cannot choose between them.',
+    remedy:
+      'In the spec, name the object that the message asks for by its full inventory path. To set `spec.placement.datacenter`, delete the group and create another.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['NoPermission'],
     meaning: "The operator's vCenter user lacks a privilege.",
-    remedy: 'Grant the privilege that the message names.',
+    remedy: "In vCenter, grant the operator's user the privilege that the message names.",
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['FolderTaken'],
-    meaning: 'The folder belongs to another group: groups `a-b/c` and `a/b-c` both use the folder `a-b-c`.',
-    remedy: 'Delete one group and create it under another name or with another `placement.folder`.',
+    meaning:
+      "The group's folder belongs to another group. For example, the groups `a-b/c` and `a/b-c` (namespace/name) both use the folder `a-b-c`.",
+    remedy:
+      'Delete one of the two groups, and create it under another name or with another `spec.placement.folder`.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['NameTaken'],
     meaning:
-      "The group's folder contains a foreign machine that has the name of one of the group's machines.",
-    remedy: 'Rename that machine, or move it away.',
+      "The group's folder contains a machine that does not belong to the group and has the name of one of the group's machines.",
+    remedy: 'In vCenter, rename that machine, or move it to another folder.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['Moved'],
     meaning: "Users moved the machines that the message lists out of the group's folder.",
-    remedy: 'Move them back, or delete them.',
+    remedy: "In vCenter, move the machines back into the group's folder, or delete them.",
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['IsTemplate'],
-    meaning: 'A user turned a machine into a template.',
-    remedy: 'Convert it back, or delete it.',
+    meaning: 'A user turned a machine of the group into a template.',
+    remedy: 'In vCenter, convert that template back to a virtual machine, or delete it.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['NoSnapshot'],
-    meaning: '`linked` needs a snapshot of the template.',
-    remedy: 'Take a snapshot, or set `linked: false`.',
+    meaning: '`spec.linked` is true, but the template has no snapshot.',
+    remedy: 'Take a snapshot of the template in vCenter, or set `spec.linked` to false.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['PlacementChanged'],
     meaning:
-      '`spec.placement` names another place than the one where the machines are; machines do not move.',
-    remedy: 'Set the placement back, or delete the group and create another.',
+      '`spec.placement` names another vCenter, datacenter or folder than the status, which says where the machines are. Machines do not move.',
+    remedy:
+      'Set `vcenter`, `datacenter` and `folder` in `spec.placement` back to the values in the status. If the API server rejects that, delete the group and create another.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['InvalidPlacement'],
     meaning:
-      'The folder, possibly from `--vsphere-folder` or the vCenter file, violates the [path rules](#tenants).',
-    remedy: 'Correct the folder.',
+      'The path of the folder violates the [path rules](#tenants). The path is `spec.placement.folder` or a default of the operator.',
+    remedy:
+      'If `spec.placement.folder` is set, delete the group and create another with a valid folder. Otherwise, correct `--vsphere-folder`, or `placement.folder` of the vCenter in the file that `--vcenters` names.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['UnknownVcenter'],
-    meaning: 'No vCenter of that name is available to the namespace.',
-    remedy: 'Correct `placement.vcenter`.',
+    meaning:
+      'The vCenter in `status.vcenter` or, if that is not set, in `spec.placement.vcenter` is not available to the namespace. If neither is set, no vCenter is available to the namespace.',
+    remedy:
+      'If `status.vcenter` is not set, delete the group and create another with an available `spec.placement.vcenter`. Otherwise, ask the administrator of the operator to make the vCenter available to the namespace.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['VcenterChanged'],
-    meaning: 'The address leads to another vCenter than at the first login. Nothing is sent to it.',
-    remedy: 'Correct the address, or restart the operator if the vCenter was replaced on purpose.',
+    meaning:
+      "The vCenter's address leads to another vCenter than at the operator's first login. The operator changes nothing there.",
+    remedy:
+      'Correct the address: `VC_HOST`, or `server` in the file that `--vcenters` names. If the vCenter was replaced on purpose, restart the operator.',
   },
   {
     type: 'Ready',
     status: 'False',
     reasons: ['VcenterChanged'],
-    meaning: "The vCenter of that name is not the one that holds the group's machines (`status.vcenterId`).",
+    meaning:
+      "The vCenter named in `status.vcenter` is not the one that holds the group's machines (`status.vcenterId`).",
     remedy:
-      'Set the address of that vCenter back, or delete the group with `vmwright.dev/deletion-policy: Orphan`.',
+      'Set the address of that vCenter back: `VC_HOST`, or `server` in the file that `--vcenters` names. Or set the annotation `vmwright.dev/deletion-policy: Orphan` and delete the group.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['VcenterUntrusted'],
     meaning: "vCenter's certificate is not trusted, or the file with its CA cannot be read.",
-    remedy: 'Set or correct `VC_CA` or `VC_THUMBPRINT`, or pass `--insecure`.',
+    remedy:
+      'Set or correct `VC_CA` or `VC_THUMBPRINT` of the operator. With `--vcenters`, set or correct `ca` or `thumbprint` in that file. To accept any certificate, set only `--insecure`, or only `insecure: true` in that file.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['VcenterUnauthorized'],
-    meaning: 'vCenter rejects the user name or password.',
-    remedy: 'Correct the credentials.',
+    meaning: 'vCenter rejects the user name or password, or the operator cannot read them.',
+    remedy:
+      'Correct `VC_USER` and `VC_PASS` of the operator, or the files with these names in the folder with the credentials of the vCenter.',
   },
   {
     type: 'Ready',
     status: 'Unknown',
     reasons: ['VcenterUnreachable'],
     meaning: 'vCenter does not respond, or responds with an HTTP error such as 503.',
-    remedy: 'Wait, or repair the network.',
+    remedy: 'Wait. If this continues, check vCenter, and the network between the operator and vCenter.',
   },
   {
     type: 'Ready',
@@ -151,7 +165,8 @@ export const CONDITIONS = [
     type: 'Ready',
     status: 'False',
     reasons: ['VcenterBusy'],
-    meaning: 'Another operation on the machine has to finish first.',
+    meaning:
+      'vCenter cannot execute the operation yet: another operation is still running, an ESXi host does not respond, or vCenter does not show the machine yet. The operator retries.',
     remedy: 'Wait.',
   },
   {
@@ -159,8 +174,8 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['VcenterRefused'],
     meaning:
-      'vCenter rejected the operation; the message contains its text. The operator retries. If the operation required powering off a machine, it waits 30 s to 10 min before the retry.',
-    remedy: 'Read the message.',
+      'vCenter rejected the operation. The message contains the text from vCenter. The operator retries. If a change of `spec.cpu` or `spec.memory` required powering a machine off, the operator waits 30 s to 10 min before the retry.',
+    remedy: 'Remove the cause that the message names.',
   },
   {
     type: 'VCenterAvailable',

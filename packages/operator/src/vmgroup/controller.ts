@@ -21,9 +21,9 @@ export const FINALIZER = 'vmwright.dev/vmgroup';
 
 /** Interval at which changes of the vCenters' availability are detected. */
 const LIVENESS_MS = 2_000;
-/** Timeout of a reconcile, after which a vCenter that hangs no longer delays the groups on other vCenters. */
+/** Timeout of a reconcile. It limits how long a vCenter that hangs delays the groups on other vCenters. */
 const TIMEOUT_MS = 30_000;
-/** Maximum delay of a retry. Without this limit, groups could wait for an hour after an outage of an hour. */
+/** Maximum delay of a retry. Without it, groups could wait for another hour after an outage of an hour. */
 const MAX_BACKOFF_MS = 60_000;
 
 export interface VmGroupControllerOptions {
@@ -44,11 +44,13 @@ export interface VmGroupControllerOptions {
 /**
  * Adds the controller of VmGroup: machines cloned from templates on vSphere.
  *
- * Guarantees: at most one machine per slot at any time, even after crashes and lost requests. Name and UUID are derived from
- * group and slot; the slot is stored with a resourceVersion precondition before the clone is requested; vCenter rejects
- * a second machine of the same name in a folder. A machine is removed only after its slot was stored as terminating.
- * A machine without the UUID and the ownership labels of the group is neither counted nor changed. The finalizer of a group
- * stays until all machines of the group are deleted or orphaned.
+ * Guarantees:
+ * - A slot never has more than one machine, even after crashes and lost requests. The slot is stored, with a
+ *   resourceVersion precondition, before the clone is requested. Name and UUID of the machine are derived from group
+ *   and slot. vCenter rejects a second machine of the same name in a folder.
+ * - A machine is removed only after its slot was stored as terminating.
+ * - A machine without the UUID and the ownership labels of the group is neither counted nor changed.
+ * - The finalizer of a group stays until all machines of the group are deleted or orphaned.
  */
 export function controlVmGroups(manager: Manager, options: VmGroupControllerOptions): void {
   const { world, log, vcenters, events, concurrency } = options;

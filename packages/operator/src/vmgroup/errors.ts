@@ -55,8 +55,8 @@ export class OperationCancelledError extends Error {
 const MAX_NAMES = 100;
 
 /**
- * Returns the error about the machines that people moved or, if there are none, about the machines that people turned
- * into templates, in the order of their slots.
+ * Returns the error about the machines that people took over, in the order of their slots. If people moved machines,
+ * the error names only these. Otherwise, it names the machines that people turned into templates.
  */
 export function takenOverError(slots: readonly Slot[], { movedAway }: Observed): ConditionError | undefined {
   const moved = slots.flatMap(({ replica, machine }) => {

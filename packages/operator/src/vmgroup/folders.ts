@@ -21,13 +21,13 @@ import { type OwnerScope, provisionalFolderName, provisionalOwnerFrom } from './
 
 /** The group that claims a folder. */
 export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
-  /** Returns false only if it is certain that the given namespace of this cluster has no group with this UID. */
+  /** Whether a namespace of this cluster has a group with this UID. Returns true if the operator cannot check this. */
   readonly groupExists: (uid: string, namespace: string) => Promise<boolean>;
 }
 
 /**
  * Returns the folder of a group's machines. Creates it if it is missing, and records the group as its owner.
- * @throws ReportedError when another group owns the folder: two groups can have the same folder name (`a-b/c`, `a/b-c`)
+ * @throws ReportedError if another group owns the folder; for example, `a-b/c` and `a/b-c` have the same folder name
  */
 export async function claimFolder(
   client: VcenterClient,
@@ -36,7 +36,7 @@ export async function claimFolder(
   { groupExists, ...claimant }: Claimant,
   options: ChangeOptions,
 ): Promise<Ref<'Folder'>> {
-  // Creates the custom attribute first: without it, the operator could not record the owner of a folder that it creates.
+  // The custom attribute records the owner of a folder. So it must exist before the operator creates a folder.
   const key = await client.attributes.ensureKey(FOLDER_OWNER, options);
   const folder =
     watched.child(name) ?? (await createOwnedFolder(client, watched.ref, name, claimant, options));
@@ -55,17 +55,17 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${holder}; delete this group and create it under another name or with another spec.placement.folder`,
     });
   }
-  // A folder with this name and without an owner was created by people: the operator records the owner of its own
-  // folders before it gives them their final names.
+  // The operator records the owner of a folder before it gives the folder this final name. So people created a folder
+  // that has this name but no owner.
   const isOurs = owner?.isOurs ?? false;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
 }
 
 /**
- * Creates a group's folder under a provisional name, records its owner, and renames it. If the operator stops in between, or the
- * create request is executed late, the provisional name shows that the operator created the folder.
- * @returns the folder with the final name; it may belong to another group that created it at the same time
+ * Creates a group's folder under a provisional name, records its owner, and renames it. If the operator stops before it
+ * has recorded the owner, the provisional name shows that the operator created the folder.
+ * @returns the folder with the final name; it may be an existing folder of another group
  */
 async function createOwnedFolder(
   client: VcenterClient,
@@ -144,10 +144,12 @@ export interface ReleaseOptions extends ChangeOptions {
 }
 
 /**
- * Removes a group's folder if the operator created it and it is empty. A folder with machines of the group stays
- * unchanged. Any other folder stays, too: if the operator created it, it is recorded as kept, so that garbage
- * collection removes it once it is empty; if people created it, the record of its owner is erased. A machine that is
- * moved into the folder between check and removal is not deleted, only unregistered.
+ * Removes a group's folder if the operator created it and it is empty. Otherwise, the folder stays:
+ * - If machines of the group are in it, nothing changes.
+ * - If the operator created it, it is recorded as kept. Garbage collection removes it once it is empty.
+ * - If people created it, the record of its owner is erased.
+ *
+ * A machine that is moved into the folder between check and removal is not deleted, only unregistered.
  */
 export async function releaseFolder(
   client: VcenterClient,
@@ -173,8 +175,8 @@ export async function releaseFolder(
 }
 
 /**
- * Removes a folder if it is empty. Checks again before a second attempt, because a machine can be moved into the folder while the
- * client logs in again between the attempts.
+ * Removes a folder if it is empty. If the session has expired, checks the folder again before the second attempt,
+ * because a machine may have been moved into it.
  */
 async function removeIfEmpty(
   client: VcenterClient,

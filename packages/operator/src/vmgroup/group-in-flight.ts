@@ -12,8 +12,7 @@ import type { ActionType, Operating } from './slots.ts';
 /**
  * Called when vCenter has accepted a change of a machine.
  * @param task the vCenter task; undefined if there is none, as for the shutdown of a guest
- * @param act the change, for the audit log; undefined for a task that another process, or an earlier leadership term,
- * started
+ * @param act the change, for the audit log; undefined for a task that an earlier process or leader started
  */
 export type OnAct = (task: Ref<'Task'> | undefined, act: Act | undefined) => void;
 
@@ -28,7 +27,7 @@ export interface Operation {
   readonly reason: string;
   /**
    * Runs the operation to its end.
-   * @param onAct called with each change as vCenter accepts it
+   * @param onAct called each time vCenter has accepted a change
    * @param scope signal and fence of the operation, to be passed to every call
    */
   readonly run: (onAct: OnAct, scope: ChangeOptions) => Promise<void>;
@@ -70,21 +69,23 @@ const VISIBLE_WITHIN_MS = 30_000;
 const RESIZE_REJECTED = { baseMs: 10 * 60_000, maxMs: 10 * 60_000 };
 const RESIZE_FAILED = { baseMs: 30_000, maxMs: 10 * 60_000 };
 /**
- * Time after which a task that is still running, for example because of an unanswered question or a lost datastore,
- * releases its permit to other groups.
+ * Time after which a running task releases its permit to other groups. An unanswered question or a lost datastore, for
+ * example, can keep a task running.
  */
 const PERMIT_MS = 10 * 60_000;
-/** For this time after a claim, a folder that is missing from the inventory does not count as gone. */
+/** Time that the inventory may take to show a claimed folder. Until then, a missing folder does not count as gone. */
 const CLAIM_VISIBLE_WITHIN_MS = 10_000;
 
 /**
- * State of one group between reconciles. A reconcile starts operations without waiting for their end. The end of an operation
- * enqueues the group.
+ * State of one group between reconciles. A reconcile starts operations without waiting for their end. The end of an
+ * operation enqueues the group.
  *
- * Guarantees: one operation per slot at a time; after a success, the next one starts when the inventory shows the
- * result, or after 30 s. Failed operations are retried with exponential back-off. A machine that powers off repeatedly
- * is also powered on with exponential back-off. An operation of an ended term, or of a dropped group, is cancelled and
- * sends nothing more.
+ * Guarantees:
+ * - A slot has at most one operation at a time. After a success, the next operation starts when the inventory shows the
+ *   result, or after 30 s.
+ * - Failed operations are retried with exponential back-off. A machine that powers off repeatedly is also powered on
+ *   with exponential back-off.
+ * - When its leadership term ends or its group is dropped, an operation is cancelled and sends nothing more.
  */
 export class GroupInFlight {
   readonly backoffs: Backoffs;
@@ -112,7 +113,7 @@ export class GroupInFlight {
     return this.#options.term === term && this.isOfObject(group);
   }
 
-  /** Returns whether this is the state of the same object (UID), and not of an earlier object with the same name. */
+  /** Returns whether this is the state of this object. An earlier object with the same name has another UID. */
   isOfObject({ metadata }: VmGroup): boolean {
     return this.#metadata.uid === metadata.uid;
   }
@@ -230,7 +231,7 @@ export class GroupInFlight {
   }
 
   /**
-   * Returns the errors that were not reported yet, so that each cause leads to one event and one log line, even if the
+   * Returns the errors that were not reported yet. So each cause leads to one event and one log line, even if the
    * operation is retried often. A cause that disappeared and comes back is reported again.
    */
   unreported(errors: readonly ConditionError[]): readonly ConditionError[] {
@@ -283,8 +284,8 @@ export class GroupInFlight {
       running.task = undefined;
       permit.release();
       started.resolve();
-      // A cancelled operation does not enqueue the group: between the expiry of the lease and the timer that ends the
-      // term, the reconcile would fail and be enqueued again in a loop that starves the timer.
+      // A cancelled operation does not enqueue the group. Otherwise, after the lease has expired, reconciles would fail
+      // in a loop that keeps the timer from ending the term.
       if (!isCancelled) enqueue(key);
     };
     const targets = targetsOf(type, slot);

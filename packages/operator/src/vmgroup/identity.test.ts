@@ -21,7 +21,7 @@ test('an operator that watches all namespaces gets no namespace from a provision
   });
 });
 
-test('no owner is derived from the provisional name of another cluster or namespace, or from any other name', () => {
+test('an owner is derived only from a provisional name of the same cluster and a watched namespace', () => {
   expect(provisionalOwnerFrom(name, { cluster: 'staging' })).toBeUndefined();
   expect(provisionalOwnerFrom(name, { cluster: 'production', namespaces: ['other'] })).toBeUndefined();
   for (const other of ['default-web', 'vmwright', `vmwright-${owner.uid}`])

@@ -24,9 +24,8 @@ export interface OwnerScope {
 }
 
 /**
- * Returns the name under which a group's folder is created. The folder gets its final name once its owner is recorded:
- * vCenter creates a folder without custom attributes, so until then only the name shows which operator created the folder,
- * and for which group.
+ * Returns the name under which a group's folder is created. vCenter creates a folder without custom attributes, so at
+ * first only this name shows the owner of the folder. The folder gets its final name once the owner is recorded.
  */
 export function provisionalFolderName({ cluster, namespace, uid }: ProvisionalOwner): string {
   return `vmwright-${letters(cluster)}-${letters(namespace)}-${uid}`;
@@ -35,8 +34,9 @@ export function provisionalFolderName({ cluster, namespace, uid }: ProvisionalOw
 type ProvisionalOwner = Pick<FolderOwner, 'cluster' | 'namespace' | 'uid'>;
 
 /**
- * Returns the owner of a folder with a provisional name; undefined for any other name, and for groups outside the scope.
- * The namespace is empty if the scope includes all namespaces, because the name contains only a hash of it.
+ * Returns the owner that a provisional folder name identifies; undefined for other names, and for groups outside the
+ * scope. The name contains only a hash of the namespace. So if the scope includes all namespaces, the namespace is
+ * unknown, and empty in the result.
  */
 export function provisionalOwnerFrom(
   name: string,
@@ -50,8 +50,8 @@ export function provisionalOwnerFrom(
 }
 
 /**
- * Returns the name of the machine in a slot. It depends only on the group and the slot, so that a repeated clone
- * request has the same name and vCenter rejects it: names are unique within a folder.
+ * Returns the name of the machine in a slot. The name depends only on the group and the slot. So a repeated clone
+ * request has the same name, and vCenter rejects it, because names are unique within a folder.
  */
 export function replicaName({ metadata: { name, uid = '' } }: VmGroup, slot: number): string {
   const suffix = `-replica-${letters(`${uid}/${slot}`)}`;

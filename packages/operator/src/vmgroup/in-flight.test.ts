@@ -68,7 +68,7 @@ function pending(type: Operation['type'] = 'clone') {
 }
 
 describe('operations', () => {
-  test('an operation keeps its slot busy until the inventory shows its result, and releases its permit when vCenter is done', async () => {
+  test('an operation releases its permit when it ends, and its slot when the inventory shows the result', async () => {
     const { state, enqueued, permit } = start();
     const { operation, resolve, inventory } = pending();
     await state.start(0, operation, permit);
@@ -81,7 +81,7 @@ describe('operations', () => {
     expect(state.operating().size).toBe(0);
   });
 
-  test('an operation counts as waiting for the inventory only after vCenter has finished all operations of the group', async () => {
+  test('isWaitingForInventory is true only after vCenter has finished all operations of the group', async () => {
     const { state, enqueued, permit } = start();
     const [one, other] = [pending(), pending()];
     expect(state.isWaitingForInventory).toBe(false);
@@ -97,7 +97,7 @@ describe('operations', () => {
     expect(state.isWaitingForInventory).toBe(false);
   });
 
-  test('an operation frees its slot after 30 s without a visible result, when the group is reconciled again', async () => {
+  test('an operation frees its slot after 30 s if the inventory does not show its result', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const { operation, resolve } = pending();
     await state.start(0, operation, permit);
@@ -134,7 +134,7 @@ describe('operations', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('an operation that fails to clone makes all clones of its group back off, but not the clones of other groups', async () => {
+  test('a failed clone makes all clones of its group back off, but not those of other groups', async () => {
     const { state, inFlight, term, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -147,7 +147,7 @@ describe('operations', () => {
     expect(inFlight.of(KEY, group(), term).backoffs.failures()).toEqual([]);
   });
 
-  test('an operation that fails because of one machine does not make other clones of the group back off', async () => {
+  test('a clone that fails because of its own machine makes only its slot back off', async () => {
     const { state, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -185,7 +185,7 @@ describe('operations', () => {
     expect(state.operating().size).toBe(1);
   });
 
-  test('repeated operations that power on the same machine back off, and no failure is reported', async () => {
+  test('repeated power-ons of the same machine back off without a reported failure', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 8; count++) {
@@ -204,7 +204,7 @@ describe('operations', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000]);
   });
 
-  test('an operation that resizes a machine to a size that vCenter rejects is retried after ten minutes, or immediately for another size', async () => {
+  test('a rejected size is tried again after ten minutes, and another size immediately', async () => {
     const { inFlight, term, state, enqueued, permit, requeueMs } = start();
     const { operation, reject } = pending('resize');
     await state.start(0, operation, permit);
@@ -242,7 +242,7 @@ describe('operations', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('an operation that proves that its machine is gone marks the slot as gone until the inventory lists the machine or a clone is requested', async () => {
+  test('a proof that a machine is gone holds until the inventory lists the machine or a clone starts', async () => {
     const { inFlight, term, state, enqueued, permit } = start();
     const succeed = async (type: Operation['type'], proof?: boolean) => {
       const { operation, resolve } = pending(type);
@@ -326,7 +326,7 @@ describe('operations', () => {
     expect(spans).toEqual(['vmgroup clone web-0']);
   });
 
-  test('an operation has its own fence, which closes when the operation ends; the fence of the term stays open', async () => {
+  test('when an operation ends, its own fence closes, and the fence of the leadership term stays open', async () => {
     const { state, enqueued, permit, term } = start();
     const { operation, resolve } = pending();
     let scope: ChangeOptions = {};
@@ -377,7 +377,7 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
 });
 
 describe('dropped failures', () => {
-  test('failures of a slot are dropped a minute after their back-off ends, even if two operations failed one after the other', async () => {
+  test('failures of two operations on a slot are dropped a minute after their back-offs end', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (type: Operation['type'], error: Error) => {
       const { operation, reject } = pending(type);
@@ -403,7 +403,7 @@ describe('dropped failures', () => {
     expect(state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('failures that are retried in turn keep their order, so that the status always reports the same failure', async () => {
+  test('failures that are retried in turn keep their order', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (slot: number) => {
       const { operation, reject } = pending('powerOn');

@@ -12,11 +12,11 @@ export interface InFlightOptions {
 }
 
 /**
- * All state that the controller keeps in memory between reconciles: operations in flight, back-offs, events that were
- * recorded, and the claimed folder of each group.
+ * All state that the controller keeps in memory between reconciles: for each group, the operations in flight, the
+ * back-offs, the recorded events and the claimed folder.
  *
- * The state of a group lasts for as long as the same object (UID) is reconciled in the same leadership term. A restart or
- * a new leader starts without it, and adopts the vCenter tasks that the status lists.
+ * The state of a group is dropped when its object (UID) is gone or the leadership term ends. A new leader starts
+ * without this state, and adopts the vCenter tasks that the status lists.
  */
 export class InFlight {
   readonly #options: InFlightOptions;
@@ -27,8 +27,8 @@ export class InFlight {
   }
 
   /**
-   * Returns the state of a group. Drops the state of an earlier object of the same name or of an earlier term, and
-   * resets the back-offs when the spec has changed.
+   * Returns the state of a group. Replaces the state of an earlier term, or of an earlier object with the same name.
+   * Resets the back-offs if the spec has changed.
    * @param term fence of the reconcile
    */
   of(key: string, group: VmGroup, term: Fence): GroupInFlight {

@@ -57,9 +57,11 @@ export const NOTHING_OBSERVED: Observed = {
 };
 
 /**
- * Looks up the template in the spec if the plan depends on it: a user asked to replace machines, or the ownership labels of a
- * machine name another template than the spec. In the second case, the lookup shows whether both names refer to the
- * same template. No machine is replaced before the template is found.
+ * Looks up the template in the spec if the plan depends on it. This is so in two cases:
+ * - A user asked to replace machines.
+ * - The ownership labels of a machine name another template than the spec. Both names may refer to the same template.
+ *
+ * No machine is replaced before the template is found.
  */
 export async function observeTemplate(
   group: VmGroup,

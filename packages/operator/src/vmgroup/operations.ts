@@ -71,7 +71,7 @@ export function operationFor(action: Action, context: OperationContext): Operati
         attempt: cloneAttempt(group),
         reason: 'a replica has no machine',
         run: (onAct, scope) => clone(action, running(onAct, scope)),
-        // The inventory shows the clone before it is powered on, and powering it on is part of the operation.
+        // The operation also powers the clone on. So its result is visible only when the machine runs.
         isVisible: () => power() === 'poweredOn',
       };
     case 'powerOn':
@@ -224,8 +224,8 @@ function labelsOf(slot: number, { template }: CloneDestination, { cluster, group
 }
 
 /**
- * Checks that the machine that already has the name is the machine of this slot: an earlier clone request may have
- * created it, although the response to that request was lost.
+ * Checks that the existing machine with this name is the machine of this slot. An earlier clone request may have
+ * created it, if the response to that request was lost.
  * @throws ReportedError if the machine is not the group's, or if its UUID is unknown
  */
 async function assertOurs(
@@ -265,8 +265,8 @@ async function uuidOf(
 }
 
 /**
- * Adopts the machine of an earlier clone. If the inventory does not list it among the group's machines, it has lost its
- * ownership labels, and the labels are set again.
+ * Adopts the machine of an earlier clone. A machine that the inventory does not list for the group has lost its
+ * ownership labels. The labels are then set again.
  * @throws MovedError if the machine is outside the group's folder
  */
 async function adoptMachine(
@@ -287,10 +287,10 @@ async function adoptMachine(
 }
 
 /**
- * Returns whether vCenter has no machine of a slot. A machine without ownership labels counts as gone, because people released it
- * from the group.
- * @throws MovedError when the machine is outside the group's folder; ReportedError while the inventory lacks it, or vCenter does
- * not show its configuration
+ * Returns whether vCenter has no machine of a slot. A machine without ownership labels counts as gone, because people
+ * released it from the group.
+ * @throws MovedError if the machine is outside the group's folder
+ * @throws ReportedError while the inventory does not show the machine, or vCenter does not show its configuration
  */
 async function confirmGone(
   { instanceUuid }: Action & { readonly type: 'lookUp' },
@@ -344,7 +344,7 @@ async function reconfigure(
   await tasks.follow(task, scope);
 }
 
-/** Changes the size of a machine, and powers it on again whether or not vCenter accepts the size. */
+/** Changes the size of a machine. The machine is powered on again even if vCenter rejects the size. */
 async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running): Promise<void> {
   const { vcenter } = running;
   const options = ensuring(running);
@@ -358,7 +358,7 @@ async function resize(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running
 
 /**
  * Destroys a machine, unless people took it over.
- * @returns false when vCenter does not know the reference, which does not prove that the machine is gone
+ * @returns false if vCenter does not know the reference; the machine may still exist under another reference
  */
 async function remove(vm: Ref<'VirtualMachine'>, isOn: boolean, running: Running): Promise<boolean> {
   const { vcenter } = running;

@@ -62,8 +62,8 @@ export async function orphanMachines(
 }
 
 /**
- * Looks up a machine by its UUID in the whole vCenter, if the inventory does not list it: people may have moved it out of
- * the watched folder, or the inventory is outdated.
+ * Looks up a machine that the inventory does not list, by its UUID in the whole vCenter. People may have moved the
+ * machine out of the watched folder, or the inventory may be outdated.
  */
 async function unlisted(
   { metadata: { uid = '' } }: VmGroup,

@@ -85,8 +85,8 @@ export class PlacementResolver {
     const placement = placementOf(vcenter, group);
     assertPlaceable(group, placement);
     const { vcenterId } = group.status ?? {};
-    // The vCenter is checked before the folder is opened, because opening a folder may create it, and the operator must
-    // not change anything on another vCenter.
+    // The vCenter is checked before the folder is opened. Opening may create the folder, and the operator must not
+    // change another vCenter than the one in the status.
     if (vcenterId !== undefined && !vcenter.folders.isOpen(placement))
       await this.#assertVcenter(vcenter, vcenterId, signal);
     const watched = await unlessAborted(vcenter.folders.get(placement, assertLeader), signal);
@@ -133,8 +133,7 @@ export class PlacementResolver {
       );
       state.folderClaimed(folder);
     } catch (error) {
-      // The watch of a deleted folder would stay open without machines, so it is closed. The next reconcile opens a new
-      // watch.
+      // If the watched folder was deleted, its watch is closed. The next reconcile opens a new watch.
       const isMissing = error instanceof FaultError && error.code === 'OBJECT_NOT_FOUND';
       if (isMissing && (await vcenter.folders.isGone(watched))) vcenter.folders.close(watched);
       throw error;
@@ -229,8 +228,8 @@ function requestOf({ metadata: { namespace = '' }, spec, status }: VmGroup) {
 
 /**
  * Checks folders that the API server has not validated: the default folder in the configuration, and folders of groups
- * that are older than the CEL rules. Accepts a group that is being deleted, because its machines exist and its
- * placement is immutable.
+ * that are older than the CEL rules. Groups that are being deleted are not checked, because their machines exist and
+ * their placement is immutable.
  * @throws ReportedError
  */
 export function assertPlaceable(
@@ -247,8 +246,8 @@ export function assertPlaceable(
 }
 
 /**
- * Rejects a changed placement, because machines do not move. Accepts a group that is being deleted, because its
- * machines are found by the placement in the status.
+ * Rejects a changed placement, because machines do not move. Groups that are being deleted are not checked, because the
+ * placement in the status leads to their machines.
  */
 function assertNotMoved({ metadata, spec: { placement = {} }, status = {} }: VmGroup): void {
   const { vcenter, datacenter = '', folder = '' } = status;

@@ -74,7 +74,7 @@ describe('scaling out', () => {
     });
   });
 
-  test('a clone into a slot that was used before is marked as a retry, and an adopted machine counts as one attempt', () => {
+  test('a clone into a slot that was used before is marked as a retry', () => {
     const isRetry = (actions: readonly Action[]) =>
       actions.map((action) => (action.type === 'clone' ? action.isRetry : undefined));
     const first = plan(group({ replicas: 2 }), observed(), NOW);
@@ -90,7 +90,7 @@ describe('scaling out', () => {
     expect(adopted.status.replicas?.[0]?.attempts).toBe(1);
   });
 
-  test('new machines get the lowest free slots, and a slot with a clone in flight is not cloned again', () => {
+  test('new machines get the lowest slots that have neither a machine nor a clone in flight', () => {
     const operating = new Map<number, Operating>([[2, { type: 'clone', task: 'task-7' }]]);
     const status = { replicas: [replica(0), replica(2)] };
     const next = plan(group({ replicas: 4 }, status), observed([machine(0)], { operating }), NOW);
@@ -98,13 +98,13 @@ describe('scaling out', () => {
     expect(next.status.replicas?.[2]).toMatchObject({ slot: 2, task: 'task-7' });
   });
 
-  test('a machine that is missing from the status is adopted, and no other machine is cloned', () => {
+  test('a machine that is missing from the status is adopted, not cloned again', () => {
     const next = plan(group({ replicas: 1 }), observed([machine(7)]), NOW);
     expect(summary(next.actions)).toEqual([]);
     expect(next.status.replicas?.map(({ slot }) => slot)).toEqual([7]);
   });
 
-  test('each clone and each removal increases a counter in the status, so that the status is written before the action', () => {
+  test('each clone and each removal increases the counter of attempts in the status', () => {
     const { status, actions } = plan(group({ replicas: 1 }), observed(), NOW);
     expect(withAttempts(status, actions, NOW).replicas).toMatchObject([{ attempts: 1 }]);
     expect(withAttempts(status, [], NOW)).toEqual(status);
@@ -160,7 +160,7 @@ describe('scaling in', () => {
     expect(terminatingSlots(plan(wanted, observed(machines), NOW).status)).toEqual(expected);
   });
 
-  test('scale-in first drops slots into which nothing was cloned yet, without an action', () => {
+  test('scale-in first drops slots into which nothing was cloned yet', () => {
     const two = observed([machine(1), machine(2)]);
     const { status, actions } = plan(group({ replicas: 2 }, { replicas }), two, NOW);
     expect(status.replicas?.map(({ slot }) => slot)).toEqual([1, 2]);
@@ -168,7 +168,7 @@ describe('scaling in', () => {
     expect(status.phase).toBe('RUNNING');
   });
 
-  test('a terminating slot without a listed machine is kept until a lookup proves that the machine is gone', () => {
+  test('a terminating slot is kept until a lookup proves that its machine is gone', () => {
     const used = [replica(0, { attempts: 1 }), replica(1, { attempts: 1 }), replica(2, { attempts: 1 })];
     const two = [machine(1), machine(2)];
     const first = plan(group({ replicas: 2 }, { replicas: used }), observed(two), NOW);
@@ -284,7 +284,7 @@ describe('updates', () => {
     expect(terminatingSlots(status)).toEqual([1]);
   });
 
-  test('a machine whose resize was rejected is not resized again, but can be powered on or removed', () => {
+  test('a machine is not resized again after a rejection, but can be powered on or removed', () => {
     const wanted = group({ cpu: 64 }, { replicas });
     const resizeRejected = new Set([0]);
     expect(summary(plan(wanted, observed(three, { resizeRejected }), NOW).actions)).toEqual(['resize 1']);
@@ -369,7 +369,7 @@ describe('shutdownSeconds', () => {
     });
   });
 
-  test('with shutdownSeconds, a machine is removed once it is off or the grace period of its guest has ended', () => {
+  test('with shutdownSeconds, a machine is removed once it is off or its grace period has ended', () => {
     const asked = at(new Date(NOW - 20_000).toISOString());
     const waiting = plan({ ...wanted, status: asked }, observed(three), NOW);
     expect([summary(waiting.actions), waiting.requeueAfterMs]).toEqual([[], 40_000]);
@@ -380,7 +380,7 @@ describe('shutdownSeconds', () => {
     expect(summary(plan({ ...wanted, status: asked }, observed(off), NOW).actions)).toEqual(['remove 2']);
   });
 
-  test('with shutdownSeconds, an ended grace period does not requeue the group while the removal backs off or is in flight', () => {
+  test('with shutdownSeconds, an ended grace period does not requeue the group while no removal can start', () => {
     const asked = at(new Date(NOW - 60_000).toISOString());
     const delayed = plan({ ...wanted, status: asked }, observed(three, { backingOff: new Set([2]) }), NOW);
     expect([summary(delayed.actions), delayed.requeueAfterMs]).toEqual([[], undefined]);
@@ -400,12 +400,12 @@ describe('shutdownSeconds', () => {
     expect(status.replicas?.[0]).not.toHaveProperty('shutdownAt');
   });
 
-  test('with shutdownSeconds, a machine is removed immediately when the clock was set back', () => {
+  test('with shutdownSeconds, a machine is removed immediately if the recorded time of its shutdown request is in the future', () => {
     const asked = at(new Date(NOW + 3_600_000).toISOString());
     expect(summary(plan({ ...wanted, status: asked }, observed(three), NOW).actions)).toEqual(['remove 2']);
   });
 
-  test('with shutdownSeconds, a guest is asked to shut down before a resize, and its machine counts as unavailable from then on', () => {
+  test('with shutdownSeconds, a machine is unavailable once its guest is asked to shut down for a resize', () => {
     const bigger = group({ cpu: 4, shutdownSeconds: 60 }, { replicas });
     const { status, actions } = plan(bigger, observed(three), NOW);
     expect(summary(actions)).toEqual(['shutDown 0']);
@@ -414,7 +414,7 @@ describe('shutdownSeconds', () => {
   });
 });
 
-test('a machine on a host that does not respond counts as not running, and no action is planned for it', () => {
+test('a machine on a host that does not respond is not ready, and gets no action', () => {
   const machines = [machine(0, { isConnected: false, power: 'poweredOff' }), machine(1), machine(2)];
   const { status, actions } = plan(group({}, { replicas }), observed(machines), NOW);
   expect(actions).toEqual([]);
@@ -471,7 +471,7 @@ describe('machines under the control of people', () => {
     );
   });
 
-  test('machines that people took over are not replaced by an update, and not powered on if they were converted to a template', () => {
+  test('machines that people took over are not replaced, and templates among them are not powered on', () => {
     const found = observed([...held, machine(2)], { templateId: DEBIAN, isTemplateFound: true });
     const update = { maxUnavailable: 3 };
     const { status } = plan(group({ template: 'debian', update }, { replicas }), found, NOW);
@@ -504,7 +504,7 @@ describe('paused groups', () => {
     ]);
   });
 
-  test('a paused group is ready when its machines match the spec, and loses the condition Paused when it is resumed', () => {
+  test('a paused group is ready when its machines match the spec', () => {
     const status = observePaused(paused({}, { replicas }), observed(three), NOW);
     expect(conditions(status)).toEqual(['Ready=True', 'Paused=True', 'VCenterAvailable=True']);
     expect(conditions(plan(group({}, status), observed(three), NOW).status)).toEqual([
@@ -538,7 +538,7 @@ describe('requests to replace machines', () => {
   };
   const found = (machines = three) => observed(machines, { isTemplateFound: true, templateId: UBUNTU });
 
-  test('a request to replace machines names them by name or slot, and the group replaces each of them once, one at a time', () => {
+  test('requested machines, given by name or slot, are replaced once each, one at a time', () => {
     const request = `${replicaName(group(), 2)}, 0`;
     const first = plan(asking(request, { replicas }), found(), NOW);
     expect(summary(first.actions)).toEqual(['remove 0']);
@@ -557,7 +557,7 @@ describe('requests to replace machines', () => {
     ).toEqual([0]);
   });
 
-  test('a request to replace machines is also executed with OnDelete, but not before the template is found', () => {
+  test('with OnDelete, a request to replace machines is executed once the template is found', () => {
     const update = { strategy: 'OnDelete' } as const;
     const waiting = plan(asking('1', { replicas }, { update }), observed(three), NOW);
     expect([waiting.actions, waiting.status.replacing]).toEqual([[], { request: '1', slots: [1] }]);
@@ -565,7 +565,7 @@ describe('requests to replace machines', () => {
     expect(summary(actions)).toEqual(['remove 1']);
   });
 
-  test('a request to replace a machine that the group does not have is reported once, and changes nothing', () => {
+  test('a request to replace an unknown machine is reported once, and changes nothing', () => {
     const { status, actions, errors } = plan(asking('web-9', { replicas }), found(), NOW);
     expect(actions).toEqual([]);
     expect(errors).toEqual([
@@ -585,7 +585,7 @@ describe('OnDelete', () => {
   const off = [machine(0, { power: 'poweredOff' }), machine(1), machine(2)];
   const running = [replica(0, { power: 'poweredOn' }), replica(1), replica(2)];
 
-  test('with OnDelete, a machine that an administrator powered off stays off for five minutes, so that the administrator can delete it', () => {
+  test('with OnDelete, a machine that was powered off stays off for five minutes', () => {
     const first = plan(wanted({ replicas: running }), observed(off), NOW);
     expect([first.actions, first.requeueAfterMs]).toEqual([[], 300_000]);
     expect(first.status).toMatchObject({ readyReplicas: 2, replicas: [{ power: 'poweredOff' }, {}, {}] });
@@ -598,14 +598,14 @@ describe('OnDelete', () => {
     );
   });
 
-  test('with OnDelete, a machine that is off is powered on immediately if it never ran, or if the clock was set back', () => {
+  test('with OnDelete, a machine is powered on immediately if it never ran or its offSince is in the future', () => {
     expect(summary(plan(wanted({ replicas }), observed(off), NOW).actions)).toEqual(['powerOn 0']);
     const future = [replica(0, { offSince: new Date(NOW + 3_600_000).toISOString() }), ...running.slice(1)];
     expect(summary(plan(wanted({ replicas: future }), observed(off), NOW).actions)).toEqual(['powerOn 0']);
   });
 });
 
-test('the status shows the current name of a renamed machine, and its replacement gets the name of the slot', () => {
+test('the status shows the new name of a renamed machine, and its replacement gets the original name', () => {
   const renamed = [machine(0, { name: 'database' }), machine(1), machine(2)];
   const { status } = plan(group({}, { replicas }), observed(renamed), NOW);
   expect(status).toMatchObject({ phase: 'RUNNING', replicas: [{ name: 'database' }, {}, {}] });

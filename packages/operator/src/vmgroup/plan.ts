@@ -35,11 +35,13 @@ export interface Plan extends PlannedStatus {
 const MAX_CLOCK_SKEW_MS = 60_000;
 
 /**
- * Plans the next actions of a group and its status.
+ * Plans the next actions of a group, and its status. Each machine has a slot:
+ * - The slot is stored before the machine is cloned.
+ * - The slot is stored as terminating before the machine is removed. A terminating slot is not reused: a new machine
+ *   gets another slot.
+ * - The slot is dropped when its machine is confirmed gone.
  *
- * Each machine has a slot. The slot is stored before the machine is cloned, and stored as terminating before the machine
- * is removed. A terminating slot is not reused: a new machine gets a new slot. A slot is dropped when its machine is
- * confirmed gone. Not counting terminating slots, a group never has more slots than desired machines.
+ * Not counting terminating slots, a group never has more slots than desired machines.
  */
 export function plan(group: VmGroup, observed: Observed, now: number): Plan {
   const { slots, replacing, ...decided } = decide(group, observed, now);
@@ -127,7 +129,7 @@ function scaledSlots(group: VmGroup, observed: Observed, now: number): readonly 
  */
 function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map<number, Replica> {
   const { uid = '' } = group.metadata;
-  // The UUID is derived again, because users can edit the status and a machine with another UUID is not the group's.
+  // The UUID is derived instead of read from the status, because users can edit the status.
   const stored = (replica: Replica) => ({ ...replica, instanceUuid: instanceUuid(uid, replica.slot) });
   const replicas = new Map<number, Replica>(
     (group.status?.replicas ?? []).map((replica) => [replica.slot, stored(replica)]),
@@ -182,8 +184,8 @@ function actionsFor(
       if (replica.terminating) return [{ type: 'lookUp', slot: number, instanceUuid }];
       if (observed.areClonesBackingOff) return [];
       const isRetry = (replica.attempts ?? 0) > 0;
-      // Derives the name from the slot instead of reading it from the status, which users can edit. A repeated clone then
-      // gets the same name, and vCenter rejects it.
+      // The name is derived instead of read from the status, because users can edit the status. So a repeated clone has
+      // the same name, and vCenter rejects it.
       return [{ type: 'clone', slot: number, name: replicaName(group, number), instanceUuid, isRetry }];
     }
     const { id, power } = machine;
@@ -200,7 +202,7 @@ function actionsFor(
       return isOn || !isGraceOver ? [] : [{ type: 'powerOn', slot: number, id }];
     }
     if (canHotAdd(group, machine)) return [{ type: 'reconfigure', slot: number, id }];
-    // Resizing a machine that is not ready makes no additional machine unavailable, so it needs no budget.
+    // A machine that is not ready is already unavailable, so its resize does not use up maxUnavailable.
     const resize = { type: 'resize', slot: number, id, isOn: power !== 'poweredOff' } as const;
     return !isReady(slot) || budget-- > 0 ? afterShutdown(slot, resize) : [];
   });
@@ -227,8 +229,8 @@ function withoutStaleShutdown(group: VmGroup, slot: Slot): Slot {
 }
 
 /**
- * With the update strategy OnDelete, the operator powers on a machine only after it was off for this time, so that an
- * administrator can delete it and get a new machine. A machine that never ran is powered on immediately.
+ * Time for which a machine that was powered off stays off with the update strategy OnDelete. In this time, an
+ * administrator can delete the machine to get a new one. A machine that never ran is powered on immediately.
  */
 const OFF_GRACE_MS = 5 * 60_000;
 
@@ -241,8 +243,8 @@ function withOffSince({ spec }: VmGroup, slot: Slot, now: number): Slot {
 }
 
 /**
- * Returns the time until the operator powers on the first of the machines that OnDelete leaves off; 0 if a machine is
- * due now, undefined if there is no such machine.
+ * Returns the time until the first machine with `offSince` is powered on; 0 if it is due now, undefined if there is no
+ * such machine.
  */
 function offGraceLeft(slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { offSince } }) => {
@@ -271,8 +273,8 @@ function gracePeriodOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
 }
 
 /**
- * Returns the time until the first grace period ends. Ignores grace periods that have ended, because their action
- * starts now or waits for an event that enqueues the group.
+ * Returns the time until the first grace period ends. Ignores grace periods that have ended. They need no requeue: the
+ * action starts now, or an event enqueues the group.
  */
 function gracePeriodLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
@@ -288,8 +290,8 @@ function inScaleInOrder({ spec }: VmGroup, slots: readonly Slot[]): readonly Slo
   const { scaleIn = 'NotReadyFirst' } = spec;
   const age = (a: Slot, b: Slot) =>
     a.replica.created.localeCompare(b.replica.created) || a.replica.slot - b.replica.slot;
-  // A machine that people took over is not under the group's control, so its slot is terminated before the slots of
-  // other machines.
+  // Slots without a machine that the group controls come first: empty slots, and slots of machines that people took
+  // over.
   const isControlled = ({ machine, operating }: Slot) =>
     Number(operating !== undefined || (machine !== undefined && !isTakenOver(machine)));
   const readiness = (a: Slot, b: Slot) =>
@@ -341,9 +343,9 @@ function bySlot(a: Slot, b: Slot): number {
 }
 
 /**
- * Returns the status to store right before these actions start. Each clone and each removal increases a counter in the
- * status, so the status is always written before them. The API server rejects the write if the operator does not have
- * the latest version of the group.
+ * Returns the status to store right before these actions start. Each clone and each removal increases `attempts`, so
+ * the status is always written before them. The API server rejects the write if the operator has an old version of the
+ * group.
  */
 export function withAttempts(status: VmGroupStatus, actions: readonly Action[], now: number): VmGroupStatus {
   const types = new Map(actions.map((action) => [action.slot, action.type]));

@@ -144,14 +144,16 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Whether the deletion needs no vCenter: the group was not placed and the inventory shows no machine of it; or the policy is
-   * Orphan and the vCenter of the group is not configured.
+   * Whether the deletion needs no vCenter. This is so in two cases:
+   * - The group was not placed, and the inventory shows no machine of the group.
+   * - The policy is Orphan, and the vCenter of the group is not configured.
    */
   #hasNothingToDelete(group: VmGroup): boolean {
     const vcenter = vcenterOf(this.#options.vcenters, group);
     if (vcenter === undefined && deletionPolicyOf(group) === 'Orphan') return true;
     if (group.status?.vcenter !== undefined) return false;
-    // Without status.vcenter, the group was never placed or a user emptied its status, so the inventory decides.
+    // If status.vcenter is missing, the group was never placed, or a user emptied its status. Only the inventory shows
+    // which.
     const { uid = '' } = group.metadata;
     return !vcenter?.folders.open.some((watched) => watched.machinesOf(uid).length > 0);
   }
@@ -221,8 +223,8 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Finds the clone target. Returns undefined, and makes clones back off, after an error that the status reports, such as a
-   * missing template.
+   * Finds the clone target. After an error that the status reports, such as a missing template, clones back off and the
+   * result is undefined.
    */
   async #findTarget(
     group: VmGroup,
@@ -262,8 +264,8 @@ export class VmGroupReconciler {
   ): Promise<Result> {
     const { actions, errors } = next;
     const { vcenter } = location;
-    // Leadership is checked before permits are acquired. Otherwise operations would fail immediately and release their permits to
-    // other groups, whose operations would also fail, in an endless loop.
+    // Leadership is checked before permits are acquired. Otherwise, operations would fail immediately and release their
+    // permits to other groups. The operations of those groups would fail, too, in an endless loop.
     if (actions.length > 0) context.assertLeader();
     const requeueAt = this.#requeueAt(next, state);
     this.#recordEvents(group, state, errors, context);
@@ -276,8 +278,8 @@ export class VmGroupReconciler {
       vcenter.cancelPermits(context.key);
       throw error;
     }
-    // All operations have succeeded, but the inventory is outdated, so its changes are fetched now. While a task is
-    // still running, the client pauses between fetches, so that one fetch returns the changes of several machines.
+    // All operations have succeeded, but the inventory does not show all results, so its changes are fetched now. While
+    // a task still runs, the client pauses between fetches, so that one fetch returns the changes of several machines.
     if (state.isWaitingForInventory) vcenter.client.flush();
     const operating = state.operating();
     if (actions.every(({ slot }) => operating.has(slot))) vcenter.cancelPermits(context.key);
@@ -422,8 +424,8 @@ function cannotClone(group: VmGroup, { vcenter }: Location, state: GroupInFlight
 }
 
 /**
- * Whether the inventory is current. False during an outage, even if the pending call that waits for inventory changes has
- * not timed out yet.
+ * Whether the inventory is current. False during an outage, even before the call that waits for inventory changes has
+ * timed out.
  */
 function isObservable(location: Location | undefined): location is Location {
   return location?.watched.isLive === true && !location.vcenter.health.isDown;

@@ -24,9 +24,8 @@ export function isReplacing(group: VmGroup): boolean {
 /**
  * Terminates the machines that a user asked to replace (annotation `vmwright.dev/replace`), within maxUnavailable.
  *
- * A request is resolved to slots only once, when it is first observed, and these slots are stored. A machine that later
- * gets the same slot or name is not replaced again. The same request can be made again after the annotation was
- * removed.
+ * When a request is first observed, it is resolved to slots, and these slots are stored. So a machine that later gets
+ * the same slot or name is not replaced again. To repeat a request, a user removes the annotation and sets it again.
  * @param budget how many more machines may become unavailable
  */
 export function replaceRequested(

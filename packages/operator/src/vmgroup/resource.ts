@@ -40,21 +40,21 @@ const place = {
   vcenter: optional(
     string({
       description:
-        'Name of the vCenter in the file that --vcenters names. By default, the vCenter that the file assigns to the namespace, else the vCenter for all namespaces.',
+        'Name of a vCenter in the file that the flag --vcenters of the operator names. It cannot be changed. By default, the vCenter that the file assigns to the namespace, else the vCenter for all namespaces.',
       minLength: 1,
     }),
   ),
   datacenter: optional(
     string({
       description:
-        'Name of the datacenter. By default, the datacenter in the configuration of the vCenter, else its only datacenter.',
+        'Name of the datacenter. It cannot be changed. By default, the datacenter that the configuration of the operator sets for this vCenter, else the only datacenter of the vCenter.',
       minLength: 1,
     }),
   ),
   folder: optional(
     string({
       description:
-        "Path of the VM folder that contains the group's own folder, for example a/b, with at most 8 segments. The operator creates it if it is missing. By default, the folder in the configuration of the vCenter, else vm-operator.",
+        "Path of the VM folder that contains the group's own folder, for example a/b, with at most 8 segments. The operator creates missing folders. The path cannot be changed. By default, the folder that the configuration of the operator sets for this vCenter, else vm-operator.",
       minLength: 1,
       maxLength: MAX_PATH_LENGTH,
       rules: FOLDER_RULES,
@@ -63,28 +63,28 @@ const place = {
   cluster: optional(
     string({
       description:
-        'Name or inventory path of the compute cluster. By default, the cluster in the configuration of the vCenter, else the only cluster of the datacenter.',
+        'Name or inventory path of the compute cluster. By default, the cluster that the configuration of the operator sets for this vCenter, else the only cluster of the datacenter.',
       minLength: 1,
     }),
   ),
   resourcePool: optional(
     string({
       description:
-        'Name or inventory path of the resource pool. By default, the resource pool in the configuration of the vCenter. If there is none, or if the group names another cluster, the root resource pool of the cluster.',
+        'Name or inventory path of the resource pool. By default, the resource pool that the configuration of the operator sets for this vCenter. If there is none, or if the group names another cluster, the root resource pool of the cluster.',
       minLength: 1,
     }),
   ),
   datastore: optional(
     string({
       description:
-        'Name or inventory path of the datastore. By default, the datastore in the configuration of the vCenter, else the datastore of the template.',
+        'Name or inventory path of the datastore. By default, the datastore that the configuration of the operator sets for this vCenter, else the datastore of the template.',
       minLength: 1,
     }),
   ),
   storagePolicy: optional(
     string({
       description:
-        "Id of the storage policy of the machines' disks. By default, the storage policy in the configuration of the vCenter, else none.",
+        "Id of the storage policy of the machines' disks. By default, the storage policy that the configuration of the operator sets for this vCenter, else none.",
       minLength: 1,
     }),
   ),
@@ -114,11 +114,11 @@ const linked = optional(
 );
 const updateStrategy = literals(['RollingUpdate', 'OnDelete'], {
   description:
-    'How a change of cpu, memory or template reaches existing machines. RollingUpdate (default): they are updated or replaced within maxUnavailable. OnDelete: they stay as they are.',
+    'How a change of cpu, memory or template reaches existing machines. RollingUpdate (default): the operator updates or replaces them, and makes at most maxUnavailable of them unavailable at a time. OnDelete: they stay as they are.',
 });
 const maxUnavailable = intOrString({
   description:
-    'Maximum number of machines that may be unavailable during an update: a number, or a percentage of replicas. 1 by default.',
+    'Maximum number of machines that may be unavailable during an update: a number, or a percentage of spec.replicas. A percentage is rounded down, but to at least 1. The default is 1.',
   rules: [
     {
       rule: "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
@@ -129,13 +129,13 @@ const maxUnavailable = intOrString({
 const scaleIn = optional(
   literals(['NotReadyFirst', 'Newest', 'Oldest'], {
     description:
-      'Which machines are removed first when replicas shrinks. NotReadyFirst (default): those that do not run, then the newest.',
+      'Which machines are removed first when spec.replicas is reduced. NotReadyFirst (default): machines that do not run, then the newest. Newest: the newest machines. Oldest: the oldest machines.',
   }),
 );
 const shutdownSeconds = optional(
   integer({
     description:
-      'Time in seconds that a guest has to shut down before the machine is powered off. 0 (default): the machine is powered off immediately.',
+      'Time in seconds that a guest has to shut down before the operator powers the machine off to remove or resize it. 0 (default): the operator powers the machine off immediately.',
     minimum: 0,
     maximum: 86_400,
   }),
@@ -175,7 +175,7 @@ const fields = {
   folderId: optional(
     string({
       description:
-        'Reference of the VM folder in vCenter. It lets the operator find the folder after people renamed it.',
+        'Id in vCenter of the folder that status.folder names. With this id, the operator finds the folder even if people rename it.',
     }),
   ),
   replicas: optional(
@@ -183,16 +183,21 @@ const fields = {
       object({
         slot: integer({
           description:
-            'Number of the machine in the group. A slot can be used again after its machine is gone.',
+            'Number of the machine in the group, from 0. When the machine is gone, a new machine can get the same number.',
         }),
         name: string({ description: 'Name of the machine in vCenter.' }),
         instanceUuid: string({
-          description: 'instanceUuid of the machine in vCenter, decided before the machine is cloned.',
+          description:
+            'Instance UUID of the machine in vCenter. The operator chooses it before it clones the machine.',
         }),
-        created: string({ description: 'Time when the slot was created.', format: 'date-time' }),
+        created: string({
+          description: 'Time when the operator added the machine to this list.',
+          format: 'date-time',
+        }),
         attempts: optional(
           integer({
-            description: 'Number of requests to clone or remove the machine. Stored before each request.',
+            description:
+              'Number of requests to clone or remove the machine. The operator counts each request before it sends the request.',
           }),
         ),
         terminating: optional(boolean({ description: 'Whether the machine is being removed.' })),
@@ -211,7 +216,7 @@ const fields = {
         ),
         ip: optional(string({ description: 'IP address that the guest reports.' })),
         host: optional(string({ description: 'Name of the ESXi host that runs the machine.' })),
-        task: optional(string({ description: 'Reference of the vCenter task in flight.' })),
+        task: optional(string({ description: 'Id of the vCenter task that is running for the machine.' })),
       }),
       { description: 'Machines of the group, including those that are being cloned or removed.' },
     ),
@@ -222,15 +227,17 @@ const fields = {
         request: string({
           description: 'Value of the annotation vmwright.dev/replace that was accepted.',
         }),
-        slots: array(integer(), { description: 'Slots whose machines wait to be replaced.' }),
+        slots: array(integer(), {
+          description: 'Numbers (status.replicas[].slot) of the machines that are still to be replaced.',
+        }),
       },
-      { description: 'Latest request to replace machines.' },
+      { description: 'Latest request to replace machines, from the annotation vmwright.dev/replace.' },
     ),
   ),
   slotsUsed: optional(
     integer({
       description:
-        'Lowest slot number that was never used: the highest slot ever used plus 1. It never decreases.',
+        'Highest number (status.replicas[].slot) that any machine of the group has had, plus 1. It never decreases.',
     }),
   ),
   conditions: optional(conditions()),

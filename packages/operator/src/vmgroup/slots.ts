@@ -22,7 +22,7 @@ export interface Machine {
   readonly template: string;
   /** Reference of that template. */
   readonly templateId: string;
-  /** Whether CPUs can be added while the machine runs, and the size up to which its memory can grow. */
+  /** Changes that need no restart: more CPUs if `cpus` is true, and more memory up to `maxMemoryMb`. */
   readonly hotAdd: { readonly cpus: boolean; readonly maxMemoryMb: number };
   readonly ip?: string | undefined;
   readonly host?: string | undefined;
@@ -39,7 +39,7 @@ export interface Observed {
   readonly backingOff: ReadonlySet<number>;
   /** Whether clones back off, so that no machine is cloned. */
   readonly areClonesBackingOff: boolean;
-  /** Slots whose machines keep their size for now, because a change of their size failed. */
+  /** Slots with machines that keep their size for now, because a change of the size failed. */
   readonly resizeRejected: ReadonlySet<number>;
   /**
    * Slots without a machine in vCenter: the machine was destroyed, or a lookup by UUID found no machine of the group.
@@ -51,7 +51,7 @@ export interface Observed {
   readonly templateId?: string | undefined;
   /** Whether the template was found by this reconcile. */
   readonly isTemplateFound?: boolean | undefined;
-  /** Recent failures of operations that have not succeeded afterwards, in the order in which they first failed. */
+  /** Recent failures that no success has followed, in the order in which they first occurred. */
   readonly errors: readonly ConditionError[];
 }
 
@@ -76,7 +76,7 @@ export type Action =
   | { readonly type: 'reconfigure'; readonly slot: number; readonly id: string }
   /** Asks the guest to shut down. */
   | { readonly type: 'shutDown'; readonly slot: number; readonly id: string }
-  /** Powers the machine off, changes its size and powers it on, whether or not vCenter accepts the size. */
+  /** Powers the machine off, changes its size, and powers it on again, even if vCenter rejects the size. */
   | { readonly type: 'resize'; readonly slot: number; readonly id: string; readonly isOn: boolean }
   | { readonly type: 'remove'; readonly slot: number; readonly id: string; readonly isOn: boolean }
   /** Looks up a terminating machine by its UUID in the whole vCenter, if the inventory does not show it. */
@@ -113,8 +113,8 @@ export function isSized({ spec }: VmGroup, { cpus, memoryMb }: Machine): boolean
 }
 
 /**
- * Whether a slot without a machine in the inventory may have a machine elsewhere in vCenter: people can move a machine
- * out of the watched folder. Such a slot is kept until a lookup by UUID proves that the machine is gone.
+ * Whether a slot may have a machine that the inventory does not show, because people moved the machine out of the
+ * watched folder. Such a slot is kept until a lookup by UUID proves that the machine is gone.
  */
 export function mayExist({ slot, attempts = 0 }: Replica, { gone }: Observed): boolean {
   return attempts > 0 && !gone.has(slot);

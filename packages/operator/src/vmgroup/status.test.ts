@@ -92,7 +92,7 @@ describe('VCenterAvailable', () => {
     expect(after).not.toHaveProperty('VCenterAvailable');
   });
 
-  test('VCenterAvailable is True, and Ready is not Unknown, when an operation failed in an outage that has ended', () => {
+  test('VCenterAvailable is True when an operation failed in an outage that has ended', () => {
     const errors = [
       { reason: 'VcenterUnreachable', message: 'no response', isUnknown: true, retryable: true },
     ] as const;

@@ -75,7 +75,7 @@ export function observedStatus(
   const report = (phase: Phase, outcome: VmGroupOutcome) =>
     withVcenterAvailable(counted, reported(counted, now, phase, outcome), availability, now);
   if (isDone) return always(report('RUNNING', { state: 'ready', reason: 'Running', message: DONE }));
-  // The machines are observed, so an operation that failed in an outage does not make their state unknown.
+  // The reconcile has observed the machines. So their state is known, even if an operation failed in an outage.
   if (error !== undefined) return always(report(...outcomeOf({ ...error, isUnknown: false })));
   const message =
     current !== desired
@@ -139,9 +139,9 @@ function orWaiting(message: string, report: (message: string) => VmGroupStatus):
 }
 
 /**
- * Returns the status with the condition VCenterAvailable.
- * @param availability `available` if the inventory is current; the outage if there is one; `unknown`, which removes the
- * condition, if the reconcile ended before it reached vCenter
+ * Returns the status with the condition VCenterAvailable, or without it if the availability is `unknown`.
+ * @param availability `available`: the inventory is current; an error: vCenter has an outage; `unknown`: the reconcile
+ * ended before it reached vCenter
  */
 export function withVcenterAvailable(
   { metadata: { generation } }: VmGroup,

@@ -36,7 +36,7 @@ export interface OwnedResource {
   readonly owner: Owner;
   /** Instance UUID of a machine. */
   readonly instanceUuid?: string;
-  /** Whether this is a folder that was kept when its group was deleted, according to its custom attribute. */
+  /** Whether the custom attribute of this folder says that the folder was kept when its group was deleted. */
   readonly isKept?: boolean;
   /** Whether this is a machine that may have to be powered off before it is destroyed. */
   readonly isOn?: boolean;
@@ -52,9 +52,8 @@ const MACHINE = [
 /**
  * The machines and folders with this cluster's ownership labels, in all vCenters.
  *
- * Searches the watched folders, the default folder of each vCenter, and all folders that have an owner. The owners are
- * read from vCenter itself, so that a restarted operator also finds orphans in folders that no group uses any
- * more.
+ * Searches the watched folders, the default folder of each vCenter, and all folders that have an owner. vCenter itself
+ * stores the owners. So a restarted operator also finds orphans in folders that no group uses any more.
  */
 export function vcenterResources(
   vcenters: VCenterPool,
@@ -163,8 +162,8 @@ function resourceFrom(vcenter: VCenter, machine: OwnedMachine, names: FolderName
 }
 
 /**
- * Whether people took a machine over: it is a template, or it is in a folder that does not have the name of its group's
- * folder. Also true if vCenter does not show the machine's folder.
+ * Whether people took a machine over: they turned it into a template, or moved it to a folder with another name than
+ * its group's folder. Also true if vCenter does not show the folder of the machine.
  */
 export function isMachineTakenOver(
   { ownership, properties }: Omit<OwnedMachine, 'ref'>,
@@ -196,8 +195,8 @@ type FolderNames = ReadonlyMap<string, string>;
 interface OwnedFolder extends OwnedResource {
   readonly ref: Ref<'Folder'>;
   /**
-   * Whether the folder was kept when its group was deleted, and is not empty. Such a folder is not listed, but its
-   * machines are, because a late clone can still appear in it.
+   * Whether the folder was kept when its group was deleted, and is not empty. Such a folder is not listed. Its machines
+   * are listed, because a delayed clone can still appear in it.
    */
   readonly isInUse: boolean;
 }
@@ -241,8 +240,8 @@ const MAX_SEARCHED_FOLDERS = 100;
 
 /**
  * The folders that contain groups' folders: the default folder of each vCenter, and the folders that were watched since
- * the start of the operator. A folder stays in this list after its last group is gone, because a late clone can still
- * appear in it.
+ * the start of the operator. A folder stays in this list after its last group is gone, because a delayed clone can
+ * still appear in it.
  */
 class SearchedFolders {
   readonly #defaults = new Map<VCenter, Ref<'Folder'>>();

@@ -64,7 +64,7 @@ describe('kubeconfigAccess connects to a real API server', () => {
     expect(await userOf(client)).toBe('system:anonymous');
   });
 
-  test('without a CA in the kubeconfig, a server certificate of a private CA is rejected unless insecure-skip-tls-verify is set', async ({
+  test('a server certificate of an unknown CA is rejected unless insecure-skip-tls-verify is set', async ({
     cluster,
   }) => {
     await using insecure = await clientOf(
@@ -204,7 +204,7 @@ describe('in-cluster access', () => {
     expect(server.origin).toBe('https://[fd00::1]:443');
   });
 
-  test('in-cluster access outside of a pod, or without a service account, fails with an error that says what to do', async ({
+  test('in-cluster access fails with a clear error outside of a pod and without a service account', async ({
     cluster,
     namespace,
   }) => {

@@ -8,10 +8,10 @@ export interface Credentials {
    */
   authorization(): string | undefined | Promise<string | undefined>;
   /**
-   * Fetches new credentials after a 401 response. Concurrent calls share one fetch.
-   * @param rejected the Authorization header that the server rejected; if the credentials have changed since that
-   *   request, nothing is fetched
-   * @returns whether the credentials differ from the rejected ones, so that a retry makes sense
+   * Fetches new credentials after a 401 response, unless they have changed since the rejected request. Concurrent calls
+   * share one fetch.
+   * @param rejected the Authorization header that the server rejected
+   * @returns whether the credentials now differ from the rejected ones; if so, the caller should retry
    */
   renew(rejected?: string): Promise<boolean>;
 }

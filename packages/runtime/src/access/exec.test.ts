@@ -36,7 +36,7 @@ describe('exec plugin with a real API server', () => {
   }) => {
     const path = await kubeconfigWith(cluster, { user: { exec } });
     const folder = dirname(path);
-    // The plugin reads stdin to the end, as if it prompted for a password, so it must get end-of-file.
+    // Like a prompt for a password, the plugin reads stdin to the end. It would hang if stdin stayed open.
     await writePlugin(folder, `cat > /dev/null\n${PRINT}`);
     const token = await cluster.api.token(namespace, 'default');
     await writeFile(join(folder, 'credential.json'), credential({ token }));

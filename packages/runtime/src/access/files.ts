@@ -10,9 +10,9 @@ import { type Credentials, refreshedToken } from './credentials.ts';
 const TOKEN_TTL_MS = 60_000;
 
 /**
- * Reads a file that another program rotates. The file is read on every call, which is once per connection: a cached CA
- * would reject a server that has just changed its certificate. If the file cannot be read, returns the content of the
- * last successful read; throws if there was none.
+ * Returns a function that reads a file that another program rotates. Each call reads the file, because a cached CA
+ * would reject a server that has just changed its certificate. If the file cannot be read, the function returns the
+ * content of the last successful read, or throws if there was none.
  */
 export function rotatedFile(path: string): () => Promise<string> {
   let last: string | undefined;

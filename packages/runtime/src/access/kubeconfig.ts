@@ -23,8 +23,8 @@ const UNSUPPORTED = ['as', 'as-uid', 'as-groups', 'as-user-extra', 'username', '
 /**
  * Access from a kubeconfig, with client certificate, token, token file, exec plugin or OIDC.
  *
- * Errors: an `AccessError` is thrown by this function if the file is invalid, and by requests if something that the
- * file refers to fails (an exec plugin, a missing token file).
+ * Errors: this function throws an `AccessError` if the file is invalid. Requests throw an `AccessError` if something
+ * fails that the file refers to, such as an exec plugin or a token file.
  */
 export async function kubeconfigAccess(options: KubeconfigOptions): Promise<Access> {
   const { world, path, env = process.env } = options;

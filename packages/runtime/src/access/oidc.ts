@@ -8,8 +8,8 @@ const EXPIRY_MARGIN_MS = 30_000;
 const TIMEOUT_MS = 30_000;
 const MAX_BYTES = 1 << 20;
 /**
- * Statuses with which a provider rejects a refresh token. Other statuses, such as 404, 429 or 503, may be an outage, so the user
- * must not be asked to log in again.
+ * Statuses with which a provider rejects a refresh token, so that the user has to log in again. Other statuses, such as
+ * 404, 429 or 503, may be an outage.
  */
 const REJECTIONS: readonly number[] = [400, 401, 403];
 
@@ -69,10 +69,10 @@ interface Provider extends Pick<OidcOptions, 'world' | 'ca'> {
 }
 
 /**
- * Sends a GET or, if `form` is given, a POST, and returns the fields of the JSON response. Returns an empty object if
- * the body is not a JSON object, or if the provider rejects `form` (see `REJECTIONS`). Error messages never quote the
- * response: it may contain a token.
- * @throws AccessError if the provider cannot be reached, or responds with a status that is neither 200 nor a rejection
+ * Sends a GET or, if `form` is given, a POST. Returns the fields of the JSON response. Returns an empty object if the
+ * body is not a JSON object, or if the provider rejects `form` (see `REJECTIONS`).
+ * @throws AccessError if the provider cannot be reached or responds with any other status; the message does not quote
+ *   the response, which may contain a token
  */
 async function fetchJson(
   { world, ca, issuer }: Provider,

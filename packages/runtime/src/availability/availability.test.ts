@@ -20,7 +20,7 @@ function setUp() {
 
 const refused = new Error('connection refused');
 
-test('a backend becomes unavailable if a request fails and no response arrives for 25 s, and available again with the next response', () => {
+test('a backend is unavailable after a failed request and 25 s without a response, until the next response', () => {
   const { clock, lines, changes, availability } = setUp();
   clock.advance(15_000);
   availability.failed(refused);

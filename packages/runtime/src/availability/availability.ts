@@ -42,16 +42,15 @@ export interface Outage {
 }
 
 /**
- * Decides whether a backend is available, and logs one line per transition.
+ * Decides whether a backend is available, and logs one line per transition. The class itself sends no requests.
  *
  * Flow: the code that probes the backend reports each result (`answered`, `failed`). The backend becomes unavailable
- * when a probe has failed and the last response is `afterMs` old. It becomes available with the next response.
+ * when a probe has failed and the last response is `afterMs` old. The next response makes it available again.
  *
- * Guarantees: `onChange` is called once per transition. `outageSignal` aborts when an outage begins, so that requests
- * that still wait for a response do not delay the reconciles that report the outage.
+ * Guarantees: `onChange` is called once per transition. `outageSignal` aborts when an outage begins. So requests that
+ * still wait for a response do not delay the reconciles that report the outage.
  *
- * Assumptions: a probe ends in bounded time, and `restart` is called when probing begins or resumes. The class itself
- * sends no probes.
+ * Assumptions: a probe ends in bounded time, and `restart` is called when probing begins or resumes.
  */
 export class Availability {
   readonly #options: AvailabilityOptions;
@@ -83,8 +82,8 @@ export class Availability {
 
   /**
    * Resets the state. Call it when probing begins: at the start of the program and of each leadership term. A known
-   * outage is dropped without calling `onChange`, because it may have ended while another replica led. If it still
-   * lasts, it is detected again after `startMs`.
+   * outage is dropped without a call of `onChange`, because the outage may have ended while another replica led. An
+   * outage that still lasts is detected again after `startMs`.
    */
   restart(): void {
     const { clock, afterMs, startMs = 10_000 } = this.#options;

@@ -6,16 +6,13 @@ export class CacheEvent<T extends KubeObject> {
   readonly type: Change['type'];
   readonly key: string;
   /**
-   * True for each object that is already known when a subscriber subscribes or when a namespace becomes visible, and
-   * for every event before the cache has synced.
+   * True for the events of existing objects when a subscriber subscribes or a namespace becomes visible, and for every
+   * event before the cache has synced.
    */
   readonly initial: boolean;
   /** Resource version of `object`, as a number (see `versionOf`). */
   readonly version: number;
-  /**
-   * Whether `before` is a different object that had the same name. If so, that object was deleted, and subscribers got
-   * no `removed` event for it.
-   */
+  /** Whether `before` is another object of the same name. If so, that object was deleted, without a `removed` event. */
   readonly replaces: boolean;
   readonly #before: string | undefined;
   readonly #after: string | undefined;

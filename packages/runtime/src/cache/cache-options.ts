@@ -15,8 +15,8 @@ export interface CacheOptions<T extends KubeObject> {
    */
   readonly namespaces?: readonly string[];
   /**
-   * Coordinates this cache with the caches of other kinds: once all caches have listed a namespace, its objects become
-   * visible in all of them at the same time. @default each cache is independent
+   * Makes the objects of a namespace visible in the caches of several kinds at the same time, once all of these caches
+   * have listed the namespace. @default each cache is independent
    */
   readonly shared?: SharedNamespaces;
   readonly labelSelector?: string;
@@ -26,14 +26,14 @@ export interface CacheOptions<T extends KubeObject> {
   /** Reduces an object before it is stored. Managed fields are always dropped. */
   readonly transform?: (object: T) => T;
   /**
-   * Whether the cluster may lack the kind, because its CRD is not installed. Without the kind, the cache syncs with no
-   * objects (see `isServed`). It looks for the kind again at least every 30 seconds. @default false
+   * Whether the kind may be missing in the cluster, because its CRD is not installed. Without the CRD, the cache syncs
+   * with no objects (see `isServed`), and looks for the kind again every 15 to 45 seconds. @default false
    */
   readonly optional?: boolean;
   readonly indexers?: Readonly<Record<string, Indexer<T>>>;
   /**
-   * How the first list is read. `watch` streams it as the beginning of the watch and needs less memory in the API
-   * server; `pages` reads it in pages and needs less CPU time there. @default 'watch'
+   * How the first list is read: as the beginning of the watch (`watch`), or in pages (`pages`). In the API server,
+   * `watch` needs less memory, and `pages` needs less CPU time. @default 'watch'
    */
   readonly initialList?: 'watch' | 'pages' | undefined;
   /**
@@ -42,9 +42,9 @@ export interface CacheOptions<T extends KubeObject> {
    */
   readonly namespaceExists?: (namespace: string) => Promise<boolean>;
   /**
-   * Called with the errors of lists and watches, which are retried, and of `transform`, indexers and subscribers. If
-   * there are several namespaces, persistent failures are reported to `onListable` instead, and 403 responses that may
-   * be transient are not reported.
+   * Called with the errors of lists, watches, `transform`, indexers and subscribers. Lists and watches are retried. In
+   * a cache of several namespaces, persistent failures are reported to `onListable` instead, and a 403 that may be
+   * transient is not reported.
    */
   readonly onError?: (error: unknown) => void;
   /**

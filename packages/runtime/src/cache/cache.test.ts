@@ -153,7 +153,7 @@ test('byIndex finds objects by an indexed value, even after the value of an obje
   expect(() => [...cache.byIndex('color', 'red')]).toThrow('index "color" does not exist');
 });
 
-test('writes of the program are visible immediately, cause one event each, and are never replaced by an older version', async ({
+test('writes of the program are visible immediately, and are never replaced by an older version', async ({
   cluster,
   namespace,
 }) => {
@@ -202,7 +202,7 @@ test('a cache rejects an empty list of namespaces', async ({ cluster }) => {
   );
 });
 
-test('with a selector, writes of the program are visible immediately and objects that stop matching are dropped', async ({
+test('with a selector, a write of the program immediately adds the object to the cache or drops it', async ({
   cluster,
   namespace,
 }) => {

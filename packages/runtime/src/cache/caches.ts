@@ -27,7 +27,7 @@ export interface CachesOptions {
    * when it succeeds again (`isListable` is true).
    */
   readonly onListable?: (kind: Kind, namespace: string, isListable: boolean, error?: unknown) => void;
-  /** Called when an optional kind is found not to be installed in the cluster, and when it is installed later. */
+  /** Called when an optional kind turns out to be missing in the cluster, and when it is installed. */
   readonly onServed?: (kind: Kind, isServed: boolean) => void;
 }
 
@@ -107,8 +107,8 @@ export class Caches {
   }
 
   /**
-   * Resources that cannot be listed or watched in a namespace at the moment, one entry per resource and namespace, such
-   * as `vms in b`. A cache syncs without such namespaces if it can list at least one other namespace.
+   * Pairs of a resource and a namespace, such as `vms in b`, that cannot be listed or watched at the moment. A cache
+   * syncs without such namespaces if it can list at least one other namespace.
    */
   get unlistable(): readonly string[] {
     return [...this.#caches].flatMap(([resource, { unlistable }]) =>

@@ -45,7 +45,7 @@ export class NamespacePartition<T extends KubeObject> {
     return this.#isListed && this.#staged === undefined;
   }
 
-  /** Whether list or watch fails persistently, so that the cache syncs without this namespace. */
+  /** Whether list or watch fails persistently. If so, the cache syncs without this namespace. */
   get isFailing(): boolean {
     return this.#persistentCode !== undefined;
   }
@@ -77,9 +77,10 @@ export class NamespacePartition<T extends KubeObject> {
 
   /**
    * Counts a failure and returns how to report it.
-   * - `persistent`: this failure makes the namespace persistently failing. Report that once.
-   * - `repeated`: do not report it. It repeats the persistent failure, or is a 403 that may still be transient.
-   * - `transient`: report it as an error that is retried.
+   * - `persistent`: report that list or watch fails persistently. Returned once, for the failure that reaches the limit.
+   * - `repeated`: do not report the failure. It repeats the persistent failure, or is a 403 that may still be
+   *   transient.
+   * - `transient`: report the failure as an error that is retried.
    */
   failed(error: unknown): 'persistent' | 'repeated' | 'transient' {
     this.#failures += 1;

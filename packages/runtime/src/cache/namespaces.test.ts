@@ -131,7 +131,7 @@ function cacheOf(
   return { cache, lines, reports, endWatches, until, events, next };
 }
 
-test('a cache of several namespaces syncs without the objects of a forbidden one, and adds them when access is granted', async ({
+test('a cache of several namespaces syncs without a forbidden one, and adds its objects when access is granted', async ({
   cluster,
 }) => {
   const { admin, client, names, allow, run } = await setUp(cluster, 2);
@@ -211,7 +211,7 @@ test('a namespace that becomes forbidden keeps its cached objects, and is update
   expect(cache.unlistable).toEqual([]);
 });
 
-test('a forbidden namespace that is deleted loses its cached objects, and refresh does not return it as skipped', async ({
+test('a forbidden namespace that is deleted loses its cached objects, and refresh no longer reports it', async ({
   cluster,
 }) => {
   const { admin, client, names, allow, forbid, run, signal } = await setUp(cluster, 2);
@@ -233,7 +233,7 @@ test('a forbidden namespace that is deleted loses its cached objects, and refres
   await admin.create(Namespace, { metadata: { name: b } }); // the cleanup of `setUp` deletes this namespace again
 });
 
-test('a namespace stays hidden in all caches until every kind can be listed in it, then appears in all of them together', async ({
+test('a namespace becomes visible in all caches together, once every kind can be listed in it', async ({
   cluster,
 }) => {
   const { client, names, allow, signal, stop, stack } = await setUp(cluster, 2);
@@ -269,7 +269,7 @@ test('a namespace stays hidden in all caches until every kind can be listed in i
   expect([configMaps.get(`${a}/first`), secrets.get(`${a}/first`)]).not.toContain(undefined);
   expect([...configMaps.keys(), ...secrets.keys()].filter((key) => key.startsWith(`${b}/`))).toEqual([]);
 
-  /** Name of the Secret that is cached at the moment when a subscriber gets the ConfigMap of the namespace. */
+  /** Name of the Secret in the cache when a subscriber gets the ConfigMap of the namespace. */
   const seen = new Promise((resolve) => {
     configMaps.subscribe(({ key }) => {
       if (key === `${b}/first`) queueMicrotask(() => resolve(secrets.get(key)?.metadata.name));

@@ -46,13 +46,14 @@ const MIN_WATCH_MS = 1_000;
 /**
  * Lists and watches the objects of a kind until it is stopped.
  *
- * Flow: lists the existing objects, as a stream that ends with a bookmark (WatchList), or in pages if the server does
- * not support WatchList. Then watches, starting at the resource version of the list. A watch that ends is resumed at
- * its last resource version. If the server no longer has that version (410 Gone), the reflector lists again.
+ * Flow: lists the existing objects, then watches from the resource version of the list. The list is a stream that ends
+ * with a bookmark (WatchList), or pages if the options ask for them or the server does not support WatchList. A watch
+ * that ends is resumed at its last resource version. If the server no longer has that version (410 Gone), the reflector
+ * lists again.
  *
- * Guarantees: every object and every deletion eventually reaches the sink, whatever fails in between. A deletion that
- * the watch missed is detected because the next complete list lacks the object. Objects may arrive late or twice: the
- * sink has to ignore versions that are not newer than its own.
+ * Guarantees: every object and every deletion eventually reaches the sink, whatever fails in between. If the watch
+ * missed a deletion, the next complete list reveals it. Objects may arrive late or twice, so the sink has to ignore
+ * versions that are not newer than its own.
  */
 export class Reflector<T extends KubeObject> {
   readonly #options: ReflectorOptions<T>;
@@ -127,13 +128,13 @@ export class Reflector<T extends KubeObject> {
     const { world, client, kind, selection, keyOf, sink } = this.#options;
     const started = world.monotonic();
     using idle = new IdleTimeout(world, IDLE_TIMEOUT_MS, signal);
+    let listed: Set<string> | undefined = initial ? new Set() : undefined;
     const events = client.watch(kind, {
       ...selection,
       signal: idle.signal,
       timeoutSeconds: Math.round(MIN_WATCH_SECONDS * (1 + world.random())),
       ...(initial ? { sendInitialEvents: true } : { resourceVersion: this.#resourceVersion ?? '' }),
     });
-    let listed: Set<string> | undefined = initial ? new Set() : undefined;
     try {
       for await (const event of events) {
         idle.reset();

@@ -126,7 +126,7 @@ async function setUp(cluster: Cluster) {
   return { client, namespace, create, patch, remove, env };
 }
 
-test('refresh makes the cache equal to the server while the watch is late, and the late watch causes no duplicate event', async ({
+test('refresh makes the cache equal to the server while the watch lags, without duplicate events later', async ({
   cluster,
 }) => {
   const { create, patch, remove, env } = await setUp(cluster);
@@ -162,7 +162,7 @@ test('refresh does not add an object that was created and deleted while the watc
   expect(get('short-lived')).toBeUndefined();
 });
 
-test('refresh stores a re-created object while the watch lags, and the late watch does not restore the old object', async ({
+test('refresh stores a re-created object while the watch lags, and the old object does not come back', async ({
   cluster,
 }) => {
   const { create, remove, env } = await setUp(cluster);
@@ -254,7 +254,7 @@ test('refresh skips a namespace that has become forbidden, and keeps its cached 
     );
   for (const namespace of names) await expect.poll(() => canList(namespace)).toBe(true);
   const { cache, refresh, watchGate } = await start(client, names);
-  // The open watch of namespace b continues after this, so the cache does not notice that b is forbidden.
+  // The open watch of namespace b continues, so the cache does not notice that b is forbidden.
   await kubectl(b, 'delete', 'rolebinding', 'reader');
   await expect.poll(() => canList(b)).toBe(false);
   watchGate.close();

@@ -8,9 +8,9 @@ export interface SharedPartition {
 /**
  * Coordinates the namespaces that the caches of several kinds watch.
  *
- * Guarantees: the objects of a namespace become visible only when every kind is listed there, and then for all kinds at
- * once. Otherwise a reconcile could conclude that an object of a kind that is not listed yet does not exist, and create
- * it a second time.
+ * Guarantees: the objects of a namespace become visible for all kinds at the same time, once every kind is listed
+ * there. If one kind became visible before the others, a reconcile could miss an object of another kind, and
+ * create it a second time.
  */
 export class SharedNamespaces {
   readonly #partitions = new Map<string, SharedPartition[]>();
@@ -26,14 +26,14 @@ export class SharedNamespaces {
     }
   }
 
-  /** Whether caches sync without this namespace, because at least one kind cannot be listed there. */
+  /** Whether at least one kind cannot be listed in this namespace. If so, the caches sync without the namespace. */
   isExcluded(namespace: string): boolean {
     return this.#partitions.get(namespace)?.some(({ isFailing }) => isFailing) ?? false;
   }
 
   /**
-   * Publishes the namespace if all its partitions are current, and calls the `onChange` of every cache. Must be called
-   * when a partition of this namespace has been listed, has begun to fail, or has recovered.
+   * Call it when a partition of this namespace was listed, began to fail, or recovered. Publishes the namespace if all
+   * its partitions are current. Then calls the `onChange` of every cache.
    */
   changed(namespace: string): void {
     const partitions = this.#partitions.get(namespace) ?? [];

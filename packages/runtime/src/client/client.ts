@@ -54,10 +54,11 @@ type RequestBase = Omit<ApiRequest, 'timeoutMs' | 'signal' | 'assertLeader'>;
 /**
  * Client of a Kubernetes API server.
  *
- * Errors: an unsuccessful response throws a subclass of `ApiError` (`NotFoundError`, `ConflictError`, …); a missing
- * response throws a `ConnectionError`. Reads, applies, merge patches and conditional deletes are retried after
- * transient failures. Creates and unconditional deletes are retried only after a 429, which guarantees that the server
- * did not execute them.
+ * Errors: after an unsuccessful response, a call throws a subclass of `ApiError` (`NotFoundError`, `ConflictError`, …).
+ * Without a response, it throws a `ConnectionError`.
+ *
+ * Retries: reads, applies, merge patches and conditional deletes are retried after transient failures. Creates and
+ * unconditional deletes are retried only after a 429, which means that the server did not execute them.
  */
 export class Client implements AsyncDisposable {
   readonly fieldManager: string;
@@ -238,7 +239,7 @@ export class Client implements AsyncDisposable {
       object,
       ref,
       uid: object?.metadata.uid ?? uidOf(response),
-      conditional: false, // so that a reconcile that deletes its own object enqueues it again, to finalize it
+      conditional: false, // because a reconcile that deletes its own object must run again, to finalize it
     });
   }
 

@@ -109,8 +109,8 @@ export class ConnectionError extends Error {
 }
 
 /**
- * Error classes by reason. This is a Map and not a plain object, because a reason comes from a response and may be the
- * name of an inherited property, such as `constructor`.
+ * Error classes by reason. A response may contain any reason, even `constructor`. With that key, a plain object instead
+ * of a Map would return an inherited property.
  */
 const BY_REASON: ReadonlyMap<string, typeof ApiError> = new Map<string, typeof ApiError>([
   ['AlreadyExists', AlreadyExistsError],

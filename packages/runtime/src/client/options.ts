@@ -19,7 +19,7 @@ export interface ApplyOptions extends WriteOptions {
 }
 
 export interface DeleteOptions extends WriteOptions {
-  /** Precondition: deletes only the object with this UID, not one that was created again under the same name. */
+  /** Precondition: deletes only the object with this UID, not a newer object of the same name. */
   readonly uid?: string | undefined;
   /** Precondition: deletes only this version of the object. */
   readonly resourceVersion?: string | undefined;
@@ -90,7 +90,7 @@ export interface Write<T extends KubeObject = KubeObject> {
   readonly ref: ObjectRef;
   readonly uid: string | undefined;
   /**
-   * Whether the write was a create or carried the resource version that it replaced, so that no other change can lie
+   * Whether the write was a create, or carried the resource version that it replaced. If so, no other change lies
    * between the previous version and this one.
    */
   readonly conditional: boolean;

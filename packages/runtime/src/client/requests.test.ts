@@ -105,7 +105,7 @@ test('the Accept header of a request is application/json by default', async () =
   ]);
 });
 
-test("an error that quotes a proxy's error page does not contain the token that the page echoes", async () => {
+test('an error that quotes the error page of a proxy omits a token in that page', async () => {
   const { requests } = server(respond(404, [`<html>${'-'.repeat(280)}Bearer t0ken-t0ken-t0ken`]));
   const token: Credentials = { ...noCredentials, authorization: async () => 'Bearer t0ken-t0ken-t0ken' };
   const error = await requests(token).text(GET).catch(String);
@@ -137,7 +137,7 @@ describe('credentials', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('credentials are renewed once for two requests that get their 401 responses one after the other', async () => {
+  test('credentials are renewed only once if two requests get a 401 one after the other', async () => {
     let respondLate: (response: TransportResponse) => void = () => undefined;
     const late = () => new Promise<TransportResponse>((resolve) => (respondLate = resolve));
     const { requests, world } = server(late, respond(401), respond(200, ['done']));
@@ -151,7 +151,7 @@ describe('credentials', () => {
     expect(fetched()).toBe(2);
   });
 
-  test('if the credentials cannot be fetched, the request fails with the error of the fetch and is not sent', async () => {
+  test('if the credentials cannot be fetched, the request fails with that error and is not sent', async () => {
     const { requests, sent } = server(respond(200));
     let fetches = 0;
     const failing: Credentials = {

@@ -44,8 +44,8 @@ export interface ApiRequest {
   /** @default 'application/json' */
   readonly accept?: string | undefined;
   /**
-   * Whether the request may be executed twice. If not, it is retried only after a 429, which guarantees that it was not
-   * executed.
+   * Whether the request may be executed twice. If not, it is retried only after a 429, which means that the server did
+   * not execute it.
    */
   readonly idempotent: boolean;
   readonly signal?: AbortSignal | undefined;

@@ -4,8 +4,8 @@ import { isRecord } from './record.ts';
 import { errorFrom } from './status.ts';
 
 /*
- * Parses the API server's responses. The server has validated objects against their schema; the checks here only detect
- * responses that are something else, such as a proxy's login page.
+ * Parses the responses of the API server. The server has already validated the objects against their schema. The checks
+ * here only detect other responses, such as the login page of a proxy.
  */
 
 /** A page of a list. */

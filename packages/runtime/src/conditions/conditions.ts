@@ -13,9 +13,9 @@ export interface Condition {
 }
 
 /**
- * Returns the conditions with `condition` set: it replaces the condition of the same type, or is appended.
- * `lastTransitionTime` changes only with `status`, so setting the same condition again changes nothing and causes no
- * write.
+ * Returns the conditions with `condition` in place of the one of the same type, or at the end if there is none.
+ * `lastTransitionTime` changes only when `status` changes. So setting the same condition again changes nothing and
+ * causes no write.
  * @param now milliseconds since 1970
  */
 export function setCondition(

@@ -26,12 +26,12 @@ export interface ReportedStatus {
 
 /**
  * Returns the status with `observedGeneration` and the conditions Ready, Reconciling and Stalled, as kstatus
- * (sigs.k8s.io/cli-utils) reads them: Flux and `kubectl wait` report success only for a `ready` outcome of the newest
- * spec. By kstatus convention, Reconciling and Stalled are present only while they are True.
+ * (sigs.k8s.io/cli-utils) expects them. Flux and `kubectl wait` then report success only for a `ready` outcome of the
+ * newest spec. By kstatus convention, Reconciling and Stalled are present only while they are True.
  *
- * A new object has no status before its first reconcile, which kstatus reads as success. Give the status schema the
- * default `{ observedGeneration: -1 }`, which differs from every generation, so that kstatus reports the new object as
- * in progress.
+ * A new object has no status before its first reconcile. kstatus would read this as success. To prevent this, give the
+ * status schema the default `{ observedGeneration: -1 }`. It differs from every generation, so kstatus reports the new
+ * object as in progress.
  * @param now milliseconds since 1970
  */
 export function withOutcome<S extends ReportedStatus>(

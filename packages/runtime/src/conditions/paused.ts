@@ -6,8 +6,8 @@ import type { ReportedStatus } from './outcome.ts';
 export const PAUSED_CONDITION = 'Paused';
 
 /**
- * Returns the status with the condition Paused set to True, or without it. A paused object keeps its other conditions,
- * which report what the controller observes.
+ * Returns the status with the condition Paused if `paused` is given, and otherwise without it. A paused object keeps
+ * its other conditions, which report what the controller observes.
  * @param paused why the object is paused and how to resume it; undefined if it is not paused
  * @param now milliseconds since 1970
  */

@@ -19,8 +19,9 @@ const QUICK = ['nothing', 'reset', 'down', 'half open', 'held'] as const;
 const world = withShortBackoffs(60);
 
 /**
- * Each round changes objects during a fault of a running controller's connection, ends the fault, and compares the
- * cache and the reconciled versions with the server. Rounds build on each other's state.
+ * Each round changes objects while the connection of a running controller has a fault. After the fault, the round
+ * compares the cache and the reconciled versions with the server. Each round continues with the objects of the previous
+ * one.
  */
 test(`after any fault the cache equals the server and every object was reconciled (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
@@ -120,7 +121,7 @@ test(`after any fault the cache equals the server and every object was reconcile
         [...cache.list()].map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
       );
     const message = `round ${round} of seed ${SEED}, fault: ${fault}`;
-    // Polled, because the cache lists the objects again after a 410. It may get the fence before other objects, and it
+    // Polled: after a 410, the cache lists the objects again. It may then get the fence before other objects, and
     // removes deleted objects only at the end of the list.
     await expect.poll(cached, { message }).toEqual(expected);
     await expect

@@ -10,21 +10,21 @@ export interface WorkContext {
   /** Aborts on timeout, when the program stops, when leadership is lost, or when the object's shard moves away. */
   readonly signal: AbortSignal;
   /**
-   * Client for reads and writes. Its writes are visible in the caches immediately, and fail once `fence` is closed. In a
-   * reconcile, writes that carry the version they replace do not enqueue the object again. Calls are aborted when the
-   * fence closes, not when the program stops, so that the result of an operation outside the cluster can still be
-   * stored.
+   * Client for reads and writes. Its writes are visible in the caches immediately, and fail once `fence` is closed. In
+   * a reconcile, a write that carries the resource version that it replaces does not enqueue the object again. Calls
+   * are aborted when the fence closes. They are not aborted when the program stops, so that the result of an operation
+   * outside the cluster can still be stored.
    */
   readonly client: Client;
   /**
-   * Fence of the work: open while this replica leads without interruption (with sharding: owns the object), and closed
-   * forever afterwards, even when the same replica leads again. It outlives the reconcile: an operation that continues
-   * after its reconcile creates a fence of its own (`fence.nested()`) and ends when the signal of that fence aborts.
+   * Fence of the work. It is open while this replica leads without interruption (with sharding: owns the object). Once
+   * closed, it stays closed, even if the same replica leads again. The fence outlives the reconcile. An operation that continues after
+   * its reconcile creates a fence of its own (`fence.nested()`), and ends when the signal of that fence aborts.
    */
   readonly fence: Fence;
   /**
-   * Throws when the fence is closed. The client calls it before each write. Code that writes to other systems must call
-   * it right before it sends the request: after a pause of the whole process, the signal may be late.
+   * Throws if the fence is closed. The client calls it before each write. Code that writes to other systems must call
+   * it right before each request. After a pause of the whole process, `signal` may abort too late.
    */
   assertLeader(): void;
   readonly log: Logger;
@@ -32,8 +32,8 @@ export interface WorkContext {
   now(): number;
   /**
    * Returns the cache of a kind that is declared in `for`, `owns`, `watches` or `reads`. These caches are synced before
-   * the first reconcile; a cache that starts on demand would look empty until it has synced.
-   * @throws Error if the kind is not declared
+   * the first reconcile.
+   * @throws Error if the kind is not declared, because its cache might not be synced
    */
   cache<O extends KubeObject>(kind: Kind<O>): ObjectCache<O>;
 }

@@ -181,7 +181,7 @@ test('a status that another program edits or empties is restored immediately; ow
       { status: { message } },
       { subresource: 'status' },
     );
-  // Waits for the status write of the controller, because an edit before it would make it fail with a conflict.
+  // Waits for the status write of the controller. An earlier edit would make that write fail with a conflict.
   const written = () =>
     waitFor(
       client,
@@ -299,7 +299,7 @@ test('the finalizer is added before the first reconcile and removed when finaliz
   await until(client, namespace.name, 'held', (object) => object === undefined);
 });
 
-test('an owned object enqueues its owner, a watched object enqueues the objects that it maps to, and a source enqueues the keys that it names', async ({
+test('an object is enqueued by objects that it owns, by watched objects that map to it, and by sources', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -537,7 +537,7 @@ test('an event source that fails is restarted', async ({ cluster }) => {
   await seen.until((all) => all.includes('source') && all.lastIndexOf('a') > all.indexOf('source'));
 });
 
-test('declared caches are synced before the first reconcile, and a read of an undeclared cache is rejected', async ({
+test('declared caches are synced before the first reconcile, and undeclared caches cannot be read', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -647,7 +647,7 @@ test('an unchanged object is reconciled again after resyncMs', async ({ cluster 
   expect(new Set(seen.all).size).toBe(1);
 });
 
-test('after a conflict, the next change of the object enqueues it even if the change does not match the predicate', async ({
+test('after a conflict, the next change enqueues the object without applying the predicate', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

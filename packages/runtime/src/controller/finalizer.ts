@@ -8,7 +8,7 @@ export function hasFinalizer({ metadata }: KubeObject, finalizer: string): boole
 
 /**
  * Adds or removes the controller's finalizer and keeps all others. A merge patch replaces the whole list, so the patch
- * carries the version that the list was read from.
+ * carries the resource version of `object`.
  * @throws ConflictError if the object has changed since it was read
  */
 export function setFinalizer<T extends KubeObject>(

@@ -2,8 +2,8 @@
 const MAX_MS = 60_000;
 
 /**
- * Returns the delay that the API server or a backend requested with an error (Retry-After), in milliseconds and at most
- * `MAX_MS`; undefined if it requested none.
+ * Returns the delay in milliseconds that an error of the API server or of a backend requests (Retry-After), at most
+ * `MAX_MS`. Returns undefined if the error requests none.
  */
 export function retryAfterOf(error: unknown): number | undefined {
   const ms = error instanceof Error && 'retryAfterMs' in error ? error.retryAfterMs : undefined;

@@ -4,8 +4,8 @@ import type { KubeObject } from '../kind/object.ts';
 import { mergePatch } from './merge-patch.ts';
 
 /**
- * Sets the status with a merge patch of the difference. The patch carries the resourceVersion that the difference was
- * computed from, so it is as safe as server-side apply, and cheaper for the API server (measured with one worker: 271
+ * Sets the status with a merge patch of the difference. The patch carries the resourceVersion of `object`, so it
+ * overwrites no other change. It is cheaper for the API server than a server-side apply (measured with one worker: 271
  * instead of 203 writes per second).
  * @throws ConflictError if the object has changed since it was read
  */

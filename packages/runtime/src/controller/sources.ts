@@ -43,8 +43,8 @@ export type Source = (enqueue: (key: string) => void, signal: AbortSignal) => Pr
 export interface PollerOptions {
   readonly world: World;
   /**
-   * Milliseconds between two polls, with 20 % jitter. If it is a function, it is called before each pause and returns
-   * the length of that pause.
+   * Milliseconds between two polls, with 20 % jitter. A function is called before each pause, and returns the length of
+   * that pause.
    */
   readonly everyMs: number | (() => number);
   /** Returns the keys of the objects to reconcile. */

@@ -16,8 +16,8 @@ export interface WorkEnvironment {
   /** Records reconciles and jobs as spans. @default no tracing */
   readonly tracer?: Tracer | undefined;
   /**
-   * Returns the fence of the current leadership term; a closed fence if this replica does not lead. With sharding:
-   * the fence of this replica's ownership of the key; a closed fence if it does not own the key.
+   * Returns the fence of the current leadership term or, with sharding, of this replica's ownership of the key. The
+   * fence is closed if this replica does not lead or does not own the key.
    */
   readonly fence: (key: string) => Fence;
   /** Resource version at which the current term began; older changes may arrive late. @default 0 */
@@ -48,7 +48,7 @@ export function workContext(
   declared: ReadonlySet<string>,
   { key, signal, log, onWrite }: WorkItem,
 ): WorkContext {
-  // The fence is read once, because work that began in one term must not act in the next.
+  // The fence is read once, because work that began in one term must not write in the next.
   const fence = fenceOf(key);
   const assertLeader = () => fence.assertOpen();
   const rest: Omit<WorkContext, 'log'> = {

@@ -28,12 +28,13 @@ const DEFAULT_SECONDS = 10;
 const MAX_SECONDS = 60;
 
 /**
- * Answers requests of an administrator who debugs the running program. All servers of a program share one instance,
- * which records one profile or heap snapshot at a time.
+ * Serves the debug endpoints of a running program. All servers of the program share one instance, so that only one
+ * profile or heap snapshot is recorded at a time.
  *
- * `/debug/queues` and `/debug/operations` return JSON. `/debug/profile?seconds=10` samples the CPU and returns a file
- * for Chrome's developer tools. `/debug/heap` returns a heap snapshot, which contains every Secret in memory. A leader
- * refuses the snapshot: taking it blocks the process for seconds, in which the leader would lose its Lease.
+ * - `/debug/queues` and `/debug/operations` return JSON.
+ * - `/debug/profile?seconds=10` samples the CPU and returns a file for Chrome's developer tools.
+ * - `/debug/heap` returns a heap snapshot, which contains every Secret in memory. A leader rejects the request: taking
+ *   a snapshot blocks the process for seconds, and the leader would lose its Lease.
  */
 export class DebugEndpoints {
   readonly #options: DebugOptions;
@@ -63,8 +64,8 @@ export class DebugEndpoints {
   }
 
   /**
-   * Runs one recording at a time. A heap snapshot is in memory until its stream has closed, so its recording ends only
-   * then.
+   * Rejects a second recording while one is in progress. The recording of a heap snapshot ends when its stream has
+   * closed, because the snapshot stays in memory until then.
    */
   async #exclusively(record: () => Promise<HttpResponse>): Promise<HttpResponse> {
     if (this.#isRecording)

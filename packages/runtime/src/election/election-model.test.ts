@@ -4,8 +4,10 @@ import { LeaseServer, Machine, SeededRandom, Timeline } from '../../test/electio
 import type { LeaderElectionOptions } from './options.ts';
 
 /*
- * Invariants: two machines never lead at the same instant of true time, whatever happens to them, their clocks and the
- * network; and once all faults have ended, exactly one machine leads.
+ * Invariants:
+ * - Two machines never lead at the same instant of true time, whatever happens to the machines, their clocks and the
+ *   network.
+ * - After all faults have ended, exactly one machine leads.
  */
 
 const CANDIDATES = 3;
@@ -163,7 +165,7 @@ describe('mutants', () => {
     expect(await found({ plant: hasty })).toContain('2 lead');
   });
 
-  test("the model detects a candidate that measures its wait by the holder's clock instead of its own", async () => {
+  test("the model detects a candidate that trusts the renewTime of the holder's clock", async () => {
     const trusting = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {
@@ -179,7 +181,7 @@ describe('mutants', () => {
     expect(await found({ plant: trusting })).toContain('2 lead');
   });
 
-  test('the model detects a candidate that overwrites a record without having read it', async () => {
+  test('the model detects a candidate that writes without a resourceVersion precondition', async () => {
     const blind = (options: LeaderElectionOptions): LeaderElectionOptions => ({
       ...options,
       client: {

@@ -129,7 +129,7 @@ describe('leaders', () => {
     expect(first.transitions).toEqual(['lease false', 'lease true', 'lease false']);
   });
 
-  test('a leader stops leading by the renew deadline even if its calls hang and ignore their signal', async () => {
+  test('a leader stops at the renew deadline even if API calls hang and ignore their signal', async () => {
     using env = new TestEnv();
     let hangs = false;
     const never = new Promise<never>(() => undefined);
@@ -202,7 +202,7 @@ describe('leaders', () => {
     expect([first.leads, second.leads]).toEqual([true, false]);
   });
 
-  test('a leader keeps leading when its lease is deleted, because other candidates still wait until the deleted lease would have expired', async () => {
+  test('a leader creates its deleted lease again and continues to lead', async () => {
     using env = new TestEnv();
     const first = env.candidate('first').run();
     await env.pass(1_000);
@@ -216,7 +216,7 @@ describe('leaders', () => {
     expect(first.transitions).toEqual(['lease false', 'lease true']);
   });
 
-  test('if the work fails, run rejects with its error and does not release the lease', async () => {
+  test('when onLeading fails, run rejects with the same error and does not release the lease', async () => {
     using env = new TestEnv();
     const candidate = env.candidate('first').run(false);
     await env.pass(100);

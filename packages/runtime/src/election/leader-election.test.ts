@@ -28,8 +28,8 @@ interface CandidateOptions {
 }
 
 /**
- * Durations for leaders that lose the lease in a test. If the machine is busy, they may lose it earlier, which does no
- * harm.
+ * Durations for tests in which the leader loses the lease. On a busy machine, the leader may lose it too early. The
+ * tests tolerate that.
  */
 const SHORT = '3000/2000/300';
 /** Durations for leaders that must not lose the lease during a test. */
@@ -193,7 +193,7 @@ describe('election with two processes', () => {
   });
 
   test.for(['disable', 'halfOpen'] as const)(
-    'a leader that loses its connection to the API server (%s) stops acting before the standby begins to act',
+    'a leader without a connection to the API server (%s) stops acting before the standby starts',
     async (how, { cluster, namespace }) => {
       await using toxiproxy = await startToxiproxy();
       const proxy = await toxiproxy.proxy({

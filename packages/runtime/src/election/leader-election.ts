@@ -22,37 +22,38 @@ const CONFLICT_ATTEMPTS = 2;
 /**
  * Leader election with a Lease in the API server: at most one of several processes acts at a time.
  *
- * Flow: `run` waits until the lease is free, acquires it and calls `onLeading` with a signal, renewing the lease until
- * `onLeading` has ended. A leader that cannot renew in time aborts the signal, waits for `onLeading` to end and
- * competes again; the process and its caches keep running.
+ * Flow: `run` waits until the lease is free, acquires it and calls `onLeading` with a signal. It renews the lease until
+ * `onLeading` has ended. If no renewal succeeds in time, the signal aborts. `run` then waits for `onLeading` to end and
+ * competes for the lease again. The process and its caches keep running.
  *
  * Guarantees:
- * - Before a candidate acquires a lease that another process holds, it has seen the record unchanged for the record's
- *   whole lease duration on its own monotonic clock. Clocks of different machines are never compared: they may differ
- *   by hours and jump.
- * - A process never overwrites a record that it has not read (resource versions), so at most one of several candidates
- *   acquires the lease. After a write without a response the lease is read again before any decision.
- * - `isLeading` becomes false and the leader's signal aborts `renewMs` after the start of the last successful renewal,
- *   even if the API server is unreachable. That is `leaseMs - renewMs` before another candidate may start.
- * - The lease is renewed until `onLeading` has ended, even during a graceful shutdown; only then is it released, and
- *   the next leader starts within about `retryMs`.
+ * - A candidate takes over the lease of another process only after it has seen the record unchanged for the record's
+ *   whole lease duration. It measures this duration on its own monotonic clock. Clocks of different machines are never
+ *   compared, because they may differ by hours and jump.
+ * - A process never overwrites a record that it has not read, because every write has the resource version as a
+ *   precondition. So only one of several candidates acquires the lease. If the response to a write is lost, the process
+ *   reads the lease again before it decides anything.
+ * - `renewMs` after the start of the last successful renewal, `isLeading` becomes false and the leader's signal aborts.
+ *   This needs no connection to the API server. Another candidate can start `leaseMs - renewMs` later at the earliest.
+ * - The lease is renewed until `onLeading` has ended, even during a graceful shutdown. Only then is it released. The
+ *   next leader starts within about `retryMs`.
  *
  * Assumptions:
- * - A process may be stopped or blocked at any point, and the signal's timer may be late: code that writes outside the
- *   API server checks the term's `fence` right before each write, not only the signal. A request that was sent before a
- *   pause may still arrive afterwards; only the receiver can guard against that (resource versions, ids that are fixed
- *   in advance).
- * - Operations that are in flight when the signal of `onLeading` aborts end within `leaseMs - renewMs`. A process that
- *   cannot ensure that should exit.
+ * - A process may be paused at any point, and the signal may then abort late. Code that writes outside the API server
+ *   must therefore check the term's `fence` right before each write, not only the signal.
+ * - A request that was sent before a pause may arrive after the term has ended. Only the receiver can guard against
+ *   that, for example with resource versions or with ids that are fixed in advance.
+ * - After the signal of `onLeading` aborts, operations in flight end within `leaseMs - renewMs`. A process that cannot
+ *   ensure that should exit.
  * - The speeds of two machines' clocks differ by less than the factor `leaseMs / renewMs`. While a machine sleeps, its
  *   wall clock is not set back by the duration of the sleep or more.
- * - The Lease is not deleted while a leader acts and a new process starts: the new process has not seen the record, so
- *   it would lead immediately. (Candidates that have seen the record wait for its expiry, and the leader creates the Lease
- *   again.)
+ * - The Lease is not deleted while a leader acts and a new process starts. The new process has not seen the record, so
+ *   it would lead immediately. (Other candidates wait until the record that they have seen expires. Before that, the
+ *   leader creates the Lease again.)
  *
- * Errors: an API server that rejects a call or does not respond is reported to the observer and retried indefinitely.
- * If `onLeading` fails with any error but the reason of its signal, `run` rejects with that error and leaves the lease
- * to expire.
+ * Errors: if the API server rejects a call or does not respond, the error is reported to the observer and the call is
+ * retried indefinitely. If `onLeading` fails with an error other than the reason of its signal, `run` rejects with that
+ * error and leaves the lease to expire.
  */
 export class LeaderElection {
   /** Holder identity in the lease. */
@@ -92,16 +93,16 @@ export class LeaderElection {
   }
 
   /**
-   * Resource version at which the lease was last acquired. Objects with a lower version were written before that,
-   * possibly by another leader, and the caches may not have had them when the term began.
+   * Resource version at which the lease was last acquired. Objects with a lower version were written earlier, possibly
+   * by another leader. The caches may have received them only after the term began.
    */
   get sinceVersion(): number {
     return this.#sinceVersion;
   }
 
   /**
-   * Whether `observe` found the lease released, and this process was the first to acquire it afterwards, so that no
-   * other process has led in between. False if that is not known, for example because the lease did not exist.
+   * Whether no other process has led since `observe`: `observe` found the lease released, and this process was the
+   * first to acquire it afterwards. False if that is not known, for example because the lease did not exist.
    */
   get wasReleased(): boolean {
     return this.#wasReleased;
@@ -123,18 +124,18 @@ export class LeaderElection {
   }
 
   /**
-   * Fence of the current term; a closed fence if there is no term. Work keeps the fence that it began with: its
-   * decisions may be wrong in a later term, since another replica may have led in between.
+   * Fence of the current term; a closed fence if there is no term. Work must keep the fence of the term in which it
+   * began. In a later term its decisions may be wrong, because another replica may have led in between.
    */
   get fence(): Fence {
     return this.#term?.fence ?? this.#closed;
   }
 
   /**
-   * Competes for the lease, and leads whenever it holds the lease, until `signal` aborts or `onLeading` ends by itself.
-   * Resolves when this process no longer leads and its attempt to release the lease has ended, successfully or not.
-   * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or the reason of `signal`. The
-   *   second signal aborts if leadership is lost, which may also happen during a graceful shutdown.
+   * Competes for the lease and calls `onLeading` whenever it holds the lease, until `signal` aborts or `onLeading`
+   * returns by itself. Resolves when this process no longer leads and has tried to release the lease.
+   * @param onLeading acts until its first signal aborts, with a `LeadershipLostError` or with the reason of `signal`.
+   *   Its second signal aborts when leadership is lost, which can also happen during a graceful shutdown.
    */
   async run(signal: AbortSignal, onLeading: OnLeading): Promise<void> {
     if (this.#running) throw new Error(`the election with lease ${this.#name} is already running`);

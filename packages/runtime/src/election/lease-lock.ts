@@ -26,11 +26,11 @@ export interface LeaseLockOptions {
 }
 
 /**
- * Reads and writes one Lease so that a process never overwrites a record that it has not read: the server compares
- * resource versions, and rejects the second of two creates.
+ * Reads and writes one Lease. A process never overwrites a record that it has not read: the API server compares the
+ * resource version of each update, and rejects the second of two creates.
  *
- * Before each write, the observed state is dropped; the response replaces it. A write without a response may have been
- * executed or may still be executed, so the lease must be read again.
+ * Each write drops the last observed lease, and the response replaces it. If the response is lost, the API server may
+ * have executed the write or may execute it later, so the lease must be read again.
  */
 export class LeaseLock {
   readonly #options: LeaseLockOptions;
@@ -71,9 +71,9 @@ export class LeaseLock {
 
   /**
    * Replaces the last observed record.
-   * @returns false if the stored lease is not the last observed one: either another process has changed it, so nothing
-   *   was written, or an earlier attempt of this call has written it and the response was lost
-   * @throws the error of the call; whether the record was written is unknown
+   * @returns false if the stored lease is not the last observed one. Either another process has changed it, or an
+   *   earlier attempt of this call has written it and the response was lost
+   * @throws the error of the call; the record may or may not have been written
    */
   async write(spec: LeaseSpec, signal?: AbortSignal): Promise<boolean> {
     const { client, lease: ref, labels } = this.#options;

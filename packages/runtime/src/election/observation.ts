@@ -9,11 +9,12 @@ export interface ObservationOptions {
 }
 
 /**
- * The lease as a candidate has observed it, with the time of observation on the candidate's own monotonic clock.
+ * The lease as a candidate last observed it, with the time from which the candidate may acquire it. That time is
+ * measured on the candidate's own monotonic clock.
  *
- * A holder's term starts when it sends the request, which is before the server stores the record and before any
- * candidate can read it. Once a candidate has seen a record unchanged for its whole duration, the holder's term has
- * ended, whatever the clocks of other machines show.
+ * A holder's term starts when the holder sends its request, so before any candidate can read the record. Once a
+ * candidate has seen the record unchanged for its whole lease duration, the holder's term has ended. The clocks of
+ * other machines do not matter.
  */
 export class Observation {
   readonly #options: ObservationOptions;

@@ -24,8 +24,8 @@ export interface LeaderElectionOptions {
   /** The Lease that all candidates compete for. The first candidate creates it. */
   readonly lease: { readonly namespace: string; readonly name: string };
   /**
-   * Readable part of the holder identity: the pod's name. A unique id is appended, which distinguishes this process
-   * from its predecessor of the same name and from a replica with the same configuration.
+   * Readable part of the holder identity: the pod's name. The election appends a unique id, because an earlier process
+   * or another replica may use the same name.
    */
   readonly identity: string;
   /**

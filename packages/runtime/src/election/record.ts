@@ -2,8 +2,8 @@ import type { LeaseSpec } from '../kind/builtin/lease.ts';
 import { microTime } from '../kind/time.ts';
 
 /*
- * The record in a Lease, with the same fields as client-go so that kubectl and other tools read it. Its times are
- * informational: candidates do not use them, since they come from other machines' clocks.
+ * The record in a Lease has the same fields as in client-go, so that kubectl and other tools can read it. Candidates
+ * ignore its times, because they come from the clocks of other machines.
  */
 
 export interface Claim {
@@ -45,8 +45,8 @@ export function holderOf(spec: LeaseSpec | undefined): string | undefined {
 }
 
 /**
- * Returns a renewTime that differs from the previous one even if the clock stands still: a write that changes nothing
- * keeps the resource version, and the other candidates would not see the renewal.
+ * Returns a renewTime that differs from the previous one, even if the clock stands still. A write that changes nothing
+ * would keep the resource version, and other candidates would not see the renewal.
  */
 export function renewalAt(now: number, before: string | undefined): string {
   const time = microTime(now);

@@ -55,7 +55,7 @@ test('a term lasts renewMs from the start of its last renewal', () => {
   expect(term.holds).toBe(false);
 });
 
-test('a term is over once its fence has found it expired, even if the wall clock is then set back before the timer fires', () => {
+test('a term that its fence has found expired stays over when the wall clock is set back', () => {
   const { clock, term } = begin();
   clock.wall += 20_000;
   expect(() => term.fence.assertOpen()).toThrow('has ended');
@@ -85,7 +85,7 @@ test('a late response to a renewal does not revive a term that has ended', () =>
   expect([term.holds, term.leadershipLost.aborted]).toEqual([false, true]);
 });
 
-test('a term ends during a sleep of the machine, and a wall clock that is set back does not extend it', () => {
+test('a term ends while the machine sleeps, and is not extended when the wall clock is set back', () => {
   const slept = begin();
   slept.clock.wall += 10_000;
   expect(slept.term.holds).toBe(false);

@@ -23,14 +23,15 @@ export interface TermOptions {
 }
 
 /**
- * A leadership term. It ends `renewMs` after the start of the last successful renewal and cannot be revived.
+ * A leadership term. It ends `renewMs` after the start of the last successful renewal, and cannot be revived.
  *
  * After a pause of the process or a blocked event loop, timers fire late and in any order. So `holds` reads the clock
- * on each call; the timer only aborts the signal, for code that does not read `holds`.
+ * on each call. The timer only aborts the signal, for code that does not read `holds`.
  *
- * The monotonic clock continues while the process is stopped. On most systems it stands still while the machine sleeps,
- * and the wall clock continues. So the term measures its duration on both clocks, and the longer result counts. A wall
- * clock that is set forward may end a term early, which is safe; one that is set back has no effect.
+ * The monotonic clock continues while the process is paused. On most systems it stops while the machine sleeps, but the
+ * wall clock continues. So the term measures its duration on both clocks and uses the longer result. If the wall clock
+ * is set forward, the term may end early, which is safe. If the wall clock is set back, the monotonic clock still ends
+ * the term in time.
  */
 export class Term {
   /** Fence of the term: open during the term, and closed forever afterwards. */
@@ -47,15 +48,16 @@ export class Term {
     this.fence = new Fence({ within, holds: () => this.holds, error: () => new NotLeadingError(lease) });
     this.#since = since;
     this.#arm();
-    // A fence that has found the term expired stays closed, even if the wall clock is set back before the timer fires.
+    // Once the fence has found the term expired, the term is over, even if the wall clock is set back before the timer
+    // fires.
     const { signal } = this.fence;
     if (signal.aborted) this.#onFenceClosed();
     else signal.addEventListener('abort', () => this.#onFenceClosed(), { once: true });
   }
 
   /**
-   * Aborts with a LeadershipLostError when the term expires or another process holds the lease, and with the reason of
-   * `within` when that fence closes.
+   * Aborts with a LeadershipLostError when the term expires or the lease is lost. Aborts with the reason of `within`
+   * when that fence closes.
    */
   get leadershipLost(): AbortSignal {
     return this.#leadershipLost.signal;

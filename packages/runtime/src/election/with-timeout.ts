@@ -10,8 +10,8 @@ export interface WithTimeoutOptions {
 }
 
 /**
- * Runs `call` with a timeout that applies even if the client ignores its signal, for example because an exec plugin
- * hangs. A response that arrives later is ignored.
+ * Runs `call` with a timeout. The timeout applies even if the client ignores its signal, for example because an exec
+ * plugin hangs. A response after the timeout is ignored.
  */
 export async function withTimeout<T>(
   { clock, lease, callMs }: WithTimeoutOptions,

@@ -58,13 +58,13 @@ interface Series {
 }
 
 /**
- * Records Kubernetes events about objects, which `kubectl describe` and `kubectl events` show.
+ * Records Kubernetes events about objects. `kubectl describe` and `kubectl events` show them.
  *
- * Guarantees: `record` returns immediately and never throws. Equal events become one event with a count; the count is
- * written at the second occurrence and then at most once a minute. After a burst of 25 different events about an
- * object, further different events about it are limited to one every five minutes.
+ * Guarantees: `record` returns immediately and never throws. Equal events become one event with a count. The count is
+ * written at the second occurrence, and then at most once a minute. Different events about one object are limited to a
+ * burst of 25 and then one every five minutes.
  *
- * Caveats: events are best effort. They may be lost, so nothing may depend on them.
+ * Caveats: events may be lost, so nothing may depend on them.
  */
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
@@ -195,8 +195,8 @@ export class EventRecorder {
   }
 
   /**
-   * Evicts stale series in the order in which they began and, while there are too many series, also those that are not
-   * stale. Stops at the first series that is kept, so stale series that began later are evicted by a later call.
+   * Evicts stale series and, while there are too many series, also others. Checks the series in the order in which they
+   * began, and stops at the first one that it keeps. A later call evicts the stale series behind that one.
    */
   #evictStale(now: number): void {
     for (const [same, { seenAt }] of this.#series) {

@@ -37,17 +37,17 @@ export interface CollectorOptions<T> {
 }
 
 /**
- * Adds a job that deletes external resources that were created after their owner was deleted: a delayed create request
- * can reach the backend when the finalizer of the owner has already been removed.
+ * Adds a job that deletes external resources which outlive their owner. They exist because a delayed create request can
+ * reach the backend after the finalizer of the owner was removed.
  *
  * Guarantees: an external resource is deleted only if all of these hold:
- * - its owner does not exist,
- * - the owner's deletion was witnessed by this process (`WitnessedDeletions`) or is recorded on the resource
- *   (`outlivedOwner`),
- * - no user took the resource over (`isHeld`).
+ * - Its owner does not exist.
+ * - This process witnessed the deletion of the owner (`WitnessedDeletions`), or the resource records it
+ *   (`outlivedOwner`).
+ * - No user took the resource over (`isHeld`).
  *
- * Any other resource without an owner is reported and never deleted: the cluster may have been rebuilt, restored from a
- * backup, or copied, and the owner may be restored or exist in another cluster.
+ * Any other resource without an owner is reported and never deleted. The cluster may have been rebuilt, restored from a
+ * backup, or copied. The owner may then be restored, or may exist in another cluster.
  */
 export function collectGarbage<T>(manager: Manager, options: CollectorOptions<T>): void {
   const { name, metricPrefix, kind, world, everyMs, deletesExternal } = options;
@@ -116,8 +116,7 @@ class Collector<T> {
   async run(context: JobContext): Promise<void> {
     const { kind, external, namespaces } = this.#options;
     const { client, cache, signal } = context;
-    // With the UIDs from the cache, `findOrphans` lists the objects from the API server only if the owner of a resource
-    // is not cached.
+    // `findOrphans` lists the objects from the API server only if the owner of a resource is not among the cached UIDs.
     const known = new Set(uidsOf(cache<KubeObject>(kind).list()));
     const found = await findOrphans({ client, kind, external, namespaces, known, signal });
     this.#logForbidden(found.forbidden, context);

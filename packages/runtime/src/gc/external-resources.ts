@@ -21,7 +21,10 @@ export interface ExternalResources<T> {
    * being deleted.
    */
   ownerOf(item: T): Owner | undefined;
-  /** Returns whether a record on the resource says that the operator has deleted its owner. @default false */
+  /**
+   * Returns whether the resource has a mark that the operator set when the owner's deletion was complete: the resource is
+   * left over. @default false
+   */
   outlivedOwner?(item: T): boolean;
   /** Returns whether a user took the resource over. It is then reported and never deleted. @default false */
   isHeld?(item: T): boolean;

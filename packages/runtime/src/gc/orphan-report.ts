@@ -13,8 +13,8 @@ export interface OrphanReportOptions<T> {
 const MOST_LISTED = 20;
 
 /**
- * Reports the orphans that are kept, each of them once: a log line counts the new orphans and lists some of them, and
- * each listed orphan gets a Warning event.
+ * Reports each kept orphan once. A log line counts the new orphans and lists some of them. Each listed orphan also gets
+ * a Warning event.
  */
 export class OrphanReport<T> {
   readonly #options: OrphanReportOptions<T>;

@@ -9,7 +9,7 @@ interface Item {
 
 const outside = { ownerOf: ({ owner }: Item) => owner };
 
-test('withoutOwner returns a resource if the UID of its owner is unknown and the namespace of its owner is watched; it skips resources without ownership labels', () => {
+test('withoutOwner returns only resources with an unknown owner in a watched namespace', () => {
   const ours: Item = { id: 'a', owner: { uid: 'u-1', namespace: 'default', name: 'a' } };
   const foreign: Item = { id: 'b' };
   expect(withoutOwner(outside, [ours, foreign], new Set(['u-1']))).toEqual([]);

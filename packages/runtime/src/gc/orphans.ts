@@ -27,7 +27,10 @@ export interface FoundOrphans<T> {
    * `orphans`.
    */
   readonly forbidden: readonly string[];
-  /** Returns whether a resource that was read again has no owner among the objects that `findOrphans` listed. */
+  /**
+   * Returns whether a resource, after it was read again, still has no owner among the objects that `findOrphans`
+   * listed.
+   */
   readonly isOrphan: (item: T) => boolean;
 }
 
@@ -36,7 +39,7 @@ export interface FoundOrphans<T> {
  *
  * The backend is listed first. The objects are listed afterwards, from the API server and not from a cache. An external
  * resource is requested only after its owner was stored, and UIDs are never reused. So an owner that is missing from
- * the second list does not exist any more.
+ * the list of objects no longer exists.
  */
 export async function findOrphans<T>(options: FindOrphansOptions<T>): Promise<FoundOrphans<T>> {
   const { client, kind, external, namespaces, known = new Set(), signal } = options;
@@ -60,8 +63,8 @@ export async function findOrphans<T>(options: FindOrphansOptions<T>): Promise<Fo
 }
 
 /**
- * Returns the items with ownership labels of an owner that is in one of `namespaces` and not among `uids`. Skips items
- * without ownership labels.
+ * Returns the items with an unknown owner: its UID is not among `uids`, and its namespace is among `namespaces`. Skips
+ * items without ownership labels.
  */
 export function withoutOwner<T>(
   { ownerOf }: Pick<ExternalResources<T>, 'ownerOf'>,
@@ -81,8 +84,9 @@ export function* uidsOf(objects: Iterable<KubeObject>): Generator<string, void, 
 }
 
 /**
- * Returns the UIDs of all objects in one namespace or, if `namespace` is undefined, in all namespaces. If the API
- * server forbids the list, returns 'forbidden' for one namespace, and throws for all namespaces.
+ * Lists the UIDs of all objects in one namespace or, if `namespace` is undefined, in the cluster.
+ * @returns 'forbidden' if the API server forbids the list in the namespace
+ * @throws ForbiddenError if the API server forbids the list in the cluster
  */
 async function uidsIn(
   client: Pick<Client, 'pages'>,

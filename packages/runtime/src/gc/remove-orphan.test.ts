@@ -38,7 +38,7 @@ test('a change is reported as soon as the backend has accepted it, before the re
   expect(await removed).toBe(true);
 });
 
-test('removeOrphan returns false for a resource that was gone already, was kept, or was only stopped', async () => {
+test('removeOrphan returns false if the resource was gone, was kept, or was only stopped', async () => {
   expect(await remove(async () => undefined).removed).toBe(false);
   expect(await remove(async ({ onChange }) => onChange({ type: 'stop' })).removed).toBe(false);
   const unexpected = () => Promise.reject(new Error('not expected'));

@@ -14,9 +14,9 @@ export interface RemoveOrphanOptions<T> {
 }
 
 /**
- * Deletes an external resource without an owner. Reads it again first: since it was listed, it may have lost its
- * labels, because a user asked to orphan it, or a user may have taken it over.
- * @returns whether this call deleted it; false if it was kept, or was already gone
+ * Deletes an external resource without an owner. Reads the resource again first. Since it was listed, a user may have
+ * taken it over, or it may have lost its labels because a user asked to orphan it.
+ * @returns whether this call deleted the resource; false if it was kept or already gone
  */
 export async function removeOrphan<T>(options: RemoveOrphanOptions<T>): Promise<boolean> {
   const { item, external, isRemovable, signal, assertLeader, onChange } = options;

@@ -44,7 +44,7 @@ test('the removal of an object without a deletionTimestamp is not a witnessed de
   expect(deletions.has('a')).toBe(false);
 });
 
-test('the replacement of an object by another of the same name is a witnessed deletion if the old object had a deletionTimestamp', () => {
+test('the deletion of a replaced object is witnessed only if the object had a deletionTimestamp', () => {
   notify({ type: 'changed', object: vm('b', false), before: vm('a', true), replaces: true });
   notify({ type: 'changed', object: vm('d', false), before: vm('c', false), replaces: true });
   expect(['a', 'b', 'c', 'd'].filter((uid) => deletions.has(uid))).toEqual(['a']);

@@ -18,11 +18,11 @@ const KEPT_MS = 60 * 60_000;
 const MOST = 10_000;
 
 /**
- * UIDs of the objects that this process has seen being deleted: the object disappeared from the cache, its last state
- * had a `deletionTimestamp`, which the API server never removes, and its external resources should be deleted with it.
- *
- * An object that disappears without a `deletionTimestamp` does not count as deleted: after a restore of etcd, objects
- * are missing although no user deleted them.
+ * UIDs of the objects that this process has seen being deleted. An object counts as deleted if all of these hold:
+ * - It disappeared from the cache.
+ * - Its last state had a `deletionTimestamp`, which the API server never removes. Without this condition, objects that
+ *   are missing after a restore of etcd would count as deleted.
+ * - Its external resources should be deleted with it.
  *
  * The UIDs are deliberately kept in memory only. After a restart of the process, orphans of earlier deletions are only
  * reported. A change of leader loses nothing, because the caches of standby replicas witness the same deletions.

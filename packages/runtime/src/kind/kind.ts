@@ -17,8 +17,8 @@ export interface Kind<T extends KubeObject = KubeObject> {
 export type ObjectOf<K extends Kind> = K extends Kind<infer T> ? T : never;
 
 /**
- * Declares a kind that is defined elsewhere (by Kubernetes or by another CRD), with a hand-written type for the fields
- * in use: `const Secret = foreignKind<Secret>({ … })`.
+ * Declares a kind that Kubernetes or another CRD defines, with a hand-written type of the fields in use: `const Secret
+ * = foreignKind<Secret>({ … })`.
  */
 export function foreignKind<T extends KubeObject>(kind: Omit<Kind, typeof objectType>): Kind<T> {
   return kind;

@@ -4,7 +4,7 @@ import { byFields, byLabels } from './selector.ts';
 const object = (labels: Record<string, string>) => ({ metadata: { name: 'a', namespace: 'b', labels } });
 
 test.each(['toString', 'constructor', 'valueOf'])(
-  'a label with the name of an inherited property (%s) exists only on objects that have the label',
+  'a selector does not treat the inherited property %s as a label',
   (key) => {
     expect(byLabels(key)(object({}))).toBe(false);
     expect(byLabels(`!${key}`)(object({}))).toBe(true);

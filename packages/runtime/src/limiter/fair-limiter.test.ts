@@ -27,7 +27,7 @@ function start(limit: number) {
 }
 
 describe('FairLimiter', () => {
-  test('acquire issues permits up to the limit, and onAvailable is called with a waiting key when a permit is free', () => {
+  test('acquire returns undefined at the limit, and onAvailable is called when a permit is free', () => {
     const { limiter, available } = start(2);
     const [first, second] = [limiter.acquire('a'), limiter.acquire('a')];
     expect([first, second].every((permit) => permit !== undefined)).toBe(true);

@@ -23,9 +23,9 @@ const RESERVED_MS = 5_000;
 /**
  * Limits how many operations run at a time, and shares the permits fairly between keys.
  *
- * Guarantees: a permit is acquired or reserved only while fewer than `limit` permits are held or reserved; only `adopt`
- * exceeds the limit. Waiting keys are served in the order in which they began to wait. A key that was served and wants
- * another permit queues behind the others. So while a key waits, every other key gets at most one permit.
+ * Guarantees: at most `limit` permits are held or reserved, unless `adopt` exceeds the limit. Waiting keys get permits
+ * in the order in which they began to wait. A key that got a permit and wants another one queues behind the others. So
+ * while a key waits, every other key gets at most one permit.
  */
 export class FairLimiter {
   readonly #options: FairLimiterOptions;

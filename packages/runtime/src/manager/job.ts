@@ -35,8 +35,8 @@ export interface JobOptions {
 /**
  * Periodic work that is not tied to an object, such as garbage collection.
  *
- * Guarantees: a job runs only on the leader (with sharding: on the replica that owns cluster-scoped objects). Its runs
- * never overlap. A failed run is logged, and the next one starts after the usual interval.
+ * Guarantees: a job runs only on the leader. With sharding, it runs on the replica that owns cluster-scoped objects.
+ * Its runs never overlap. A failed run is logged, and the next run starts after the usual interval.
  */
 export class Job {
   readonly name: string;
@@ -58,8 +58,7 @@ export class Job {
     const { world, share } = this.#environment;
     const { everyMs } = this.#options;
     const pause = (ms: number) => wait(world, ms, signal).catch(() => undefined);
-    // The first run has a random delay, so that jobs of one program, and of replicas that start together, do not run
-    // simultaneously.
+    // The first run has a random delay, so that jobs and replicas that start together do not run simultaneously.
     await pause(everyMs * world.random());
     while (!signal.aborted) {
       const work = share?.begin(this.name);

@@ -176,7 +176,7 @@ test('the status server serves health, readiness, and metrics with the names tha
   );
 });
 
-test('run rejects with an error that names the kinds that could not be listed before the timeout', async ({
+test('run rejects with the names of the kinds that were not listed before the timeout', async ({
   cluster,
   namespace,
 }) => {
@@ -264,9 +264,7 @@ test('leadership is not released while a reconcile is running', async ({ cluster
   released.resolve();
 });
 
-test('a job runs only on the leader, runs again after a failure, and can write only while its replica is leader', async ({
-  cluster,
-}) => {
+test('a job runs and writes only on the leader, and runs again after a failure', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   const options = { namespaces: [namespace.name], election: { ...ELECTION, namespace: namespace.name } };
@@ -431,7 +429,7 @@ test('each distinct warning of the API server is logged once', async ({ cluster,
   expect(warnings).toEqual([expect.objectContaining({ level: 'warn', warning: 'unknown field "surplus"' })]);
 });
 
-/** Delays creates of ConfigMaps in a namespace by 30 s with a webhook that accepts connections and never responds. */
+/** Delays creates of ConfigMaps in a namespace by 30 s. The API server calls a webhook that never responds. */
 async function slowCreates(client: Client, namespace: string) {
   const silent = createServer();
   const port = await listen(silent, onTestFinished);

@@ -39,13 +39,14 @@ const FLUSH_EVENTS_MS = 2_000;
 /**
  * Runs controllers, jobs, runnables and webhooks that share one client and one set of caches.
  *
- * Start order: status server, webhooks, caches, leader election, controllers. Caches also sync on a standby replica, so
- * that it can take over immediately. Stop order: controllers accept no new work and finish running reconciles,
- * leadership is released, caches stop, webhooks stop, connections close, the status server stops.
+ * Start order: status server, webhooks, caches, leader election, controllers. A standby replica also syncs its caches,
+ * so that it can take over immediately.
  *
- * Guarantees: leadership is never released while a reconcile is running, because otherwise the next leader would act
- * at the same time. With sharding, the same holds per namespace: another replica gets a namespace only when no
- * reconcile in it is running.
+ * Stop order: controllers accept no new work and finish running reconciles, leadership is released, caches stop,
+ * webhooks stop, connections close, the status server stops.
+ *
+ * Guarantees: leadership is never released while a reconcile is running, because the next leader would act at the same
+ * time. With sharding, another replica gets a namespace only when no reconcile in that namespace is running.
  */
 export class Manager {
   readonly client: Client;
@@ -188,10 +189,10 @@ export class Manager {
   }
 
   /**
-   * Runs until the signal aborts and everything has stopped. A replica that loses leadership stands by again; a replica
+   * Runs until the signal aborts and everything has stopped. A replica that loses leadership stands by again. A replica
    * that loses its sharding membership joins again.
    * @throws if a server cannot start, the caches do not sync, a runnable ends early, or a reconcile does not end in
-   *   time. In all these cases, the caller must exit the process
+   *   time. The caller must then exit the process
    */
   async run(signal: AbortSignal): Promise<void> {
     this.#running = true;

@@ -36,8 +36,8 @@ export type Replicas =
     }
   | {
       /**
-       * Sharding: each replica acts on some of the namespaces. Every replica still watches and caches all of them, so
-       * that it can take over with warm caches. More replicas therefore divide the work, but not memory or watches.
+       * Sharding: each replica acts on some of the namespaces. Every replica watches and caches all namespaces, so that
+       * it can take over others with warm caches. More replicas therefore divide the work, but not memory or watches.
        */
       readonly sharding?: ManagerSharding;
       readonly election?: never;
@@ -53,10 +53,10 @@ export interface CommonOptions {
   /** @default a JSON logger that writes to standard error */
   readonly log?: Logger;
   /**
-   * Namespaces to watch. If several are given and a kind cannot be listed in one of them (for example: 403), that
-   * namespace is skipped and retried without blocking the others. Until it can be listed, its objects are not
-   * reconciled. During this time, an object that is missing from the cache may still exist, unless its namespace was
-   * deleted.
+   * Namespaces to watch. If several are given and a kind cannot be listed in one of them (for example: 403), the
+   * manager skips that namespace and retries. The other namespaces are not blocked. Until the list succeeds, objects of
+   * the skipped namespace are not reconciled. An object that is missing from the cache may then still exist, unless its
+   * namespace was deleted.
    * @default all namespaces
    */
   readonly namespaces?: readonly string[];
@@ -82,9 +82,11 @@ export interface StatusOptions {
   /** Port to listen on; 0 selects a free one. */
   readonly port: number;
   /**
-   * Address to listen on. On a loopback address, `/metrics` and `/debug/…` need no authentication, except
-   * `/debug/heap`, which is rejected. On any other address, `/debug/…` is rejected, and `/metrics` is served only with
-   * `openMetrics`. @default all addresses
+   * Address to listen on.
+   * - On a loopback address, `/metrics` and `/debug/…` need no authentication. Only `/debug/heap` is rejected.
+   * - On any other address, `/debug/…` is rejected, and `/metrics` is served only with `openMetrics`.
+   *
+   * @default all addresses
    */
   readonly host?: string;
   /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
@@ -94,9 +96,9 @@ export interface StatusOptions {
   /** Additional routes, keyed by absolute path. @default none */
   readonly routes?: Readonly<Record<string, StatusRoute>>;
   /**
-   * HTTPS server for `/metrics` and `/debug/…` that requires a Kubernetes bearer token with permission to `get` or
-   * `put` the path. Requires `webhooks`, because it uses their serving certificate. Also requires the permissions that
-   * `rbacOf` adds with `secureStatus`. @default no HTTPS server
+   * HTTPS server for `/metrics` and `/debug/…`. Clients need a Kubernetes bearer token with permission to `get` or
+   * `put` the path. Requires `webhooks`, because the server uses the serving certificate of the webhooks. Also requires
+   * the permissions that `rbacOf` adds with `secureStatus`. @default no HTTPS server
    */
   readonly secure?: { readonly port: number; readonly host?: string } | undefined;
 }

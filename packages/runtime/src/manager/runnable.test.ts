@@ -89,9 +89,7 @@ test('a runnable runs only on the leader; when the leader stops, the runnable ru
   await second.until(() => second.terms.length === 1);
 });
 
-test('a runnable ends when the term of its replica ends, and runs again in the next term with a new fence', async ({
-  cluster,
-}) => {
+test('a runnable ends with the term of its replica, and runs again in the next term', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   await using client = await connect(cluster.kubeconfig);
   const lease = { name: 'runnable', namespace: namespace.name };
@@ -109,7 +107,7 @@ test('a runnable ends when the term of its replica ends, and runs again in the n
   expect(() => terms[0]?.assertLeader()).toThrow();
 });
 
-test('caches count as fresh only if the Lease shows that no other replica has led since they were listed', async ({
+test('caches are fresh only if the Lease shows that no other replica has led since their list', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

@@ -31,7 +31,7 @@ export function families(registry: Registry) {
     }),
     terminalErrors: registry.counter({
       name: 'controller_runtime_terminal_reconcile_errors_total',
-      help: 'Total number of terminal reconciliation errors per controller, which are not retried',
+      help: 'Total number of terminal reconciliation errors per controller. A terminal error is not retried',
       labels: CONTROLLER,
     }),
     panics: registry.counter({
@@ -62,7 +62,7 @@ export function families(registry: Registry) {
     }),
     depth: registry.gauge({
       name: 'workqueue_depth',
-      help: 'Current depth of workqueue',
+      help: 'Current depth of workqueue: number of items that wait for a worker',
       labels: QUEUE,
     }),
     adds: registry.counter({
@@ -72,7 +72,7 @@ export function families(registry: Registry) {
     }),
     queueDuration: registry.histogram({
       name: 'workqueue_queue_duration_seconds',
-      help: 'How long in seconds an item stays in workqueue before being requested',
+      help: 'How long in seconds an item stays in workqueue before a worker takes the item',
       labels: QUEUE,
       buckets: QUEUE_BUCKETS,
     }),
@@ -84,7 +84,7 @@ export function families(registry: Registry) {
     }),
     unfinished: registry.gauge({
       name: 'workqueue_unfinished_work_seconds',
-      help: 'How many seconds of work is in progress and has not been observed by work_duration. Large values indicate stuck workers',
+      help: 'How many seconds of work is in progress and has not been observed by workqueue_work_duration_seconds. Large values indicate stuck workers',
       labels: QUEUE,
     }),
     longest: registry.gauge({

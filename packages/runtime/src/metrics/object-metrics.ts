@@ -14,8 +14,8 @@ const NONE = 'None';
 const INDEX = 'metrics/phase';
 
 /**
- * Gauge of cached objects by kind and phase; NaN until the cache has synced. It is read from an index of the cache at
- * each scrape, so its cost does not depend on the number of objects.
+ * Gauge of cached objects by kind and phase; NaN until the cache has synced. Each scrape reads the counts from an index
+ * of the cache, so the cost of a scrape does not depend on the number of objects.
  *
  * Every replica counts all objects: aggregate with `max`, not `sum`.
  */

@@ -69,8 +69,8 @@ export class CertificateAuthority {
 
   /**
    * Loads an existing CA.
-   * @throws if the certificate or the key is not PEM, they do not match, the certificate is not that of a CA, or the
-   *   key is not ECDSA P-256
+   * @throws if the certificate or the key is not PEM, if they do not match, if the certificate is not that of a CA, or
+   *   if the key is not ECDSA P-256
    */
   static load(issued: Issued): CertificateAuthority {
     const certificate = new X509Certificate(issued.certificate);

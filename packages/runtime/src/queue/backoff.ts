@@ -7,8 +7,8 @@ interface Failing {
 }
 
 /**
- * Exponential back-off per key. If an unrelated event enqueues the key before its scheduled retry and the key fails
- * again, that failure does not count: the key keeps its scheduled retry. Otherwise every such event would double the
+ * Exponential back-off per key. An unrelated event can enqueue a failed key before its scheduled retry. If the key then
+ * fails again, its delay does not grow and it keeps the scheduled retry. Otherwise every such event would double the
  * delay, and a busy object would quickly reach the maximum (kubernetes#132805).
  */
 export class Backoff {

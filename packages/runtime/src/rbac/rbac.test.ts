@@ -53,7 +53,7 @@ describe('rules', () => {
     expect(rulesFor(permissions.toReversed())).toEqual(rulesFor(permissions));
   });
 
-  test('if a program watches only some namespaces, its role for namespaced objects is bound in each of them instead of the whole cluster', () => {
+  test('the role for namespaced objects is bound only in the namespaces that the program watches', () => {
     const objects = rbacOf({
       name: 'noter',
       namespace: 'system',

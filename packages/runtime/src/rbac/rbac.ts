@@ -75,9 +75,10 @@ const RBAC = 'rbac.authorization.k8s.io';
 
 /**
  * Returns the manifests of a service account with exactly the permissions that the program declares. There is one set
- * of roles for the program itself, and one for each `role` of its controllers and jobs. A set consists of ClusterRoles
- * for the objects that are watched and written, a Role in each namespace that contains objects of the program itself,
- * such as its Leases, and the bindings of these roles.
+ * of roles for the program itself, and one for each `role` of its controllers and jobs. A set consists of:
+ * - ClusterRoles for the objects that are watched and written,
+ * - a Role in each namespace with objects of the program itself, such as its Leases,
+ * - the bindings of these roles.
  */
 export function rbacOf(program: ProgramPermissions): (KubeObject | RoleManifest | BindingManifest)[] {
   const { name, namespace } = program;
@@ -195,7 +196,7 @@ function programPermissionsOf(program: ProgramPermissions): readonly Permission[
   return [
     ...webhookPermissions(program),
     ...(secureStatus ? TOKEN_REVIEWS : []),
-    // If listing a namespace is forbidden, the cache reads the Namespace object to find out whether it was deleted.
+    // If listing objects in a namespace is forbidden, the cache reads the Namespace to see whether it was deleted.
     ...(names === undefined ? [] : [{ kind: Namespace, verbs: ['get'], names } satisfies Permission]),
     ...permissions,
   ];

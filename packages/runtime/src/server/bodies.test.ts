@@ -24,7 +24,7 @@ async function outcome(read: Promise<Body>): Promise<number | Body> {
 /** Waits until the stream has delivered the written chunks. */
 const delivered = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-test('a body is read as text and counts towards the total limit until it is disposed', async () => {
+test('a body counts towards the total limit until it is disposed', async () => {
   const bodies = new RequestBodies(100);
   const request = newRequest();
   const read = bodies.read(request, { maxBytes: 10 });

@@ -23,8 +23,9 @@ interface IncomingBody {
 /**
  * Reads request bodies and limits their total memory.
  *
- * Guarantees: `heldBytes` never exceeds the limit. When it would, the largest body that is still being received is
- * rejected with 503, so that large requests do not block small ones. A completely received body is never dropped.
+ * Guarantees: `heldBytes` never exceeds the limit. Instead of exceeding it, the server rejects the largest body that is
+ * still being received, with 503. So large requests do not block small ones. A completely received body is never
+ * dropped.
  */
 export class RequestBodies {
   readonly #maxTotalBytes: number;

@@ -39,9 +39,8 @@ export class Checks {
   }
 
   /**
-   * Runs all checks except the excluded ones. The report is `ok` if they all pass and `verbose` is false; otherwise it
-   * has one line per check. The reason of a failure is logged but not reported, because the endpoint needs no
-   * authentication.
+   * Runs all checks except the excluded ones. The report is `ok` if all checks pass and `verbose` is false; otherwise
+   * it has one line per check. The reason of a failure is only logged, because the endpoint needs no authentication.
    */
   async report(excluded: ReadonlySet<string>, verbose: boolean): Promise<Report> {
     const all = [...this.#all()].sort(([a], [b]) => (a < b ? -1 : 1));

@@ -34,7 +34,9 @@ export interface StatusServerOptions {
   readonly metrics?: Pick<Registry, 'text'> | undefined;
   /** Log level that `/debug/loglevel` shows and sets. @default the path is not served */
   readonly logLevel?: LogLevel | undefined;
-  /** Answers `/debug/queues`, `/debug/operations`, `/debug/profile` and `/debug/heap`. @default the paths are not served */
+  /**
+   * Answers `/debug/queues`, `/debug/operations`, `/debug/profile` and `/debug/heap`. @default the paths are not served
+   */
   readonly debug?: DebugEndpoints | undefined;
   /** Initial certificate for HTTPS. @default serves HTTP */
   readonly certificate?: Issued | undefined;
@@ -57,13 +59,17 @@ const MAX_LEVEL_BYTES = 64;
 const MAX_CONNECTIONS = 100;
 
 /**
- * HTTP or HTTPS server for `/healthz` and `/readyz` (both also with `?verbose`, with `?exclude=name` and for one check,
- * such as `/healthz/name`), `/metrics`, `/debug/loglevel` (GET, and PUT with the level as body) and the paths of
- * `DebugEndpoints`.
+ * HTTP or HTTPS server for these paths:
+ * - `/healthz` and `/readyz`, also with `?verbose`, with `?exclude=name` and for one check: `/healthz/name`
+ * - `/metrics`
+ * - `/debug/loglevel`: GET, and PUT with the level as body
+ * - the paths of `DebugEndpoints`
  *
- * Guarantees: no request crashes the process; a failed check responds with 500, as in Kubernetes components; `close`
- * waits for pending responses. Health and readiness need no authorization; `/metrics` and the paths below `/debug` do
- * (see `authorize` and `openMetrics`).
+ * Health and readiness need no authorization. `/metrics` and the paths below `/debug` do (see `authorize` and
+ * `openMetrics`).
+ *
+ * Guarantees: no request crashes the process. A failed check responds with 500, as in Kubernetes components. `close`
+ * waits for pending responses.
  */
 export class StatusServer implements AsyncDisposable {
   /** Liveness checks. Checks can be added at any time. */
@@ -160,8 +166,8 @@ export class StatusServer implements AsyncDisposable {
   async #authorize(request: IncomingMessage, path: string): Promise<void> {
     const { authorize, host = '' } = this.#options;
     if (authorize !== undefined) return authorize(request, path);
-    // Respond with 403: a 401 would make clients send a token over an unencrypted connection. A heap snapshot contains
-    // every Secret in memory, so not even local users get it without a token.
+    // Respond with 403 instead of 401: a 401 would make clients send a token over an unencrypted connection. A heap
+    // snapshot contains every Secret in memory, so even local users need a token for it.
     if (!isLoopback(host) || path === '/debug/heap')
       throw new RequestError(
         403,

@@ -109,7 +109,7 @@ describe('cache of verdicts', () => {
     expect(await request('Bearer good')).toBe(200);
   });
 
-  test('the cache of verdicts does not keep the 503 of a failed review, and the token is not logged', async () => {
+  test('the cache of verdicts does not keep the 503 of a failed review', async () => {
     const { request, server, lines } = start();
     server.isDown = true;
     expect(await request('Bearer good')).toBe(503);

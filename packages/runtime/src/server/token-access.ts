@@ -30,8 +30,8 @@ const REVIEW_TIMEOUT_MS = 10_000;
 /** Maximum number of cached verdicts. */
 const MAX_CACHED = 1_000;
 /**
- * Maximum number of concurrent reviews. Half of the client's connections, so that anonymous clients with invalid tokens
- * cannot block the requests of reconciles, which share the connections.
+ * Maximum number of concurrent reviews: half of the client's connections. The other half stays free for reconciles,
+ * even if anonymous clients send many invalid tokens.
  */
 const MAX_REVIEWS = 4;
 /** Maximum length of a token. Longer tokens are rejected without a review; a service account token has about 1 KB. */
@@ -42,10 +42,10 @@ const CHALLENGE = { 'www-authenticate': 'Bearer' };
 /**
  * Authenticates and authorizes requests by a Kubernetes bearer token, like controller-runtime's secure metrics.
  *
- * Flow: a TokenReview returns the user of the token, then a SubjectAccessReview checks whether that user may `get` or
- * `put` the path (RBAC: `nonResourceURLs`). A granted verdict is cached for a minute, a denial for ten seconds.
+ * Flow: a TokenReview returns the user of the token. A SubjectAccessReview then checks whether that user may `get` or
+ * `put` the path (RBAC: `nonResourceURLs`). An approval is cached for a minute, a denial for ten seconds.
  *
- * Guarantees: access requires a verdict of the API server; tokens are never logged, and only their hashes are stored.
+ * Guarantees: access requires a verdict of the API server. Tokens are never logged, and only their hashes are stored.
  */
 export class TokenAccess {
   readonly #options: TokenAccessOptions;

@@ -36,7 +36,7 @@ test('the assignment does not depend on the order of the members', () => {
   );
 });
 
-test('a shard changes its owner only if the member that joins gets it, or the member that leaves had it', () => {
+test('only shards of a member that joins or leaves change their owner', () => {
   fc.assert(
     fc.property(names, fc.uuid(), (members, another) => {
       const before = assign(SHARDS, members);

@@ -37,7 +37,7 @@ test('the shard map is absent before the first write; after that, a read returns
   expect((await store.read()).shardMap).toEqual(OWNERS);
 });
 
-test('if two writes of the shard map are based on the same version, only the first one succeeds', async () => {
+test('of two writes based on the same version of the shard map, only the first succeeds', async () => {
   const { store } = start();
   expect([await store.write(undefined, 'blank'), await store.write(undefined, 'blank')]).toEqual([
     true,

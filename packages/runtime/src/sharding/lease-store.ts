@@ -55,7 +55,7 @@ export class LeaseStore {
 
   /**
    * Reads all Leases with one list request. The request sets no resourceVersion, so the API server reads from etcd and
-   * not from its watch cache: all Leases are from the same moment, and that moment is after the start of the request.
+   * not from its watch cache. All Leases are therefore from one moment after the start of the request.
    */
   async read(signal?: AbortSignal): Promise<Snapshot> {
     const { client, namespace, name } = this.#options;
@@ -71,14 +71,14 @@ export class LeaseStore {
 
   /**
    * Writes the shard map if it has not changed since it was read.
-   * @returns false if the stored map is not the one that was read: another member has changed it, or an earlier attempt
-   *   of this call has written it and the response was lost
-   * @throws if the request fails; it is then unknown whether the API server has processed it or will still process it
+   * @returns false if the stored map is not the one that was read. Either another member has changed it, or an earlier
+   *   attempt of this call has written it and the response was lost
+   * @throws if the request fails; the API server may have processed it or may still process it
    */
   async write(seen: Lease | undefined, shardMap: Owners | 'blank', signal?: AbortSignal): Promise<boolean> {
     const { clock, client } = this.#options;
-    // The renewTime always changes: a write without a change would keep the resourceVersion, and a delayed earlier
-    // write with that version would then still succeed.
+    // The renewTime always changes. Otherwise a write could keep the resourceVersion, and a delayed earlier write with
+    // that version would still succeed.
     const renewTime = renewalAt(clock.now(), seen?.spec?.renewTime);
     const text = shardMap === 'blank' ? null : shardMapText(shardMap, renewTime);
     const spec = { renewTime };

@@ -10,17 +10,17 @@ interface Observed {
 }
 
 /**
- * Observations that one member makes of the others, timed by its own monotonic clock. As in leader election, a member
- * that has not released its Lease counts as gone only after the Lease was observed unchanged for the duration that the
- * Lease states (see `Observation`).
+ * What one member has observed of the others, timed by its own monotonic clock. As in leader election, a member that
+ * has not released its Lease counts as gone only after its Lease was observed unchanged for the whole lease duration
+ * (see `Observation`).
  */
 export class MemberObservations {
   readonly #leaseMs: number;
   readonly #self: string;
   readonly #members = new Map<string, Observation>();
   /**
-   * Members that own shards in the shard map but have no Lease, because a user has deleted it. For each, the
-   * version of the shard map, and the time at which the Lease was first found missing at this version.
+   * Members that own shards in the shard map but have no Lease, because a user has deleted it. The value has the
+   * version of the shard map, and the time at which the Lease was first found missing at that version.
    */
   readonly #missing = new Map<string, Observed>();
   #shardMap: Observed | undefined;
@@ -49,9 +49,8 @@ export class MemberObservations {
       if (members.has(name) || !owners.has(name)) this.#missing.delete(name);
     for (const name of owners) {
       if (name === undefined || members.has(name)) continue;
-      // A member that creates its Lease again writes the shard map before it acts, so the wait restarts with every new
-      // version of the map. Writes of other members prolong the wait unnecessarily, which is acceptable for a Lease
-      // deleted by hand.
+      // A member that creates its Lease again writes the shard map before it acts. So the wait restarts with every new
+      // version of the map. Writes of other members restart it too, which is acceptable for a Lease deleted by hand.
       if (this.#missing.get(name)?.version !== version) this.#missing.set(name, { version, at: now });
     }
   }
@@ -79,8 +78,8 @@ export class MemberObservations {
   }
 
   /**
-   * Milliseconds from the last snapshot until the earliest time at which the Lease of another member may expire;
-   * undefined if no other member has a Lease that can still expire.
+   * Milliseconds from the last snapshot to the earliest possible expiry of a Lease of another member; undefined if no
+   * such Lease can still expire.
    */
   get nextExpiryMs(): number | undefined {
     const waits = [...this.#members].flatMap(([name, member]) =>

@@ -47,14 +47,14 @@ test('a shard of another member is not claimed until that member is gone', () =>
   expect(plan({ shardMap, isGone: () => true }).write).toEqual(claimed);
 });
 
-test('a shard that another member should own is released first, and becomes free in the map when it is no longer held', () => {
+test('a shard that another member should own becomes free in the map when it is no longer held', () => {
   const shardMap = new Array(SHARDS).fill(SELF);
   const all = new Set(unowned.keys());
   expect(plan({ shardMap, held: all })).toEqual({ write: undefined, claims: [], release: theirs });
   expect(plan({ shardMap, held: new Set(mine) })).toEqual({ write: onlyMine, claims: [], release: [] });
 });
 
-test('a member writes its claim again for a shard that the map assigns to it but that it does not hold', () => {
+test('a member writes the map again if the map assigns it a shard that it does not hold', () => {
   expect(plan({})).toEqual({ write: desired, claims: mine, release: [] });
 });
 
@@ -71,22 +71,22 @@ describe('shard map with unknown owners', () => {
     expect(plan({ shardMap: 'blank', blankIsSafe: true }).write).toEqual(onlyMine);
   });
 
-  test('a replica that is not a member yet replaces a blank shard map by one in which no shard has an owner', () => {
+  test('a replica that is not a member yet replaces a blank shard map by one without owners', () => {
     const input = { self: undefined, live: [] };
     expect(plan({ ...input, shardMap: 'blank', blankIsSafe: true }).write).toEqual(unowned);
     expect(plan({ ...input, shardMap: unowned })).toEqual(NOTHING);
   });
 });
 
-describe('member with more or fewer shards than the shard map', () => {
+describe('member with another number of shards than the map', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('a member with more or fewer shards than the shard map uses the number of the shard map while another member acts', () => {
+  test('a member with another number of shards than the map uses that of the map while another member acts', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('a member with more or fewer shards than the shard map writes a map with its own number when no other member acts, even if it claims no shard', () => {
+  test('a member with another number of shards than the map writes a new map when no other member acts', () => {
     expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
     const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';

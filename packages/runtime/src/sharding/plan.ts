@@ -32,9 +32,9 @@ const NOTHING: Plan = { write: undefined, claims: [], release: [] };
 /**
  * Plans the next change of the shard map.
  *
- * A missing or damaged shard map does not show which member acts on which shard. It is replaced by a blank one first:
- * an owner that reads the blank map stops. Shards are assigned again only when enough time has passed for every owner
- * to have stopped.
+ * A missing or damaged shard map does not show which member acts on which shard. It is first replaced by a blank map,
+ * and owners stop when they read the blank map. Shards are assigned again only after enough time for every owner to
+ * stop.
  */
 export function planOf(input: PlanInput): Plan {
   const { shardMap, blankIsSafe } = input;
@@ -65,8 +65,9 @@ function planShards({ self, live, held, isGone }: PlanInput, owners: Owners): Pl
       if (!mine) release.push(shard);
       continue;
     }
-    // If the map assigns this member a shard that it does not hold, the assignment is from an earlier membership or
-    // from a write without a response. The map must be written again, so that late writes based on this version fail.
+    // The map may name this member as the owner of a shard that it does not hold: it claimed the shard in an earlier
+    // membership, or the response to its claim was lost. It must write the map again before it holds the shard. That
+    // write changes the resourceVersion, so that requests still in flight with the old resourceVersion fail.
     const free = owner === undefined || owner === self || isGone(owner);
     if (!free || (!mine && owner !== self)) continue;
     next[shard] = mine ? self : undefined;

@@ -15,8 +15,8 @@ export type Owners = readonly (string | undefined)[];
 
 /**
  * Content of the shard map.
- * - absent: its Lease does not exist, or was deleted
- * - damaged: it was changed by something other than a member
+ * - absent: the Lease that stores it does not exist
+ * - damaged: something other than a member has changed it
  * - blank: it names no owners; a member that holds shards stops when it reads a blank map
  */
 export type ShardMap = 'absent' | 'damaged' | 'blank' | Owners;

@@ -206,8 +206,8 @@ test('two processes never reconcile one object at the same time, even if process
   d.signal('SIGTERM');
   expect(await d.exited()).toBe(0);
   expect(overlaps(output.writes)).toEqual([]);
-  // The Leases of the stopped replicas are deleted, except for the Lease of the replica that stopped last, because the
-  // shard map still names that replica.
+  // The Leases of the stopped replicas are deleted. Only that of the last replica is left, because the shard map still
+  // names this replica.
   const left = await leases();
   expect(left.map(({ spec }) => spec?.holderIdentity ?? '')).toEqual(['', '']);
   console.log([`${output.writes.length} writes`, ...figures].join('\n'));

@@ -25,32 +25,39 @@ interface Membership {
 
 const DEFAULT_SHARDS = 256;
 
-/** Fraction of the usual pause for which a member pauses if there is more to do, such as after a write conflict. */
+/** Fraction of the usual pause after which a member continues if it has more to do, such as after a write conflict. */
 const SOON = 0.1;
 
 /**
  * Divides the namespaces among all replicas, so that at most one replica acts on a namespace at a time.
  *
  * Flow: each replica is a member while it holds a Lease of its own, like a leader. Namespaces are hashed into a fixed
- * number of shards. The owner that a shard should have follows from the members (`assign`); its actual owner is stored in
- * the shard map. At each sync (one list request) a member starts to release the shards that another member should own,
- * removes itself as the owner of those without work in progress, and claims free shards that it should own. When idle,
- * each member makes one renewal and one list request per `retryMs` and no other writes.
+ * number of shards. `assign` computes from the members which of them should own a shard. The shard map stores which
+ * member owns it now. At each sync (one list request), a member does the following:
+ * - It starts to release the shards that another member should own.
+ * - It removes itself as the owner of released shards without work in progress.
+ * - It claims free shards that it should own.
+ *
+ * When idle, each member makes one renewal and one list request per `retryMs` and no other writes.
  *
  * Guarantees:
- * - A member holds a shard only after its write of the shard map, based on the version that it read, has succeeded.
- * - A shard is claimed from another member only after that member has released its Lease, or after the Lease was observed
- *   unchanged for its whole duration on the local monotonic clock.
+ * - A member holds a shard only after it has written itself into the shard map as the owner. The write succeeds only if
+ *   the map has not changed since the member read it.
+ * - A member claims a shard of another member only after that member has released its Lease, or after that Lease was
+ *   observed unchanged for its whole duration. The duration is measured on the local monotonic clock.
  * - A member stops acting when `renewMs` have passed since the start of its last successful renewal, or since the start
  *   of its last sync that found the expected shard map. Then all signals abort, `owns` and `holds` return false, and
  *   `begin` returns undefined. This needs no connection to the API server.
- * - If the shard map is deleted or edited by hand, or the Lease of a member is deleted, the owners concerned stop by
- *   themselves. Their shards are assigned again when enough time has passed for them to have stopped.
- * - On a stop, all work ends before the Lease is released; the other members take over within about `retryMs`.
+ * - If a user deletes or edits the shard map, or deletes the Lease of a member, the affected owners stop by themselves.
+ *   Their shards are assigned again only after enough time for these owners to stop.
+ * - On a stop, all work ends before the Lease is released. The other members take over within about `retryMs`.
  *
- * Assumptions: those of `LeaderElection`. Only members write to the Leases of members. The Lease that stores the shard map
- * is not restored from a backup, because the checksum of an old map is still valid. The shard map and the Lease of a
- * member are not deleted at the same time.
+ * Assumptions:
+ * - those of `LeaderElection`
+ * - Only members write to the Leases of members.
+ * - The Lease that stores the shard map is not restored from a backup, because the checksum of an old map is still
+ *   valid.
+ * - The shard map and the Lease of a member are not deleted at the same time.
  *
  * Errors: as for `LeaderElection`.
  */
@@ -141,14 +148,14 @@ export class Sharding implements ShardOwnership {
   /**
    * Takes part in the sharding until `signal` aborts or `act` returns by itself. Resolves when no shard is held and the
    * Lease is released.
-   * @param act works on the owned objects until its first signal aborts; called once per membership. As in an election,
-   *   its second signal aborts when the shards are lost, even while `act` is stopping
+   * @param act works on the owned objects until its first signal aborts; called once per membership. Its second signal
+   *   aborts when the shards are lost, even while `act` is stopping
    */
   async run(signal: AbortSignal, act: OnLeading): Promise<void> {
     let ended = false;
     while (!ended && !signal.aborted) {
-      // The first replica creates the shard map, first a blank one and then one without owners. That is safe while
-      // there are no members.
+      // Creates a missing shard map: the first sync writes a blank map, and the second one a map without owners. That
+      // is safe while there are no members.
       for (let attempt = 0; attempt < 2; attempt++)
         await this.#reportErrors(signal, () => this.#sync(undefined, signal));
       await this.#election.run(signal, async (leading, leadershipLost) => {

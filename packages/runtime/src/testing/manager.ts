@@ -23,8 +23,8 @@ export interface RunningManager extends AsyncDisposable {
  *       manager.control({ for: Greeting, reconcile });
  *     });
  *
- * @param cluster the testbed's `Cluster`, or an object with the path of a kubeconfig, for example of a service account
- *   with only the program's roles
+ * @param cluster the testbed's `Cluster`, or another object with the path of a kubeconfig. That kubeconfig can be one
+ *   of a service account with only the program's roles
  * @throws the error of `run` if the manager ends before its caches have synced
  */
 export async function startManager(

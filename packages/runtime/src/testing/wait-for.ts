@@ -12,9 +12,10 @@ export interface WaitOptions {
 }
 
 /**
- * Watches an object until the predicate returns true, and returns the object. The predicate gets undefined while the object
- * does not exist. Connection errors and API errors other than 403 are retried.
- * @throws Error after the timeout, with the last state of the object; ForbiddenError
+ * Watches an object until the predicate returns true, and returns the object. The predicate gets undefined while the
+ * object does not exist. Connection errors and API errors other than 403 are retried.
+ * @throws ForbiddenError on 403
+ * @throws Error after the timeout, with the last state of the object
  */
 export async function waitFor<T extends KubeObject>(
   client: Client,

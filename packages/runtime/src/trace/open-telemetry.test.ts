@@ -57,7 +57,7 @@ function start() {
   return { clock, spans, tracer: openTelemetryTracer(api, clock) };
 }
 
-test('calls become children of the span in which they are made, with times from the clock of the tracer', async () => {
+test('a call becomes a child of its span, with times from the clock of the tracer', async () => {
   const { clock, spans, tracer } = start();
   await tracer.span('reconcile vm', { a: 1 }, async (span) => {
     expect(span.traceId).toBe('a'.repeat(32));
@@ -73,7 +73,7 @@ test('calls become children of the span in which they are made, with times from 
   ]);
 });
 
-test('each of two concurrent spans gets only its own calls, and a span inside another span is the child of that span', async () => {
+test('each of two concurrent spans gets only its own calls and nested spans as children', async () => {
   const { spans, tracer } = start();
   const first = Promise.withResolvers<void>();
   const outer = tracer.span('one', {}, async () => {

@@ -24,8 +24,8 @@ interface Scope {
 /**
  * Returns a tracer that records with OpenTelemetry. All times come from the world.
  *
- * It keeps the current span in an AsyncLocalStorage of its own instead of OpenTelemetry's global context manager, so that two
- * managers in one process do not share it. Other instrumentations do not see the span.
+ * It keeps the current span in an AsyncLocalStorage of its own, not in OpenTelemetry's global context manager. So two
+ * managers in one process do not share the current span. Other instrumentations do not see it.
  * @param tracer tracer of a provider; the id generator of the provider should use the same world
  */
 export function openTelemetryTracer(

@@ -1,6 +1,8 @@
 import type { WebhookClientConfig } from '../kind/builtin/webhook-configuration.ts';
 
-/** Address at which the API server reaches the webhooks. `webhookManifests` and the manager must get the same address. */
+/**
+ * Address at which the API server reaches the webhooks. `webhookManifests` and the manager must get the same address.
+ */
 export type WebhookAddress =
   | {
       readonly service: {

@@ -27,7 +27,7 @@ async function review(rules: AdmissionRules<ConfigMap>, request: object) {
   return JSON.parse(JSON.stringify(reviewed)).response;
 }
 
-test('the response to a mutation has a patch if the returned object differs, and none if it is equal', async () => {
+test('the response to a mutation has a patch only if the returned object differs', async () => {
   const rules: AdmissionRules<ConfigMap> = {
     mutate: (each) => ({ ...each, data: { ...each.data, 'b/~': '2' } }),
   };

@@ -45,8 +45,8 @@ export interface AdmissionSettings {
 /** Admission handlers of a kind, with the settings of their webhooks. */
 export interface AdmissionRules<T extends KubeObject> extends AdmissionSettings {
   /**
-   * Validates a request. `object` is the object to store or, for a DELETE, the object to delete. The API server calls it
-   * after all mutations and after the schema validation.
+   * Validates a request. `object` is the object to store or, for a DELETE, the object to delete. The API server calls
+   * it after all mutations and after the schema validation.
    */
   readonly validate?: (
     object: T,
@@ -54,8 +54,8 @@ export interface AdmissionRules<T extends KubeObject> extends AdmissionSettings 
   ) => Verdict | Promise<Verdict>;
   /**
    * Returns the changed object, or a denial. It must be idempotent, because it may be called again with its own result.
-   * The API server calls it before the schema validation: for declared kinds, objects that do not match the schema are
-   * skipped here and rejected by the API server.
+   * The API server calls the webhook before it validates the schema. For declared kinds, `mutate` is not called with an
+   * object that does not match the schema. The API server rejects such an object afterwards.
    */
   readonly mutate?: (
     object: T,

@@ -88,7 +88,7 @@ async function issuerOf(port: number): Promise<string> {
   return String(issuer.CN);
 }
 
-test('a certificate from files is served, and the API server trusts it through ca.crt, even when the CA changes', async ({
+test('the API server trusts a certificate from files through ca.crt, even when the CA changes', async ({
   program,
   cluster,
   namespace,

@@ -18,7 +18,7 @@ const Rope = defineRope(GROUP);
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 const NAME = 'client-certificates';
 
-test('the API server is accepted for admission and conversion, and clients without its certificate are rejected', async () => {
+test('webhooks that check client certificates accept the API server and reject other clients', async () => {
   await using controlPlane = await startControlPlane({ webhookClientName: 'kube-apiserver-webhooks' });
   const { cluster, pki } = controlPlane;
   const caFile = join(await mkdtemp(join(tmpdir(), 'vmwright-client-ca-')), 'ca.crt');

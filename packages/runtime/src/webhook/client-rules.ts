@@ -20,7 +20,8 @@ export function assertClient(socket: Socket, rules: ClientRules | undefined): vo
     throw new RequestError(401, 'a client certificate of an accepted CA is required\n');
   const { names } = rules;
   if (names === undefined) return;
-  // For a subject with several common names, Node returns an array, contrary to its type. Such certificates are rejected.
+  // For a subject with several common names, Node returns an array, contrary to its type. Such certificates are
+  // rejected.
   const commonName: unknown = socket.getPeerCertificate().subject?.CN;
   if (typeof commonName !== 'string' || !names.includes(commonName))
     throw new RequestError(403, 'the name in the client certificate is not accepted\n');

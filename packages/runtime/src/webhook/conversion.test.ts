@@ -44,7 +44,7 @@ function convert(desiredAPIVersion: unknown, objects: unknown) {
 }
 
 describe('objects of a review', () => {
-  test('objects of a review are converted from any version to any other by way of the storage version', () => {
+  test('objects of a review are converted between any versions by way of the storage version', () => {
     const { review } = convert('ropes.dev/v1beta1', [
       rope('v1', { meters: 6 }),
       rope('v1alpha1', { feet: '3' }),
@@ -59,7 +59,7 @@ describe('objects of a review', () => {
     ]);
   });
 
-  test('objects of a review keep their metadata, except labels and annotations that the conversion function sets', () => {
+  test('objects of a review keep all metadata except labels and annotations that the conversion sets', () => {
     const { review } = convert('ropes.dev/v1beta1', [rope('v1', { meters: 6 })]);
     const [{ metadata }] = review.response.convertedObjects;
     expect(metadata).toEqual({

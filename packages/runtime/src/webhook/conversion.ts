@@ -37,8 +37,8 @@ export type ConversionRules<V extends Versions> = {
 
 /** Untyped form of the conversion functions of one version. */
 interface AnyConversion {
-  // Declared as methods, because TypeScript checks the parameters of methods bivariantly and therefore accepts
-  // functions that take objects of only one version. `objectIn` checks the version.
+  // Declared as methods, so that functions for objects of only one version are accepted: TypeScript checks the
+  // parameters of methods bivariantly. `objectIn` checks the version.
   toStored(object: KubeObject): Converted<KubeObject>;
   fromStored(object: KubeObject): Converted<KubeObject>;
 }

@@ -23,7 +23,7 @@ export interface Endpoint {
   readonly maxBytes: number;
   /**
    * Whether a client certificate is required, if the server checks client certificates. False for conversions: the API
-   * server sends no certificate with them, and their responses reveal nothing beyond their input.
+   * server sends no certificate with them. The response to a conversion reveals nothing beyond its input.
    */
   readonly authenticated: boolean;
   /** Handles a review. @throws RequestError if the body is not a valid review */

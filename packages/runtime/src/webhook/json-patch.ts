@@ -3,8 +3,8 @@ import type { JsonPatchOperation } from '../client/options.ts';
 import { isJsonObject, type JsonObject } from '../kind/schema/json.ts';
 
 /**
- * Returns the JSON patch (RFC 6902) from `before` to `after`, which are JSON values; empty if they are equal. Common
- * prefixes and suffixes of arrays are kept, so that inserting or removing an item is one operation.
+ * Returns the JSON patch (RFC 6902) from one JSON value to another; empty if they are equal. Keeps the common prefix
+ * and suffix of two arrays, so that inserting or removing an item is one operation.
  */
 export function jsonPatch(before: unknown, after: unknown): JsonPatchOperation[] {
   return [...differences(before, after, '')];

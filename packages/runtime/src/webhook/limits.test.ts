@@ -110,8 +110,8 @@ describe('incomplete requests', () => {
     const sockets = await Promise.all(
       Array.from({ length: 40 }, () => sendPartially(server, 8 * MIB, 4 * MIB)),
     );
-    // The requests send 160 MiB together. Those above the limit get 503, and their connections are closed, which loses the
-    // response if the client is still sending.
+    // Together the requests send 160 MiB. Requests above the limit get 503, and the server closes their connections. A
+    // client that is still sending may then lose the response.
     const statusLines = sockets.map(async (socket) => {
       const [data] = await once(socket, 'data');
       maxHeld = Math.max(maxHeld, server.heldBytes);

@@ -25,8 +25,8 @@ export interface WebhookManifestsOptions {
 }
 
 /**
- * Returns the manifests of webhooks: at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration, and
- * the CRD of each converted kind. They contain no `caBundle`, so that applying them again does not overwrite it.
+ * Returns the manifests of webhooks: at most one ValidatingWebhookConfiguration and one MutatingWebhookConfiguration,
+ * and the CRD of each converted kind. They contain no `caBundle`, so that applying them again does not overwrite it.
  */
 export function webhookManifests(
   options: WebhookManifestsOptions,
@@ -48,7 +48,9 @@ function injected<T extends KubeObject>(manifest: T, from: string | undefined): 
   return { ...manifest, metadata: { ...metadata, annotations } };
 }
 
-/** Returns the name of a webhook, which users see in denials: `admission webhook "validate.v1.vms.example.org" denied …`. */
+/**
+ * Returns the name of a webhook. Users see it in denials: `admission webhook "validate.v1.vms.example.org" denied …`.
+ */
 export function webhookName(type: 'validate' | 'mutate', { version, plural, group }: Kind): string {
   return [type, version, plural, group === '' ? 'core' : group].join('.');
 }

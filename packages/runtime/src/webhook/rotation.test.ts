@@ -180,8 +180,8 @@ test('no request fails while the certificate and the CA are rotated', async ({
   }
   expect(failures).toEqual([]);
   expect(requests).toBeGreaterThan(400);
-  // The Secret has held the expired certificate, its successor, the last certificate of the old CA, and the first
-  // certificate of the new CA.
+  // The Secret contained these certificates in turn: the expired one, its successor, the last one of the old CA, and
+  // the first one of the new CA.
   await expect.poll(() => issued.size).toBeGreaterThanOrEqual(4);
   expect(leaves.size).toBeGreaterThanOrEqual(2);
 });

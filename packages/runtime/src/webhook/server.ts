@@ -46,9 +46,12 @@ const BODY_TIMEOUT_MS = 10_000;
 /**
  * HTTPS server for AdmissionReviews and ConversionReviews of the API server.
  *
- * Guarantees: an invalid review gets a 4xx status with an explanation; no request crashes the process; a review that takes
- * too long fails while the API server still waits; a new certificate does not interrupt existing connections; the memory,
- * connections and time that clients can use are limited.
+ * Guarantees:
+ * - An invalid review gets a 4xx status with an explanation.
+ * - No request crashes the process.
+ * - A review that takes too long fails while the API server still waits.
+ * - A new certificate does not interrupt existing connections.
+ * - The memory, connections and time that clients can use are limited.
  */
 export class WebhookServer {
   readonly #options: WebhookServerOptions;
@@ -72,7 +75,7 @@ export class WebhookServer {
         ...tlsOf(certificate, clients),
         ...SERVER_TIMEOUTS,
         handshakeTimeout: HANDSHAKE_TIMEOUT_MS,
-        // Client certificates are checked per request and not in the handshake: conversion requests come without a
+        // Client certificates are checked per request and not in the handshake. Conversion requests have no
         // certificate, and a client that is rejected in the handshake gets no explanation.
         ...(clients && { requestCert: true, rejectUnauthorized: false }),
       },
@@ -150,8 +153,8 @@ export class WebhookServer {
     const { promise: timedOut, reject } = Promise.withResolvers<never>();
     // avoids an unhandled rejection if the deadline expires while the body is being received
     timedOut.catch(() => undefined);
-    // The API server shows the text of a 500 to the user, but not that of a 504. A timeout is an error and not a denial,
-    // so that the failurePolicy applies.
+    // Use 500, because the API server shows its text to the user, but not that of a 504. The response is an error and
+    // not a denial, so that the failurePolicy applies.
     deadline.signal.addEventListener('abort', () =>
       reject(new RequestError(500, `${endpoint.path} timed out after ${(timeoutMs / 1_000).toFixed(1)} s\n`)),
     );

@@ -37,8 +37,8 @@ test('webhooks run on a standby replica, and start before the initial list that 
     );
     await standby.serving;
     await waitForTrust(cluster, [CRD]);
-    // Right after a change of the CRD, the API server responds to some requests with 503, and may not know the caBundle
-    // yet.
+    // Right after a change of the CRD, some requests fail: the API server responds with 503, or does not know the
+    // caBundle yet.
     const rope = { metadata: { namespace, name: 'r' }, spec: { length: '7m' } };
     const apply = () => client.apply(OldRope, rope);
     await expect.poll(() => apply().then(() => 'applied', String)).toBe('applied');

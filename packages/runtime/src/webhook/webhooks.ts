@@ -63,8 +63,8 @@ const CLIENT_CA_POLL_MS = 10_000;
 /**
  * Webhooks of a program, with their certificate and server. They run on all replicas, independent of leader election.
  *
- * Flow: `start` resolves when a certificate was obtained, the server listens, and an attempt was made to write the CA to
- * all `caBundle` fields. Failed writes are retried.
+ * Flow: `start` resolves when a certificate was obtained, the server listens, and one attempt was made to write the CA
+ * to every `caBundle`. Failed writes are retried.
  */
 export class Webhooks {
   readonly #options: WebhookOptions;

@@ -36,15 +36,24 @@ export interface ApiServerOptions {
  * leave the same objects. A request that the model does not support gets 501 and ends the run through
  * `environment.unmodelled`, so that no test relies on behaviour that may differ from Kubernetes.
  *
- * Not modelled, answered with 501: PUT, strategic merge patches, deletecollection, subresources other than status and
- * scale, versions other than the storage version of a kind, rare kinds of invalid names and labels, applies of
- * undeclared fields or wrong types. CEL rules are not evaluated: `serve` throws for a kind that has them, unless the
- * caller passes a function with the same checks.
- * Silently not modelled: Namespace objects (every namespace exists), authentication and RBAC, webhooks, size limits and
- * quotas, more than ten updating managers, validation ratcheting, collisions of generated names, TTL and validation of
- * Events, `remainingItemCount`, and the owner of the replicas field after a write to scale (the real server keeps one of
- * two managers of the same name).
- * Resource versions increase by one. Bookmarks are sent every minute, and all history since the last compaction is kept.
+ * Not modelled, answered with 501:
+ * - PUT, strategic merge patches, deletecollection
+ * - subresources other than status and scale
+ * - versions other than the storage version of a kind
+ * - rare kinds of invalid names and labels
+ * - applies of undeclared fields or wrong types
+ *
+ * CEL rules are not evaluated. `serve` throws for a kind that has them, unless the caller passes a function with the
+ * same checks.
+ *
+ * Silently not modelled:
+ * - Namespace objects (every namespace exists), authentication, RBAC and webhooks
+ * - size limits, quotas and `remainingItemCount`
+ * - more than ten updating managers, validation ratcheting, collisions of generated names
+ * - TTL and validation of Events
+ * - the owner of the replicas field after a write to scale (the real server keeps one of two managers of the same name)
+ *
+ * Resource versions increase by one. Bookmarks are sent every minute. All history since the last compaction is kept.
  */
 export class ApiServer implements ModelServer {
   readonly #environment: ServerEnvironment;
@@ -88,8 +97,8 @@ export class ApiServer implements ModelServer {
   }
 
   /**
-   * Simulates the restore of a backup for one kind: removes its objects that are not in the backup, and ends the watches
-   * of all kinds.
+   * Simulates the restore of a backup for one kind: removes the objects of this kind that are not in the backup, and
+   * ends the watches of all kinds.
    * @param backup UIDs of the objects in the backup
    * @returns the keys of the removed objects
    */

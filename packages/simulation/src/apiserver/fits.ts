@@ -9,7 +9,7 @@ const CACHE = new WeakMap<Schema, Fits>();
 /**
  * Whether a value matches its schema and the API server would store it unchanged. This is a fast path for nearly all
  * writes. If it returns false, the caller uses `schema.admit`, which sets defaults, drops unknown fields and reports
- * errors, and may still leave the value unchanged.
+ * errors. Even then, the value may turn out to be valid and unchanged.
  */
 export function fits(node: Schema, value: unknown): boolean {
   return fitterOf(node)(value);

@@ -18,13 +18,15 @@ interface Located {
 type Owner = 'exists' | 'gone' | 'waits for its dependents';
 
 /**
- * Model of kube-controller-manager's garbage collector. It deletes objects that lost all their owners. Before an
- * owner is deleted with the foreground policy, it deletes the dependents. Before an owner is deleted with the orphan
- * policy, it removes the owner references of the dependents.
+ * Model of kube-controller-manager's garbage collector. It deletes objects that lost all their owners. With the
+ * foreground policy, it deletes the dependents before their owner is deleted. With the orphan policy, it removes the
+ * owner references of the dependents before their owner is deleted.
  *
- * It processes one object per step, some time after the object changed or the deletion of one of its owners began, and
- * decides by the state at the time of processing. Not modelled: the delay of its watches, owner cycles, owners in other
- * namespaces, and owners of kinds that the model does not serve (their dependents are ignored).
+ * It processes one object per step, some time after the object changed or the deletion of one of its owners began. It
+ * decides by the state at the time of processing.
+ *
+ * Not modelled: the delay of its watches, owner cycles, owners in other namespaces, and owners of kinds that the model
+ * does not serve (their dependents are ignored).
  */
 export class GarbageCollector {
   readonly #store: Store;
@@ -101,8 +103,8 @@ export class GarbageCollector {
     const { uid, namespace } = located.object.metadata;
     const owners = references.map((reference) => this.#stateOf(reference, namespace));
     if (owners.includes(undefined)) return; // an owner's kind is not served, so its state is unknown
-    // The collector does not wait for a dependent that is added to an owner already in foreground deletion; such a
-    // dependent stays until the owner is gone.
+    // A dependent may be added to an owner that is already in foreground deletion. The collector does not wait for such
+    // a dependent, which stays until the owner is gone.
     const isHeld = owners.includes('exists') || (!forOwner && owners.includes('waits for its dependents'));
     if (isHeld) {
       const remaining = references.filter(

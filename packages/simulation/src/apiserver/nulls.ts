@@ -3,9 +3,8 @@ import type { FieldError } from './errors.ts';
 import { isJson } from './json.ts';
 
 /**
- * Returns the validation errors for nulls that remain where an apply emptied a map or list. In other writes, the API
- * server drops a null that the schema does not allow. After an apply, it keeps the null and then rejects its own
- * result.
+ * Returns the validation errors for nulls that an apply leaves where it emptied a map or list. The API server keeps
+ * such a null and then rejects its own result. In other writes, it drops a null that the schema does not allow.
  * @param subresource the subresource that is written: `status`, or empty
  */
 export function nullProblems(

@@ -86,8 +86,8 @@ function changedList(
 }
 
 /**
- * Returns the error of a failed JSON patch. Only the code and the reason match those of the API server, because the
- * text of the API server repeats the patch and the error of its patch library.
+ * Returns the error of a failed JSON patch. The code and the reason match those of the API server. The text does not,
+ * because the API server repeats the patch and the error of its patch library.
  */
 function failed(op: unknown, path: string, why: string): ApiError {
   return new ApiError(

@@ -122,7 +122,7 @@ export class Watches {
     const was = before !== undefined && selection.matches(before.object);
     const is = after !== undefined && selection.matches(after.object);
     if (is) stream.send(this.#event(selection, was ? 'MODIFIED' : 'ADDED', after));
-    // For an object that leaves the selection, the event contains its last selected state and the version at which it
+    // When an object leaves the selection, the event contains the last selected state, with the version at which it
     // left.
     else if (was) stream.send(this.#event(selection, 'DELETED', before.at(number)));
   }

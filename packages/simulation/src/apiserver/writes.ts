@@ -296,8 +296,8 @@ function checkApplicable(
 }
 
 /**
- * Throws UnmodelledError for an apply of empty metadata fields. In the real server, an empty map has an owner; an empty
- * list of a custom kind is stored but not returned, and the next write drops it and counts as a change.
+ * Throws UnmodelledError for an apply of empty metadata fields. In the real server, an empty map has an owner. An empty
+ * list of a custom kind is stored but not returned. The next write drops that list and counts as a change.
  */
 function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
   for (const [name, part] of Object.entries(isJson(metadata) ? metadata : {})) {

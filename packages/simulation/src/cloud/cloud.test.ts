@@ -69,7 +69,7 @@ describe('Cloud', () => {
     await expect(during(simulation, client.get(id))).rejects.toThrow(NotFoundError);
   });
 
-  test('all pages of a list show old state, while a get of one server shows the current state', async () => {
+  test('all pages of a list show old state, but a get shows the current state', async () => {
     let lag = 0;
     const env = setup(() => lag);
     const { simulation, client, cloud } = env;

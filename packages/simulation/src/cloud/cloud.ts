@@ -49,12 +49,13 @@ const STATUS = /^\/servers\/([^/]+)\/status$/;
 const CHECK = /^\/check\/([^/]+)$/;
 
 /**
- * Model of the private cloud's HTTP API. `test/cloud-differential` compares the model with the real cloud: the same
- * requests of the real client must get the same responses and leave the same servers.
+ * Model of the private cloud's HTTP API. `test/cloud-differential` sends the same requests to the model and to the real
+ * cloud, and compares the responses and the remaining servers.
  *
- * Unlike in the real cloud, lists may show state that is some seconds old, like the lists of large clouds. Not
- * modelled: TLS, metrics, the OpenAPI document, `/faults`, the expiry of idempotency keys after a week, the message of
- * a failed deletion, and the texts of schema violations.
+ * Difference from the real cloud: lists may show state that is some seconds old, as the lists of large clouds do.
+ *
+ * Not modelled: TLS, metrics, the OpenAPI document, `/faults`, the expiry of idempotency keys after a week, the message
+ * of a failed deletion, and the texts of schema violations.
  */
 export class Cloud implements ModelServer {
   readonly servers: Servers;
@@ -205,8 +206,8 @@ export class Cloud implements ModelServer {
   }
 
   #create(wanted: NewServer, key: string | undefined): BufferedResponse {
-    // The key is checked before the name, so that a retried create finds its own server and gets the same response
-    // again.
+    // Checks the key before the name: when a client retries a create, the name is already taken by the client's own
+    // server.
     const known = key === undefined ? undefined : this.servers.known(key, wanted);
     if (known?.is === 'same') return jsonResponse(200, this.representation(known.server));
     if (known?.is === 'reused')

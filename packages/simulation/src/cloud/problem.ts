@@ -1,8 +1,8 @@
 import type { BufferedResponse } from '../world/server.ts';
 
 /**
- * Error response of the modelled cloud. Its texts are the same as in the real cloud, because controllers copy them into
- * a status, and the differential test compares them.
+ * Error response of the modelled cloud. The texts are those of the real cloud, because controllers copy the texts into
+ * statuses, and the differential test compares them.
  */
 export class Problem extends Error {
   readonly status: number;

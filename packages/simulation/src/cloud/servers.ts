@@ -72,8 +72,7 @@ export class Servers {
     if (kept === undefined) return undefined;
     const { id, fingerprint } = kept;
     const server = this.#servers.get(id);
-    // A server counts as gone as soon as its deletion is accepted, so that the result does not depend on how long
-    // wiping takes.
+    // Treats a server that is being deleted as gone. Otherwise, the result would depend on how long wiping takes.
     if (server === undefined || server.state === 'deleting') return { is: 'gone', id };
     return fingerprint === fingerprintOf(wanted) ? { is: 'same', server } : { is: 'reused', id };
   }

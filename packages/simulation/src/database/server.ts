@@ -12,9 +12,9 @@ export interface DatabaseEnvironment {
   after(ms: number, act: () => void): void;
   /** Milliseconds that the next batch takes between its snapshot and its commit. */
   executionMs(): number;
-  /** Milliseconds that the next batch waits before it is executed, as in a pooler without free connections. */
+  /** Milliseconds that the next batch waits before it is executed, as if a connection pooler had no free connection. */
   queuedMs(): number;
-  /** Whether a session lingers after its client is gone, because the server does not notice the loss immediately. */
+  /** Whether a session lingers: the server notices only after `KEEPALIVE_MS` that the session's client is gone. */
   lingers(): boolean;
   /** Whether a terminated session commits its running statement instead of rolling it back. */
   commitsWhenTerminated(): boolean;
@@ -47,12 +47,14 @@ export type DatabaseEvent =
 const KEEPALIVE_MS = 60_000;
 
 /**
- * Model of PostgreSQL as far as the mirror uses it: sessions, both variants of the fence, row locks, constraints, slow
- * statements, outages, and a fail-over to a standby that lacks the last commits.
+ * Model of the parts of PostgreSQL that the mirror uses: sessions, both variants of the fence, row locks, constraints,
+ * slow statements, outages, and a fail-over to a standby that lacks the last commits. `test/database-differential`
+ * compares the model with PostgreSQL.
  *
- * `test/database-differential` compares the model with PostgreSQL. A batch takes its snapshot, checks the fence and
- * locks its rows when its execution starts, and commits when its execution ends. Not modelled: lock queues,
- * transactions of several statements, isolation levels other than read committed.
+ * When the execution of a batch starts, the batch takes its snapshot, checks the fence and locks its rows. When the
+ * execution ends, the batch commits.
+ *
+ * Not modelled: lock queues, transactions of several statements, isolation levels other than read committed.
  */
 export class DatabaseServer implements ModelServer {
   readonly table = new Table();
@@ -248,7 +250,7 @@ export class DatabaseServer implements ModelServer {
     );
   }
 
-  /** Waits until no batch that checked these epochs is running, and then increments the epochs. */
+  /** Waits for the running batches that have checked the epochs of these shards, and then increments the epochs. */
   #bump(session: Backend, { shards }: Statements['bump']): ModelResponse {
     if (this.isReadOnly) return reply(readOnly('INSERT'));
     return this.#whenFree(shards.map(epochRow), session, () => {
@@ -352,8 +354,8 @@ export class DatabaseServer implements ModelServer {
   }
 
   /**
-   * Executes a statement as soon as no transaction holds a lock on the given rows, unless the session has ended by
-   * then.
+   * Executes a statement as soon as no transaction holds a lock on the given rows. Does nothing if the session has
+   * ended by then.
    */
   #whenFree(rows: readonly string[], session: Backend, act: () => Reply): ModelResponse {
     const answer = new Answer();

@@ -34,13 +34,14 @@ export interface SimulatedDatabaseOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 /**
- * Timeout of a statement. Longer than a slow statement takes (12 s), and shorter than the longest wait of a batch in
- * the queue (45 s). In production it is 35 s; here it is less, to keep runs short.
+ * Timeout of a statement. It is longer than a slow statement takes (12 s), but shorter than the longest wait of a batch
+ * in the queue (45 s), so that some batches time out. In production, the timeout is 35 s. The lower value keeps runs
+ * short.
  */
 const QUERY_TIMEOUT_MS = 20_000;
 /**
- * Time for which a session that takes over shards waits for other sessions to release their locks. After that, it
- * terminates those sessions.
+ * A session that takes over shards waits this long for other sessions to release their locks. Then it terminates those
+ * sessions.
  */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
@@ -90,8 +91,8 @@ interface SessionOptions extends SimulatedDatabaseOptions {
   /** Aborts when the connection is closed. */
   readonly connection: AbortController;
   /**
-   * Lines of the connection after the session id. The server sends no such line, so `next` resolves only when the
-   * server closes the connection.
+   * Lines that follow the session id on the connection. The server sends none, so `next` resolves only when the server
+   * closes the connection.
    */
   readonly lines: AsyncIterator<string>;
 }

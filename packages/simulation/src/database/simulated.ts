@@ -14,9 +14,7 @@ export const DATABASE_FAULTS: FaultRates = {
 
 /** One statement in `oneIn` takes up to `ms` milliseconds on the server. */
 const SLOW_STATEMENT = { oneIn: 12, ms: 12_000 };
-/**
- * One batch in `oneIn` waits up to `ms` milliseconds before it is executed, which can be longer than a lease duration.
- */
+/** One batch in `oneIn` waits up to `ms` milliseconds before it is executed. The wait can exceed a lease duration. */
 const QUEUED_BATCH = { oneIn: 8, ms: 45_000 };
 /** Page size of table reads. It is small, so that a read has several pages and rows change between them. */
 const PAGE_ROWS = 5;

@@ -15,8 +15,8 @@ import {
 } from './rules.ts';
 
 /*
- * Invariants of every reservation that a replica makes. They are checked when the replica sends the decision, against
- * the replica's own caches, because the replica cannot know changes that its watches have not delivered yet.
+ * Invariants of every reservation that a replica makes. When the replica sends the reservation, it is compared with the
+ * content of the replica's caches, because the replica cannot know changes that its watches have not delivered yet.
  */
 
 /** A reservation that a replica is about to store. */
@@ -54,7 +54,7 @@ function onDecision(
   });
 }
 
-/** Calls the listener before a replica sends a reservation that is new, or that has another node or number of GPUs. */
+/** Calls the listener before a replica sends a new reservation, or changes the node or the number of GPUs of one. */
 function onChoice(gpuTruth: GpuTruth, truth: Truth, listener: (choice: Choice) => void): void {
   onDecision(gpuTruth, truth, (before, after, known) => {
     for (const info of known.infos) {
@@ -82,10 +82,14 @@ function nodeIn({ nodes }: Known, name: string): KubeObject | undefined {
 }
 
 /**
- * A replica reserves a node only if its caches show that the node is suitable: GPUs, model and zone match the request,
- * jobs can start on the node, no maintenance interrupts the job, and the data from vCenter is not stale. For a paused
- * GPUInfo, a replica may only restore the reservation that the status shows. The reservation of a running job may be
- * extended beyond `HORIZON_MS`.
+ * A replica reserves a node only if its caches show that the node is suitable:
+ * - GPUs, model and zone match the request.
+ * - Jobs can start on the node.
+ * - No maintenance interrupts the job.
+ * - The data from vCenter is not stale.
+ *
+ * For a paused GPUInfo, a replica may only restore the reservation that the status shows. If a job is already running,
+ * its reservation may be extended beyond `HORIZON_MS`.
  */
 export function choosesSuitableNodes(truth: GpuTruth): Invariant {
   return {
@@ -139,8 +143,9 @@ export function isWaiting({ uid, generation, isPaused }: Wanted, reservations: S
 }
 
 /**
- * A reservation that has not ended stays on its node while the data about the node's host is stale, for example in an
- * outage of vCenter. It may move if, according to Kubernetes, jobs cannot start on the node.
+ * While the data about a node's host is stale, for example in an outage of vCenter, reservations stay on the node.
+ * Exceptions: the job has ended, the reserved time has passed, or jobs cannot start on the node according to
+ * Kubernetes.
  */
 export function unknownFactsMoveNothing(truth: GpuTruth): Invariant {
   return {
@@ -162,8 +167,8 @@ export function unknownFactsMoveNothing(truth: GpuTruth): Invariant {
 }
 
 /**
- * If an object is missing in the cache of a replica, the replica drops the object's reservation only if the object is
- * really gone. The watch may just be late.
+ * If an object is missing in a replica's cache, the watch may just be late. The replica drops the object's reservation
+ * only if the object is really gone.
  */
 export function dropsOnlyWhatIsGone(truth: GpuTruth): Invariant {
   return {

@@ -7,14 +7,16 @@ import { holderOf, isOver } from './rules.ts';
 import { isComplete } from './workload.ts';
 
 /**
- * History of the jobs that use reservations, from the objects in the API server. A Job is active from its first pod
- * that refers to a GPUInfo until the Job has ended or is deleted. A pod without a Job is active until it has ended or
- * is deleted. After a restart, a replica does not know to which GPUInfo earlier pods of a Job referred. It then assumes
- * the GPUInfo that the Job's template names; `mayBeActive` allows for this assumption.
+ * History of the jobs that use reservations, according to the objects in the API server. A Job is active from its first
+ * pod that refers to a GPUInfo until the Job ends or is deleted. A pod without a Job is active until the pod ends or is
+ * deleted.
+ *
+ * After a restart, a replica does not know to which GPUInfo earlier pods of a Job referred. The replica then assumes
+ * the GPUInfo in the Job's template. `mayBeActive` allows for this assumption.
  */
 export class JobHistory {
   readonly #server: ApiServer;
-  /** UIDs of the GPUInfos to which the pods of a Job have referred, by UID of the Job. */
+  /** By UID of a Job: UIDs of the GPUInfos to which pods of the Job have referred. */
   readonly #infosOfJob = new Map<string, Set<string>>();
   readonly #active = new Set<string>();
   readonly #ended = new Set<string>();

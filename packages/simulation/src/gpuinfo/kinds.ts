@@ -5,9 +5,9 @@ import { declaredResource } from '../apiserver/resource.ts';
 import { kindOf, OPEN } from '../scenario/open-kind.ts';
 
 /*
- * Kinds from which the operator gets its facts about nodes. They are not imported from the operator, so that the
- * simulation detects a wrong API path in the operator. The model serves them without a status subresource, because the
- * operator only reads them.
+ * Kinds that the operator uses besides GPUInfo. They are not imported from the operator, so that the simulation detects
+ * a wrong API path in the operator. The model serves them without a status subresource, because the operator does not
+ * write their statuses.
  */
 
 const core = { group: '', version: 'v1' } as const;
@@ -27,8 +27,8 @@ const UNUSED: readonly Kind[] = [
 ];
 
 /**
- * The model has no CEL rules for GPUInfos: the scenario's users never violate such rules, and `packages/operator/test`
- * tests the rules on a real API server.
+ * The model has no CEL rules for GPUInfos, because the users in this scenario never violate them.
+ * `packages/operator/test` tests these rules on a real API server.
  */
 const SERVED_GPUINFO = declaredResource(GPUInfo, () => []);
 

@@ -7,7 +7,7 @@ import { MAX_GPUS } from './nodes.ts';
 import { SKEW_MS } from './program.ts';
 import { isLive, type StoredReservation, type StoredReservations } from './reservations.ts';
 
-/** Maximum time from the binding of a pod to a node until the operator knows about it, even if a watch is late. */
+/** Maximum time from the binding of a pod until the operator knows about the binding, even if a watch is late. */
 const KNOWN_MS = 40_000;
 
 /*
@@ -17,8 +17,8 @@ const KNOWN_MS = 40_000;
 
 /**
  * A new reservation never exceeds the free GPUs of its pool. Existing reservations may exceed the pool after
- * administrators removed GPUs or moved a machine to another host. The operator can move the reservations only after
- * such a change, and never moves them while their jobs run.
+ * administrators have removed GPUs or moved a machine to another host. The operator moves such reservations afterwards,
+ * but never while their jobs run.
  */
 export function gpusAreReservedOnce({ reservations, hosts }: GpuTruth): Invariant {
   return {
@@ -53,8 +53,8 @@ function reservedIn(reservations: StoredReservations, pool: string): number {
 }
 
 /**
- * A reservation that has ended is made again only after a change of the spec. A replica with an older spec in its cache
- * may make the reservation again for that spec, until its watch has caught up.
+ * After the reservation of an object has ended, the object gets another one only after a change of its spec. After such
+ * a change, a replica that has not received the new spec yet may reserve for the old one.
  */
 export function endedStaysEnded({ reservations }: GpuTruth): Invariant {
   return {
@@ -78,9 +78,9 @@ export function endedStaysEnded({ reservations }: GpuTruth): Invariant {
 }
 
 /**
- * The reservation of a running job stays on its node. It ends only after the job ended or the reserved time passed. It
- * moves only if the node is gone or no pod of the job is bound to the node. A pod that was bound less than `KNOWN_MS`
- * ago does not count, because a replica may not know about it yet.
+ * While a job runs, its reservation stays on its node. The reservation ends only after the job has ended or the
+ * reserved time has passed. It moves only if the node is gone or no pod of the job is bound to the node. Pods that were
+ * bound less than `KNOWN_MS` ago are ignored, because a replica may not know them yet.
  */
 export function runningJobsKeepTheirNode({ reservations, jobs, now }: GpuTruth): Invariant {
   return {
@@ -155,8 +155,8 @@ export function endsWithItsJob({ reservations, jobs }: GpuTruth): Invariant {
 }
 
 /**
- * A reservation that has ended stays stored until the spec changes or its object is gone. Every reservation is dropped
- * after its object is gone, at the latest once the faults have stopped.
+ * While an object exists and its spec does not change, its ended reservation stays stored. After an object is gone, its
+ * reservation is dropped, at the latest when the faults have stopped.
  */
 export function droppedWithItsObject({ reservations }: GpuTruth): Invariant {
   return {
@@ -166,7 +166,7 @@ export function droppedWithItsObject({ reservations }: GpuTruth): Invariant {
         for (const [uid, was] of before) {
           const info = byUid(server, GPUInfo, uid);
           if (after.has(uid) || info === undefined) continue;
-          // A reservation that has not ended may be dropped, if no node is suitable any more.
+          // Checks only ended reservations. Others may be dropped if no node is suitable any more.
           if (!isLive(was) && was.generation === info.metadata.generation)
             violated(`${was.key} (${uid}) exists, but its reservation is dropped`);
         }

@@ -18,7 +18,9 @@ export const BEYOND_HORIZON = 'the horizon is shorter';
 
 /** Hosts and machines of vCenter: their true state, or the view of one replica. */
 export interface KnownHosts {
-  /** Returns the host of a node; `unknown` if the data about it is stale, undefined if the node is not on vSphere. */
+  /**
+   * Returns the host of a node; `unknown` if the data about the host is stale, undefined if the node is not on vSphere.
+   */
   hostOf(node: KubeObject): KnownHost | 'unknown' | undefined;
 }
 
@@ -156,7 +158,7 @@ function occupied(known: Known, reservations: StoredReservations, pool: string, 
   for (const pod of known.pods) {
     const gpus = podGpus(pod);
     const node = known.nodes.find(({ metadata }) => metadata.name === textAt(pod, 'spec', 'nodeName'));
-    // Pods use only GPUs that their node itself announces, not those of its host.
+    // A pod uses only GPUs of the pool `node/<name>` of its node, never GPUs of the pool of a vSphere host.
     if (gpus === 0 || node === undefined || pool !== `node/${node.metadata.name}`) continue;
     const holder = holderOf(pod, known.infos) ?? '';
     shares.set(holder, (shares.get(holder) ?? 0) + gpus);

@@ -59,7 +59,8 @@ const BOUND_MS = 1_200_000;
  */
 const QUIET_MS = { before: 60_000, after: 900_000 };
 /**
- * Maximum time until the next periodic check, which reads the reservations again if an earlier read or write failed.
+ * Maximum time until the next periodic check. If a read or write of the reservations failed, this check reads them
+ * again.
  */
 const SWEEP_MS = 72_000 + 13_000;
 const CALM_MS = { least: 4_000, most: 20_000 };
@@ -70,8 +71,8 @@ const USAGE_MS = 20_000;
 
 /**
  * Fault rates on the connections to the API server. Faults are rarer than usual, because the operator watches seven
- * kinds, and notices a stalled watch only after more than a minute. Late requests are more frequent, because a late
- * write of reservations is the most dangerous fault.
+ * kinds, and notices a stalled watch only after more than a minute. Among the request faults, `late` is the most
+ * frequent, because a late write of reservations is the most dangerous fault.
  */
 const API_FAULTS: FaultRates = {
   request: 14,
@@ -180,8 +181,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     if (schedule.now <= changedAt + SWEEP_MS) return false;
     const near = boundaries().filter((at) => at > now() - QUIET_MS.before && at < now() + QUIET_MS.after);
     if (near.length === 0) return true;
-    // Advances the clocks beyond the earliest of these times, so that no status changes in the idle phase. The next
-    // call checks the other times.
+    // Advances the clocks beyond the earliest boundary, because a status that changes at a boundary must not change in
+    // the idle phase. The next call handles the other boundaries.
     const soonest = Math.min(...near);
     replicas.pass(Math.max(soonest - now(), 0) + QUIET_MS.before);
     changedAt = schedule.now;

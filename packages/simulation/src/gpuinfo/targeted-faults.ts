@@ -12,8 +12,8 @@ const LEDGER_PAUSE_ONE_IN = 12;
 const SOON_MS = 200;
 
 /**
- * Injects faults at critical moments: a random fault shortly after a write, such as a crash of the leader between
- * storing reservations and writing statuses, or a pause of the leader while it stores reservations.
+ * Injects faults at critical moments. Shortly after a write, a random fault occurs: for example, the leader crashes
+ * between storing reservations and writing statuses. While the leader stores reservations, it may be paused.
  */
 export function injectTargetedFaults({ traffic, simulation }: Truth, faultInjector: FaultInjector): void {
   const { choices, schedule, network } = simulation;

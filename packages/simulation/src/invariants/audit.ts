@@ -11,7 +11,7 @@ export interface AuditOptions {
   readonly onDeleted: (truth: Truth, listener: (id: string) => void) => void;
 }
 
-/** If the audit log reports the deletion of a machine, a request of the operator must have deleted it. */
+/** The audit log reports the deletion of a machine only if a request of the operator deleted that machine. */
 export function auditedDeletionsAreTrue({ lines, onDeleted }: AuditOptions): Invariant {
   return {
     name: 'audited deletions are those of the operator',

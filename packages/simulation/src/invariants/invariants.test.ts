@@ -197,7 +197,7 @@ describe('invariants of objects', () => {
     expect(violations).toEqual(['Thing default/a contains the secret']);
   });
 
-  test('different end states of objects with the same spec are a violation, as is an object that did not converge', async () => {
+  test('sameEndState reports different statuses for the same spec, and converged reports a missing status', async () => {
     const stage = new Stage();
     const client = stage.client('alpha.1');
     for (const name of ['a', 'b'])

@@ -25,8 +25,9 @@ export class Holder {
 }
 
 /**
- * A replica sends writes only while it holds the lease, so two replicas never send writes at the same time. This also
- * applies to writes of Events, but not to writes of Leases. Resource versions guard against requests that arrive late.
+ * A replica sends writes only while it holds the lease, so two replicas never send writes at the same time. This
+ * includes writes of Events, but not of Leases. A write that arrives after its sender lost the lease is not a
+ * violation, because resource versions protect against it.
  */
 export function onlyTheLeaderWrites(origin: string, lease: string): Invariant {
   return {

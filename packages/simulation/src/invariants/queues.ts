@@ -1,9 +1,7 @@
 import type { WorkQueue } from '@vmwright/runtime';
 import type { Invariant } from './invariant.ts';
 
-/**
- * @param leaders returns the queue of the leader only, because the queue of a standby fills up until the standby leads
- */
+/** @param leaders returns the leader's queue. Standbys are not checked, because their queues fill up until they lead */
 export function emptyQueue(leaders: () => Pick<WorkQueue, 'depth' | 'working'> | undefined): Invariant {
   return {
     name: 'work queue is empty',

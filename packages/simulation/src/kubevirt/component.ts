@@ -30,9 +30,9 @@ export interface ComponentOptions {
 }
 
 /**
- * Model of a controller of another project. It reads the stored objects directly, like a cache without delay, and
- * writes through the simulated network. Like the real controllers, it sends updates with the resource version on which
- * it based its decision, so that a late request does not overwrite a newer state.
+ * Model of a controller of another project, such as KubeVirt. It reads the stored objects directly, like a cache
+ * without delay, and writes through the simulated network. Like a real controller, it sends the resource version that
+ * it has read with each update, so that a late request does not overwrite a newer state.
  */
 export class Component {
   readonly name: string;

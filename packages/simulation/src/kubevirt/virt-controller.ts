@@ -30,11 +30,15 @@ interface Observed {
 }
 
 /**
- * Model of virt-controller and virt-handler: creates, runs and deletes the instance of a KubeVirt VirtualMachine, and
- * reports `printableStatus`. Observed behaviour of the real virt-controller: a new machine reports Stopped first; an
- * instance that was created before its claim stays in ErrorPvcNotFound until it is deleted; if `runStrategy` is
- * `Always`, a deleted instance is created again; a machine is removed after its instance; a change of the template is
- * reported as RestartRequired.
+ * Model of virt-controller and virt-handler. It creates, runs and deletes the instance of a KubeVirt VirtualMachine,
+ * and reports `printableStatus`.
+ *
+ * It imitates what was observed in the real virt-controller:
+ * - A new machine first reports Stopped.
+ * - An instance that was created before its claim stays in ErrorPvcNotFound until the instance is deleted.
+ * - If `runStrategy` is `Always`, a deleted instance is created again.
+ * - A machine is removed after its instance.
+ * - A change of the template is reported as RestartRequired.
  */
 export function startVirtController(options: VirtControllerOptions): Component {
   const { simulation, server } = options;

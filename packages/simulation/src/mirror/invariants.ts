@@ -61,7 +61,7 @@ export function fenceBeforeRead({ database }: MirrorTruth): Invariant {
   };
 }
 
-/** A session that acquired the fence only after its replica had lost the lease does not read the table. */
+/** If a replica had lost the lease before its session acquired the fence, the session does not read the table. */
 export class OnlyLeadersRead {
   readonly #deposed = new WeakSet<Session>();
   #violated: ((detail: string) => void) | undefined;
@@ -147,8 +147,8 @@ interface Shown {
 }
 
 /**
- * A row shows the states of its VM in the order of their resource versions. The written statuses must be a subsequence
- * of the statuses of all versions. To check this, each status is matched with the oldest possible version.
+ * A row shows the states of its VM in the order of their resource versions, but may skip states. The check matches each
+ * written status with the oldest possible version of the VM.
  */
 export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invariant {
   return {
@@ -168,8 +168,8 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           return;
         }
         const { status } = row;
-        // Skips this case: if a newer row with the same VM name exists, the mirror marks the older row as deleted,
-        // whatever the state of the VM.
+        // Not checked: if a newer row with the same VM name exists, the mirror marks the older row as deleted, whatever
+        // the state of the VM.
         const isReplaced = status === words.Deleted && replaced.has(row.id);
         if (isReplaced) return;
         const oldest = stack.at(-1)?.version ?? 0;
@@ -190,7 +190,7 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           now - since(views, found) >= SETTLING_MS;
         if (!candidates.some(isSettled))
           violated(`${row.id} shows the transient state ${status} immediately`);
-        // If several VMs had this status, the invariant cannot know which of them the row shows. The check below is
+        // If more than one VM can have caused this status, it is unknown which VM the row shows. The check below is
         // then skipped.
         const uids = new Set(candidates.map(({ vm }) => vm?.metadata.uid));
         const { uid } = found.vm?.metadata ?? {};
@@ -293,7 +293,7 @@ export function nothingPending(active: () => readonly ActiveMirror[]): Invariant
 
 /**
  * A replica that must stop, or that has lost leadership, ends its work in time, even if the database does not answer.
- * Errors for other reasons are not checked: for example, a failed list of the VMs may end a process.
+ * Other errors are ignored: for example, a process may end because it cannot list the VMs.
  * @param failures errors that ended processes
  */
 export function stopsInTime(failures: readonly string[]): Invariant {
@@ -308,9 +308,9 @@ export function stopsInTime(failures: readonly string[]): Invariant {
 /** Maximum time for which a row may differ from its VM while no faults are injected, not counting `NEW_MS`. */
 const LAG_MS = 30_000;
 /**
- * Time after the creation or deletion of a VM, or after a change of its row by a client other than the mirror, in which
- * the row is not checked. The mirror may search for the row with back-off, or wait for a new row before it takes over
- * the row of the VM's predecessor.
+ * Time in which a row is not checked. It starts when the VM is created or deleted, or when a client other than the
+ * mirror changes the row. The mirror may then search for the row with back-off, or wait for a new row before it uses
+ * the row of an earlier VM with the same name.
  */
 const NEW_MS = 60_000;
 

@@ -10,7 +10,7 @@ const BACKOFF = { baseMs: 1_000, maxMs: 20_000 };
 
 /** Time for which a state that may be transient must last before it is written. */
 export const SETTLING_MS = 3_000;
-/** Time for which the mirror waits for a new row of a re-created VM before it uses the row of the VM's predecessor. */
+/** After a VM is re-created, the mirror waits this long for a new row. Then it uses the row of the earlier VM. */
 export const CLAIM_MS = 10_000;
 
 export interface MirrorProgramOptions

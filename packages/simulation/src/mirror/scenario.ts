@@ -55,8 +55,9 @@ const BOUND_MS = 600_000;
 const EVENTS_MS = 10_000;
 
 /**
- * Fault rates on the connections to the API server. Faults are rarer than usual: the mirror notices a stalled watch
- * only after more than a minute, so with the usual rates most batches would be written only after the faults.
+ * Fault rates on the connections to the API server. Faults are rarer than usual, because the mirror notices a stalled
+ * watch only after more than a minute. With the usual rates, most batches would be written only after the faults have
+ * stopped.
  */
 const API_FAULTS: FaultRates = { ...USUAL_FAULTS, request: 20, line: 120 };
 

@@ -51,8 +51,8 @@ export class Timeline {
 }
 
 /**
- * Whether a row describes a VM. Without the vApp label on the VM, name and namespace must match. With the label, name,
- * vApp and namespace must match, but the namespace of the row may also be null.
+ * Whether a row describes a VM. The names must match. If the VM has no vApp label, the namespaces must match, too. If
+ * it has the label, the vApp must match, and the row's namespace must match or be null.
  */
 export function describes({ vmName, namespace, vappId }: TableRow, { metadata }: StoredObject): boolean {
   if (vmName !== metadata.name) return false;

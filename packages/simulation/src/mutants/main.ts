@@ -1,9 +1,12 @@
 /**
- * `make mutants`: for each mutant, searches for a seed that finds it. Then runs the variants of the sample controller.
- * Writes docs/internals/mutants.md, and seeds.json for the test.
+ * `make mutants`: for each mutant, searches for a seed that violates an invariant. Then runs the variants of the sample
+ * controller. Writes docs/internals/mutants.md, and seeds.json for the test.
  *
- * Environment variables: `SEEDS` is the maximum number of seeds per mutant, and `WORKERS` the number of parallel
- * searches. `ONLY` limits the search to mutants with this text in their names; no file is written then.
+ * Environment variables:
+ * - `SEEDS`: maximum number of seeds per mutant.
+ * - `WORKERS`: number of parallel searches.
+ * - `ONLY`: limits the search to mutants with this text in their names. The variants are then not run, and no file is
+ *   written.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';

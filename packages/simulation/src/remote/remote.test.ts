@@ -27,7 +27,7 @@ async function settled<T>(simulation: Simulation, promise: Promise<T>): Promise<
 }
 
 describe('Remote', () => {
-  test('a create with a key returns the existing machine that has the key, if any; each create without a key creates a machine', async () => {
+  test('a create returns the machine that already has its key, and otherwise creates a machine', async () => {
     const { simulation, remote, client } = setup();
     const create = (key?: string) =>
       settled(simulation, client.create({ size: 1, ...(key && { key }) }, signal));

@@ -41,10 +41,13 @@ const MACHINE = /^\/machines\/([^/?]+)$/;
 const KEY = /^\/keys\/([^/?]+)$/;
 
 /**
- * Model of a generic backend with a REST API and the weaknesses of real backends: `POST /machines` (with an optional
- * idempotency key in the body) · `GET /machines/<id>` · `GET /keys/<key>` · `GET /machines`, which may return state
- * that is some seconds old · `PATCH /machines/<id>` to change the size · `DELETE /machines/<id>`. Creating and wiping a
- * machine take time; its key is free again once the machine is gone.
+ * Model of a generic backend with a REST API and the weaknesses of real backends. Creating and wiping a machine take
+ * time. The key of a machine is free again once the machine is gone.
+ * - `POST /machines` creates a machine. The body may contain an idempotency key.
+ * - `GET /machines/<id>` and `GET /keys/<key>` return a machine.
+ * - `GET /machines` lists the machines. The list may be some seconds old.
+ * - `PATCH /machines/<id>` changes the size of a machine.
+ * - `DELETE /machines/<id>` deletes a machine.
  */
 export class Remote implements ModelServer {
   readonly #environment: RemoteEnvironment;

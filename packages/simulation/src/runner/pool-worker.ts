@@ -32,8 +32,7 @@ export class PoolWorker implements AsyncDisposable {
   constructor(modules: WorkerModules, hangTimeoutMs: number) {
     this.#hangTimeoutMs = hangTimeoutMs;
     const input: WorkerInput = { ...modules, at: this.#at.buffer };
-    // The thread does not inherit the flags of this process, because a test runner's flags must not affect the
-    // simulated code.
+    // Passes no flags to the thread, because the flags of a test runner must not affect the simulated code.
     this.#worker = new Worker(new URL('./worker.ts', import.meta.url), {
       workerData: input,
       execArgv: [],
@@ -78,8 +77,8 @@ export class PoolWorker implements AsyncDisposable {
   }
 
   /**
-   * Detects a run that never ends: a loop that never yields, or a wait for something outside the simulated world. Both
-   * are visible only as missing events. Measures CPU time and idle time, because elapsed time also grows while other
+   * Detects a run that never ends: it loops without yielding, or waits for something outside the simulated world. In
+   * both cases, events are missing. Measures CPU time and idle time, because elapsed time also grows while other
    * processes use the machine.
    */
   #watch(hangs: (why: string) => void): Disposable {
@@ -92,7 +91,7 @@ export class PoolWorker implements AsyncDisposable {
       else if (now.idleMs - last.idleMs > this.#hangTimeoutMs)
         hangs(`waited ${seconds} s for something outside the simulated world`);
     };
-    // Ignores errors, because the CPU usage of an ended thread is not available, and `onExit` reports its end.
+    // Ignores errors: the CPU usage of an ended thread is not available. `onExit` reports the end of the thread.
     const timer = setInterval(() => void look().catch(() => undefined), LOOK_MS);
     return { [Symbol.dispose]: () => clearInterval(timer) };
   }

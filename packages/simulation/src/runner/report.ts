@@ -15,8 +15,9 @@ export function replayCommand(scenario: string, seed: number): string {
 }
 
 /**
- * Returns a message for each problem of a tally; empty if there is none. Also used as the message of a failing test.
- * @param many if at least this many seeds were run, an event of `mustHappen` that never happened is a problem
+ * Returns a message for each problem of a tally. The result is empty if there is none. Failing tests show these
+ * messages.
+ * @param many number of seeds from which on an event of `mustHappen` that never happened is a problem
  */
 export function problems(
   { name, mustHappen }: Scenario,

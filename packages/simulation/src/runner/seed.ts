@@ -51,11 +51,11 @@ export interface SeedOutcome extends Outcome {
 /**
  * Runs one seed of a scenario.
  *
- * Guarantees: never rejects. Errors that the simulated code or the scenario throws or leaves unhandled, and a
- * run that does not end, are violations.
- * Assumptions: one run at a time per thread, since uncaught errors are reported per thread. A loop that never
- * yields, or a wait for something outside the simulated world, can be stopped only from another thread, as
- * `runSeeds` does.
+ * Guarantees: never rejects. An error that the simulated code or the scenario throws or leaves unhandled is a
+ * violation. A run that does not end is a violation, too.
+ * Assumptions: a thread runs one seed at a time, because uncaught errors are reported per thread. If a run loops
+ * without yielding, or waits for something outside the simulated world, only another thread can stop it, as `runSeeds`
+ * does.
  */
 export async function runSeed(
   scenario: Scenario,

@@ -44,9 +44,11 @@ export interface SeedsResult extends Tally {
 /**
  * Runs many seeds of a scenario on all cores.
  *
- * Flow: the threads receive the seeds in order, several at a time. Guarantees: runs all seeds from `from` on without a
- * gap; apart from durations, the tally depends only on `from` and `count`. Errors: rejects if the scenario does not
- * exist or a thread fails to start. A run that fails or hangs counts as a violation, not as an error.
+ * Flow: the threads receive the seeds in order, several at a time.
+ * Guarantees: runs all seeds from `from` on without a gap. Apart from durations, the tally depends only on `from` and
+ * `count`.
+ * Errors: rejects if the scenario does not exist or a thread fails to start. A run that fails or hangs is a violation,
+ * not an error.
  */
 export async function runSeeds(scenario: string, options: SeedsOptions): Promise<SeedsResult> {
   const { from = 1, count, minutes, stopAtFirst = false, signal, onProgress } = options;

@@ -1,13 +1,13 @@
 /**
- * Replays a tape (the recorded choices of a run). Returns the length of its trace in lines, or undefined if
+ * Replays a tape (the recorded choices of a run). Returns the number of lines in the trace of this run, or undefined if
  * the violation does not occur.
  */
 export type Shows = (tape: readonly number[]) => Promise<number | undefined>;
 
 /**
- * Weight of a non-zero choice, in lines of the trace, when two tapes are compared. The value is a compromise, measured
- * on three failing seeds. A weight of 1 needed three times as many tries. A comparison by choices first and by lines
- * second resulted in one trace that was twice as long.
+ * When two tapes are compared, a non-zero choice weighs as much as this many lines of the trace. The value is a
+ * compromise, measured on three failing seeds. With a weight of 1, shrinking needed three times as many tries. When
+ * choices were compared first and lines second, one trace became twice as long.
  */
 const FAULT_LINES = 5;
 
@@ -24,16 +24,20 @@ export interface Shrunk {
 }
 
 /**
- * Shrinks a tape to a short trace with few faults that still shows the violation.
+ * Shrinks a tape. The result has a short trace and few faults, and still shows the violation.
  *
- * Flow: cuts off the end after the failure; then zeroes or removes pieces of half the tape, a quarter and so
- * on down to single choices; then lowers the remaining choices; repeats until nothing improves.
+ * Flow:
+ * 1. Cuts off the end after the failure.
+ * 2. Zeroes or removes pieces: halves of the tape, then quarters, and so on down to single choices.
+ * 3. Lowers the remaining choices.
+ * 4. Repeats steps 2 and 3 until nothing improves.
+ *
  * Guarantees: the result shows the violation if the given tape did.
  *
- * Zeroing a choice drops at most one fault, and mostly keeps the meaning of the following choices. Removing a
- * choice shifts the meaning of all following ones, which mostly gives another run, and sometimes a much shorter
- * one. fast-check's array shrinking took two to nine times the tries on the same three seeds, for traces of
- * about the same length.
+ * Zeroing a choice drops at most one fault, and mostly keeps the meaning of the following choices. Removing a choice
+ * shifts the meaning of all following choices. The result is mostly a different run, but sometimes a much shorter one.
+ * On three failing seeds, fast-check's array shrinking needed two to nine times the tries, for traces of about the same
+ * length.
  */
 export async function shrink(
   tape: readonly number[],

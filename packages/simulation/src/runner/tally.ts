@@ -50,7 +50,7 @@ export function tallyOf(
   cpuMs: number,
 ): Tally {
   const broken: Record<string, Broken> = {};
-  // Counts only the first violation of an invariant per seed, because it often recurs at every following
+  // Counts only the first violation of an invariant per seed, because the violation often recurs at every following
   // step.
   for (const violation of violations)
     broken[violation.invariant] ??= { seeds: 1, first: [{ ...violation, seed }] };

@@ -14,8 +14,9 @@ export interface WorkerPoolOptions {
   /** URLs of modules that each thread imports before anything else, such as one that installs a mutant. */
   readonly preload?: readonly string[];
   /**
-   * Milliseconds without an event after which a run counts as hanging: CPU time while its thread is busy,
-   * waiting time while it is idle. Time in which other processes use the core does not count. @default 60,000
+   * A run without an event for this many milliseconds counts as hanging. A busy thread is measured in CPU time, and an
+   * idle one in waiting time. Time in which other processes use the core is ignored.
+   * @default 60,000
    */
   readonly hangTimeoutMs?: number;
 }
@@ -23,8 +24,8 @@ export interface WorkerPoolOptions {
 /**
  * Pool of worker threads that run seeds.
  *
- * Guarantees: if a run hangs, ends its thread or exhausts the memory of its thread, its seed counts as violating. The
- * remaining seeds run in a new thread.
+ * Guarantees: a seed is reported as violating if its run hangs, ends its thread or exhausts the memory of its thread.
+ * The remaining seeds run in a new thread.
  */
 export class WorkerPool implements AsyncDisposable {
   readonly size: number;

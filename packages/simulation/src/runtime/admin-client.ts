@@ -62,8 +62,8 @@ export class AdminClient {
   #send(method: 'POST' | 'PATCH' | 'DELETE', path: string, contentType: string, body: object): void {
     const headers = { 'content-type': contentType };
     const { status } = this.#server.receive({ method, path, headers, body: JSON.stringify(body) });
-    // Ignores 409 for a POST, because the object may exist already, and 404 for other methods, because it may be
-    // missing.
+    // A POST fails with 409 if the object already exists. Other methods fail with 404 if the object is missing. Both
+    // are ignored.
     const isIgnored = method === 'POST' ? status === 409 : status === 404;
     if (status >= 300 && !isIgnored) throw new Error(`${method} ${path} failed with ${status}`);
   }

@@ -7,8 +7,9 @@ import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
 /**
- * Checks that a process stores only one Event per object and note (repeats must extend the series of that Event), and
- * that events are stored if they are recorded while no faults are active.
+ * Checks two properties of Events:
+ * - A process stores only one Event per object and note. Repeats must extend the series of that Event.
+ * - An event that is recorded while no faults are active is stored.
  */
 export class EventChecks {
   readonly #server: ApiServer;
@@ -36,10 +37,10 @@ export class EventChecks {
   }
 
   /**
-   * Registers an event that the program has recorded. An event that was first recorded under faults may be missing,
-   * because it may have been lost, and the recorder does not send it again while its series lasts.
+   * Registers an event that the program has recorded. An event that was first recorded during faults may be missing: it
+   * may have been lost, and the recorder does not send it again while its series lasts.
    * @param calm whether no faults are active
-   * @param term aborts at the end of the leader's term, when events that are not stored yet are dropped
+   * @param term aborts at the end of the leader's term. Events that are not stored by then are dropped
    */
   recorded(uid: string, note: string, calm: boolean, term: AbortSignal): void {
     const event = `${uid} ${note}`;

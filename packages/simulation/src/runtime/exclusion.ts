@@ -4,12 +4,14 @@ import type { Violations } from './violations.ts';
 const LATEST_TIMER_MS = 500;
 
 /**
- * Checks mutual exclusion: a process never runs two reconciles of the same object at the same time, and two replicas never
- * reconcile the same object (with leader election) or the same namespace (with sharding) at the same time.
+ * Checks mutual exclusion:
+ * - A process never runs two reconciles of the same object at the same time.
+ * - With leader election, two replicas never reconcile the same object at the same time.
+ * - With sharding, two replicas never reconcile objects of the same namespace at the same time.
  *
- * A process that was paused during a reconcile continues it when it resumes. This is not a violation, because the
- * process could not learn that it lost leadership. A write that the process sends in that state is a violation; the
- * fence must prevent it.
+ * A process that was paused during a reconcile continues the reconcile when it resumes, even if it has lost leadership.
+ * This is not a violation, because the process could not learn of the loss. If the process then sends a write, this is
+ * a violation, which the fence must prevent.
  */
 export class Exclusion {
   readonly #violations: Violations;
@@ -29,8 +31,8 @@ export class Exclusion {
           'one reconcile of an object at a time',
           `${replica.name} reconciles ${key} twice at the same time`,
         );
-    // Right after a pause, the process may start a reconcile before its overdue timers fire, and a paused process still
-    // completes the current turn of its event loop. Neither is a violation.
+    // Two cases are not violations. Right after a pause, the process may start a reconcile before its overdue timers
+    // fire. A paused process still completes the current turn of its event loop.
     const disturbed = replica.runningMs < LATEST_TIMER_MS || replica.simulated.process.state !== 'running';
     const working = { key, namespace: key.split('/', 1)[0] ?? '', disturbed };
     if (!disturbed) this.#compare(replica, working, 'starts to reconcile');

@@ -3,8 +3,8 @@ import { STOPPED } from './replicas.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Error texts with which a program may exit in order to be restarted, because it cannot list its objects or a reconcile
- * did not end in time.
+ * Error texts of the known reasons: the program cannot list its objects, or a reconcile did not end in time. In both
+ * cases, the program exits in order to be restarted.
  */
 const REASONS = ['no complete list of', 'a reconcile has not ended within'];
 

@@ -8,8 +8,8 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Maximum duration of a call. Calls cannot be cancelled, so a call must be shorter than the time that a leader has to
- * stop after it lost the lease, even if timers fire late.
+ * Maximum duration of a call. After a leader has lost the lease, it must stop within a limited time, even if timers
+ * fire late. A call must be shorter than this time, because it cannot be cancelled.
  */
 const LONGEST_CALL_MS = 2_500;
 

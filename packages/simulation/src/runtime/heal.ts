@@ -8,8 +8,8 @@ import type { Simulation } from '../world/simulation.ts';
 const SILENT_ONE_IN = 4;
 
 /**
- * Breaks all streams in most runs, as an API server usually does when it comes back. If streams stayed stalled in every
- * run, the client would detect the stall only after 70 s, and most of the run would consist of lease renewals.
+ * In most runs, breaks all streams, as an API server usually does when it comes back. A client detects a stalled stream
+ * only after 70 s. If streams stayed stalled in every run, most of the run would consist of lease renewals.
  */
 export function healStreams({ choices, network, counts }: Simulation): void {
   if (choices.oneIn(SILENT_ONE_IN)) counts.add('streams stayed silent');

@@ -25,10 +25,10 @@ interface LeadParts {
 }
 
 /**
- * Checks that two leaders never act at the same time: when a replica sends a write or calls an external
- * system, it must hold the lease as stored in the API server. A write that arrives after leadership has moved
- * is not a violation; resource versions protect against it.
- * @returns function that must be called when a replica acts
+ * Checks that two replicas never act as leader at the same time. When a replica sends a write or calls an external
+ * system, it must hold the lease that is stored in the API server. A write that arrives after leadership has moved is
+ * not a violation, because resource versions protect against it.
+ * @returns function that must be called when a replica calls an external system
  */
 export function checkLeadership(lease: string, parts: LeadParts) {
   const { server, wire, violations, counts, replicas, renewals, renewMs } = parts;

@@ -17,7 +17,7 @@ export function probe(admin: AdminClient, name: string): void {
 export function change(admin: AdminClient, choices: Choices, round: number): void {
   const name = choices.one(WIDGETS);
   const value = `v${round}`;
-  // Uses only two values, so that objects often return to an earlier state, which a controller could mistake for no
+  // Uses only two values, so that objects often return to an earlier state. A controller could mistake this for no
   // change.
   const repeated = choices.one(['x', 'y']);
   switch (choices.pick(13)) {

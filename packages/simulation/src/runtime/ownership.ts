@@ -32,12 +32,14 @@ interface OwnershipParts {
 }
 
 /**
- * Checks that each namespace has one owner: a replica that sends a write for an object must own the object's namespace
- * at that moment, as stored in the shard map. While the shard map is missing or broken, the owner is unknown and writes
- * are not checked, because the last known owners may continue to act for some time. Also checks that a shard is taken
- * only from a member that is gone: its lease has no holder, or was not renewed for the whole lease duration.
+ * Checks two properties of sharding:
+ * - When a replica sends a write for an object, the replica owns the object's namespace according to the stored shard
+ *   map. While the shard map is missing or broken, writes are not checked, because the last known owners may continue
+ *   for some time.
+ * - A shard is taken only from a member that is gone: its lease has no holder, or was not renewed for the whole lease
+ *   duration.
  * @param shardOf expected shard of each namespace, which must be the same in every version of the runtime
- * @returns function that must be called when a replica acts
+ * @returns function that must be called when a replica sends a write
  */
 export function checkOwnership(
   { simulation, server, violations, leaseMs }: OwnershipParts,
@@ -89,8 +91,8 @@ export function checkOwnership(
 
 /**
  * Whether, at some time in the last `DECIDING_MS`, a lease had no holder or had not been renewed for its whole
- * duration. A decision that is written now may be based on a list of leases from that time. A member that has come back
- * since then must claim its shards again.
+ * duration. A replica that writes the shard map now may have listed the leases at that time. A member that has come
+ * back since then must claim its shards again.
  */
 function wasGone(states: readonly Held[], now: number, leaseMs: number): boolean {
   return states.some(({ replica, at }, index) => {

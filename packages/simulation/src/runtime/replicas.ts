@@ -16,7 +16,7 @@ export interface ReplicasOptions {
 
 /** Time until a process is restarted after its program has returned or failed. */
 const RESTART_MS = 1_000;
-/** If `faultAt` of a process is `lease`, one in N of its lease requests triggers a pause of the process. */
+/** If `faultAt` of a process is `lease`, the process is paused at one in this many of its lease requests. */
 const PAUSE_ONE_IN = 8;
 /** Exit reason of a process that was stopped on request. */
 export const STOPPED = 'stopped on request';

@@ -39,8 +39,8 @@ const HAND_OVER_MS = 18_000;
 /** Maximum time from a change until convergence while no faults are active. */
 const SETTLING_MS = 90_000;
 /**
- * Duration of the idle phase: longer than the lease duration and, in one run of 8, also longer than the silence timeout
- * of a stream.
+ * Durations of the idle phase. The usual one is longer than the lease duration. The long one, in one run of 8, is also
+ * longer than the silence timeout of a stream.
  */
 const IDLE_MS = 20_000;
 const LONG_IDLE = { oneIn: 8, ms: 90_000 };
@@ -133,8 +133,8 @@ class History {
       program: (replica) => program(replica, observers),
       onEnd: (replica, why) => {
         checkExitReason(violations, replica, why);
-        // Aborted work ends immediately unless the process was paused, so only a recently paused process may exit
-        // because a reconcile has not ended.
+        // An aborted reconcile ends immediately, unless the process was paused. So only a recently paused process may
+        // exit because a reconcile has not ended.
         const slackMs = TIMES.leaseMs - TIMES.renewMs;
         if (why.includes(`has not ended within ${slackMs / 1_000} s`) && replica.runningMs > 2 * slackMs)
           violations.add('a former leader becomes a standby', `${replica.name} exited: ${why}`);

@@ -29,8 +29,8 @@ const CONVERGENCE_MS = 300_000;
 /** Maximum time until requests in flight have arrived. */
 const ARRIVING_MS = 12_000;
 /**
- * Duration of the idle phase: longer than the lease duration and, in one run of 8, also longer than the silence timeout
- * of a stream.
+ * Durations of the idle phase. The usual one is longer than the lease duration. The long one, in one run of 8, is also
+ * longer than the silence timeout of a stream.
  */
 const IDLE_MS = 18_000;
 const LONG_IDLE = { oneIn: 8, ms: 90_000 };
@@ -225,7 +225,7 @@ class History {
 
   /**
    * Checks that only leases are written during the idle phase. Then changes objects in all namespaces and checks that
-   * replicas reconcile them, because a namespace without an owner would not be noticed while it is idle.
+   * replicas reconcile them. Without these changes, a namespace without an owner would not be noticed.
    */
   async #rest(): Promise<void> {
     const { schedule, choices } = this.#simulation;

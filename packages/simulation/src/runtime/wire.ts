@@ -13,8 +13,8 @@ export interface Sent<S> {
 const REQUEST_ID = 'x-simulated-request';
 
 /**
- * Proxy in front of the API server that knows the sender of each request, even if the request arrives late,
- * so that invariants can attribute writes to replicas.
+ * Proxy in front of the API server. It knows the sender of each request, even if the request arrives late, so that
+ * invariants can attribute writes to replicas.
  */
 export class Wire<S> implements ModelServer {
   readonly #server: ApiServer;

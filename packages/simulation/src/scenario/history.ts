@@ -37,8 +37,8 @@ const SETTLING_MS = 45_000;
 const BOUND_MS = 400_000;
 
 /**
- * Duration of the idle phase: longer than a poll interval. In one run of 8, it is also longer than the interval between
- * bookmarks and longer than the silence timeout of a stream.
+ * Durations of the idle phase. The usual one is longer than a poll interval. The long one, in one run of 8, is also
+ * longer than the interval between bookmarks and the silence timeout of a stream.
  */
 const IDLE_MS = 30_000;
 const LONG_IDLE = { oneIn: 8, ms: 200_000 };

@@ -4,8 +4,8 @@ import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 export const COMPACTED = 'the watch history was compacted';
 
 /**
- * Faults of a scenario in which replicas of the operator use the API server and this backend. In a run of many seeds,
- * each must occur in at least one of them.
+ * Faults of a scenario in which replicas of the operator use the API server and this backend. When many seeds are run,
+ * each fault must occur in at least one seed.
  */
 export function commonFaults(backend: string): readonly string[] {
   return [

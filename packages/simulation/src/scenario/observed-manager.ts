@@ -33,9 +33,7 @@ export interface ManagerMode extends Pick<ManagerElection, 'observesFirst'> {
   readonly shards?: number | undefined;
 }
 
-/**
- * Creates the manager of the operator, without its HTTP servers, which do not exist in the simulated world.
- */
+/** Creates the operator's manager without HTTP servers, because the simulated world has none. */
 export function observedManager(
   world: ReplicaWorld,
   { onQueue, onLog }: ManagerListeners,

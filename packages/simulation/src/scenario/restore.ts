@@ -6,9 +6,9 @@ export const RESTORED = 'etcd was restored from a backup';
 const RESTORE_ONE_IN = 6;
 
 /**
- * Schedules a backup of etcd and a later restore. Objects created in between vanish without a DELETED event, and all
- * watches have to list again. For simplicity, objects changed or deleted in between keep their current state. Leases
- * keep their state, too, because other scenarios test leader election.
+ * Schedules a backup of etcd and a later restore. Objects that were created after the backup vanish without a DELETED
+ * event, and all watches have to list again. For simplicity, objects that were changed or deleted after the backup keep
+ * their current state. Leases also keep their current state, because other scenarios test leader election.
  */
 export function planRestore({ simulation, server, kind }: Truth, ms: number): void {
   const { choices, schedule, network, counts } = simulation;

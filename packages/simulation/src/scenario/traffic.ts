@@ -113,8 +113,8 @@ export class Traffic {
   }
 
   /**
-   * Yields the writes that the server at this origin has executed, but for which the sender still waits for the
-   * response. The sender's next step may depend on that response.
+   * Yields the writes that the server at this origin has executed, but that the sender has no response to yet. The
+   * sender's next step may depend on the response.
    */
   *unanswered(origin: string): Generator<Sent, void, undefined> {
     const oldest = this.#simulation.schedule.now - MAX_TRANSIT_MS;

@@ -19,8 +19,8 @@ export class Address implements ModelServer {
   readonly #home: Vcenter;
   readonly #other: Vcenter;
   /**
-   * User agents that have used a session at the original vCenter. A client without such a session cannot notice the
-   * redirection, so it gets an error instead of a response from the other vCenter.
+   * User agents of clients that have used a session at the original vCenter. Other clients cannot notice the
+   * redirection, so they get an error instead of a response from the other vCenter.
    */
   readonly #connected = new Set<string>();
 

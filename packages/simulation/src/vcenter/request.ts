@@ -61,7 +61,7 @@ export interface Call {
 
 const NO_REF: Ref = { type: '', value: '' };
 
-/** Decodes the call in a SOAP message with the client's schema. */
+/** Decodes the call in a SOAP message with the codec of the vSphere client. */
 export function callIn(body: string): Call {
   const reader = new Reader(body);
   let call: Call = { method: '', self: NO_REF, args: new Fields(undefined) };

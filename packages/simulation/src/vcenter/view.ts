@@ -11,7 +11,9 @@ export interface View {
    * added to the registry.
    */
   enteredAt(id: string): number;
-  /** Yields the objects that left the view after the change `since` and up to `until`, whether they still exist or not. */
+  /**
+   * Yields the objects that left the view after the change `since` and up to the change `until`. They may still exist.
+   */
   removedBetween(since: number, until: number): Iterable<Ref>;
 }
 

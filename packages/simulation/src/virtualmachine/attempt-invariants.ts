@@ -33,9 +33,12 @@ interface Attempt {
 const ROUNDING_MS = 1_000;
 
 /**
- * An attempt fails only for one of these reasons: its import or snapshot failed, vanished or was orphaned; the user
- * changed the image; the timeout of this attempt, or of all attempts together, expired. An attempt and its timeout
- * start only when the image has a slot; the time in the queue does not count.
+ * An attempt fails only for one of these reasons:
+ * - Its import or snapshot failed, vanished or was orphaned.
+ * - The user changed the image.
+ * - The timeout of this attempt, or of all attempts together, expired.
+ *
+ * An attempt and its timeout start only when the image has a slot, so the time in the queue is not included.
  */
 export const attemptsFailForAReason: Invariant = {
   name: 'an attempt fails only for a known cause',
@@ -72,8 +75,8 @@ export const attemptsFailForAReason: Invariant = {
       const [was, is] = [phaseIn(before), phaseIn(after)];
       if (is === 'Syncing' && (was !== 'Syncing' || numberOf(before) !== numberOf(after))) {
         const startedAt = Date.parse(textAt(after, 'status', 'attempt', 'startedAt') ?? '') - EPOCH_MS;
-        // A problem that the disk already has counts as a problem of this attempt: the attempt may reuse the disk of an
-        // earlier attempt, and a stalled watch may show the operator an older state of that disk.
+        // The attempt may reuse the disk of an earlier attempt, and a stalled watch may show the operator an older
+        // state of that disk. So a problem that the disk already has is a valid reason for this attempt to fail.
         const disk = server.objects(Volume).find((each) => controllerOf(each) === uid);
         const claim = disk && find(server, Claim, disk.metadata.namespace, disk.metadata.name);
         const isReused = textAt(after, 'status', 'dataVolume') !== undefined;

@@ -18,8 +18,8 @@ import { imageOf, snapshotsIn } from './objects.ts';
 import { onOperatorCreate } from './operator-writes.ts';
 
 /**
- * Critical moments. In a run of many seeds, each must occur in at least one of them. The moments in the last two lines
- * are counted by invariants, not in this file.
+ * Critical moments. When many seeds are run, each moment must occur in at least one seed. Invariants count the moments
+ * in the last two lines. This file counts the others.
  */
 export const CRITICAL_MOMENTS = [
   'an image became Ready during the faults',

@@ -30,15 +30,15 @@ export const machineDeletedFirst: Invariant = {
 
 /**
  * An image or a machine is removed only after its children and their children are gone. If the deletion keeps the
- * children, the object is removed only after the children no longer name the object as their owner. A late request may
- * create a child after the deletion was requested; the garbage collector removes this child.
+ * children, the object is removed only after the children no longer name it as their owner. Exception: a late request
+ * may create a child after the deletion was requested. The garbage collector removes this child.
  */
 export const childrenDeletedFirst: Invariant = {
   name: 'children are deleted before their object',
   watch: (truth, violated) => {
     /**
-     * UID of the owner of each DataVolume and machine, by UID of the DataVolume or machine. The entries of deleted
-     * objects are kept, because a claim outlives its DataVolume.
+     * By UID of a DataVolume or machine: UID of its owner. The entries of deleted objects are kept, because a claim
+     * outlives its DataVolume.
      */
     const owners = new Map<string, string | undefined>();
     for (const kind of [Volume, Machine])
@@ -64,9 +64,9 @@ function isKept(child: StoredObject, owner: StoredObject): boolean {
 }
 
 /**
- * After `--cascade=orphan`, the operator does not delete the children that existed when the deletion was requested:
- * the machine, the Secret, and the disk and snapshots that the status named. An exception is an image that is still
- * referenced: the operator maintains its children until its phase is Deleting. `Foreign` checks children that no longer
+ * After `--cascade=orphan`, the operator does not delete the children that existed when the deletion was requested: the
+ * machine, the Secret, and the disk and snapshots that the status named. Exception: while an image is still referenced,
+ * the operator maintains the image's children until the phase is Deleting. `Foreign` checks children that no longer
  * have an owner.
  */
 export const orphansAreKept: Invariant = {

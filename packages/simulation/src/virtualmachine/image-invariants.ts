@@ -31,7 +31,7 @@ export function clockError({ simulation: { counts } }: Truth): number {
 /**
  * The operator does not delete the data of a Ready image. In the phase Deleting, it deletes the data only if every
  * VirtualMachine that names the image was created after this phase was stored. Such a VirtualMachine waits until the
- * image is gone. Foreground deletion is an exception, because there the garbage collector deletes the data.
+ * image is gone. Foreground deletions are not checked, because there the garbage collector deletes the data.
  */
 export const dataKeptWhileReferenced: Invariant = {
   name: 'data of a referenced image is kept',
@@ -75,8 +75,8 @@ export const dataKeptWhileReferenced: Invariant = {
 };
 
 /**
- * The operator prunes an image only if the image is Ready, `pruneAt` has passed, and a list of the VirtualMachines that
- * was read from etcd after `pruneAt` contains no reference to the image.
+ * The operator prunes an image only if the image is Ready and `pruneAt` has passed. After `pruneAt`, the operator must
+ * also have listed the VirtualMachines from etcd, and the list must contain no reference to the image.
  */
 export const prunedOnlyWhenUnreferenced: Invariant = {
   name: 'an image is pruned only when it is unreferenced',

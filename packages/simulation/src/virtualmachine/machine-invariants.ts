@@ -25,9 +25,9 @@ import {
 import { PASSWORD, PASSWORDS } from './user.ts';
 
 /**
- * A VirtualMachine has at most one KubeVirt VirtualMachine, one root disk and one Secret, no matter which replicas act.
- * A disk does not count if the status does not name it and its clone has not succeeded: the operator is about to
- * delete such a disk.
+ * A VirtualMachine has at most one KubeVirt VirtualMachine, one root disk and one Secret, no matter which replicas
+ * create them. A disk is ignored if the status does not name it and its clone has not succeeded, because the operator
+ * is about to delete such a disk.
  */
 export const oneOfEach: Invariant = {
   name: 'at most one child of a kind per machine',
@@ -71,8 +71,8 @@ export const oneAddressEach: Invariant = {
 };
 
 /**
- * The operator deletes a cloned root disk, which contains the user's data, only together with its machine or after the
- * claim with the data is gone.
+ * A cloned root disk contains the user's data. The operator deletes the disk only together with its machine, or after
+ * the claim with the data is gone.
  */
 export const rootDiskKept: Invariant = {
   name: 'a cloned root disk is kept',
@@ -117,8 +117,8 @@ const RESTART_MS = 10_000;
 const ROUNDING_MS = 1_000;
 
 /**
- * The operator restarts a stuck machine with a back-off, and deletes its instance by UID, so that a late request does
- * not stop the next instance.
+ * The operator restarts a stuck machine with a back-off. It deletes the machine's instance by UID, so that a late
+ * request does not stop the next instance.
  */
 export const restartsBackOff: Invariant = {
   name: 'restarts back off',

@@ -26,9 +26,9 @@ export function limitsSyncs(limit: number): Invariant {
 }
 
 /**
- * An image is in the phase Syncing only while it holds a slot, and no image without a slot starts an import. An image
- * that is deleted with the policy Orphan is an exception: it releases its slot, because its disk no longer belongs to
- * the operator.
+ * An image is in the phase Syncing only while it holds a slot, and no image without a slot starts an import. Exception:
+ * an image that is deleted with the policy Orphan may be Syncing without a slot. It releases the slot, because its disk
+ * no longer belongs to the operator.
  */
 export const syncsHoldSlots: Invariant = {
   name: 'an image that syncs holds a slot',
@@ -61,8 +61,8 @@ export const syncsHoldSlots: Invariant = {
 
 /**
  * The operator does not start an import of an image while another import of the image runs, no matter which replicas
- * act. A late create request, which arrives after the operator gave up on it and started another attempt, is not a
- * violation: the operator deletes the DataVolume of that request.
+ * send the requests. Exception: a create request may arrive late, after the operator gave up on it and started another
+ * attempt. The operator deletes the DataVolume of the late request.
  */
 export const oneImport: Invariant = {
   name: 'at most one import per image',

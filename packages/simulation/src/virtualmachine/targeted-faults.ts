@@ -38,10 +38,12 @@ export interface TargetedFaultParts {
 }
 
 /**
- * Injects faults at critical moments. The leader pauses while it acquires a slot. While an image is pruned or deleted,
- * a user creates a machine that refers to the image. While an image is pruned, a user deletes the image. While a root
- * disk is cloned, a snapshot vanishes, or a user deletes the machine. A user asks to keep a child that the operator is
- * about to delete.
+ * Injects faults at critical moments:
+ * - The leader pauses while it acquires a slot.
+ * - While an image is pruned or deleted, a user creates a machine that refers to the image.
+ * - While an image is pruned, a user deletes the image.
+ * - While a root disk is cloned, a snapshot vanishes, or a user deletes the machine.
+ * - A user asks to keep a child that the operator is about to delete.
  */
 export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): void {
   const { faultInjector, user, thirdParties } = parts;

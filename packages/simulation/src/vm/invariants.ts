@@ -76,7 +76,7 @@ export const recreationBacksOff: Invariant = {
 
 /**
  * The operator deletes the server of a VM only if the VM is being deleted, or if the server has failed and re-creation
- * was requested. If a restore of etcd has removed a VM, its server still counts as wanted.
+ * was requested. If a restore of etcd has removed a VM, the operator must keep the VM's server.
  */
 export function noWantedVmDeleted(cloud: Cloud): Invariant {
   return {
@@ -159,8 +159,8 @@ export const intentFirst: Invariant = {
 
 /**
  * A VM is removed only after all its servers in the cloud are gone. Exception: a server may outlive the VM if it was
- * created or labelled after the deletion request, or so shortly before that request that a list may not show the
- * server. Garbage collection deletes such a server.
+ * created or labelled after the deletion request, or shortly before, because a list may not show it. Garbage collection
+ * deletes such a server.
  */
 export function machineDeletedFirst(cloud: Cloud): Invariant {
   return {
@@ -179,8 +179,8 @@ export function machineDeletedFirst(cloud: Cloud): Invariant {
 }
 
 /**
- * Returns a function from the id of a server to the time at which it got its current owner label, in milliseconds since
- * 1970.
+ * Returns a function that maps the id of a server to the time at which the server got its current owner label. The time
+ * is in milliseconds since 1970.
  */
 function labelTimes(cloud: Cloud): (id: string) => number {
   const since = new Map<string, number>();

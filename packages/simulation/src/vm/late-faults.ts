@@ -107,8 +107,8 @@ export class LateFaults {
   }
 
   /**
-   * While no other faults are active, no VM has Ready=True or CloudAvailable=True once the cloud has been silent for
-   * `UNKNOWN_AFTER_MS` plus the tolerance.
+   * Once the cloud has been silent for `UNKNOWN_AFTER_MS` plus the tolerance, no VM has Ready=True or
+   * CloudAvailable=True. Checked while no other faults are active.
    */
   readonly unknownWithoutAnswer: Invariant = {
     name: 'Ready is not True while the cloud is silent',

@@ -130,8 +130,8 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
     healedAt = schedule.now;
     thirdParties.stop();
     user.create(FRESH, `vm-${FRESH}`);
-    // In most runs, the user triggers a reconcile. Without it, if a server name is taken, the operator retries only
-    // after five minutes.
+    // In most runs, the user triggers a reconcile of each VM. In the other runs, the operator itself must retry a taken
+    // server name, which it does only after five minutes.
     const touch = !choices.oneIn(4);
     schedule.after(USER_SETTLED_MS, () => user.resume(ALL, touch));
     lateFaults.begin(user.client, USER_SETTLED_MS + MAX_TRANSIT_MS);

@@ -17,8 +17,8 @@ import {
 /** Returns why a VM has not converged; undefined if it has. */
 export function problemOf(object: StoredObject, cloud: Cloud): string | undefined {
   if (isPaused(object)) return undefined;
-  // The server in the status counts if it is the VM's own, even if a third party removed its labels. A server
-  // that a third party put into the status does not count.
+  // Accepts the server in the status if it is the VM's own, even if a third party removed its labels. Ignores a server
+  // that a third party put into the status.
   const pointed = cloud.servers.get(vmIdOf(object) ?? '');
   const known = pointed !== undefined && isItsOwn(object, pointed) ? pointed : undefined;
   const [machine = known, ...more] = serversOf(cloud, object.metadata.uid ?? '');

@@ -61,7 +61,7 @@ export function injectTargetedFaults(
     const object = objectOf(truth, uid);
     if (object !== undefined && choices.oneIn(USER_CHANGE_ONE_IN)) {
       // Pauses the sender in half of the cases, so that another replica can finalize the VM before the request arrives.
-      // The sender itself keeps the finalizer while it waits for the response.
+      // A sender that is not paused keeps the finalizer until it gets the response.
       if (choices.oneIn(2)) faultInjector.pause(name);
       soon(() => user.delete(object.metadata.name));
     }

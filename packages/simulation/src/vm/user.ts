@@ -13,7 +13,7 @@ export const NAMES = ['ant', 'bee', 'cat'] as const;
 export const SHARED = 'vm-shared';
 export const TAKEN = 'vm-foreign';
 
-/** Status edits by third parties that are counted. */
+/** Counters of status edits by third parties. */
 export const STATUS_EDITS = [
   'a vmId was changed by a third party',
   'a status was emptied by a third party',
@@ -90,8 +90,8 @@ export class User {
   /** Edits the status: points the VM at another server or at none, or empties the status. */
   #editStatus(name: string): void {
     const { choices, counts } = this.#simulation;
-    // Excludes servers without an ownership label, because such a server cannot be distinguished from the VM's own
-    // server that has lost its labels.
+    // Excludes servers without an ownership label, because such a server looks like the VM's own server without its
+    // labels.
     const servers = [...this.#cloud.servers.all()].filter(({ labels }) => !isLabelledFor(labels, undefined));
     const isGone = servers.length === 0 || choices.oneIn(3);
     const vmId = isGone ? this.#simulation.uuid() : servers[choices.pick(servers.length)]?.id;

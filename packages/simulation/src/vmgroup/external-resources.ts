@@ -46,8 +46,8 @@ export function machinesOf(vcenter: Vcenter, uid: string): readonly Machine[] {
 }
 
 /**
- * Returns the UID of the group in the label of a folder or, without a label, in its provisional name. A folder that was
- * kept because of foreign content has no owner.
+ * Returns the UID of the group that owns a folder. The UID is in the folder's label or, without a label, in the
+ * folder's provisional name. A folder that was kept because of foreign content has no owner.
  */
 export function folderOwnerOf(vcenter: Vcenter, folder: Entity): string | undefined {
   const label = vcenter.folders.attributeOf(folder, FOLDER_OWNER);

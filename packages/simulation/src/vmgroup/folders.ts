@@ -7,8 +7,9 @@ import { isDeleted } from './objects.ts';
 import { methodOf } from './requests.ts';
 
 /**
- * A replica does not label a folder for its group if it has read that the folder belongs to another existing group. The
- * replica cannot detect a label that is set after that read, because vCenter has no preconditions for labels.
+ * If a replica has read that a folder belongs to another existing group, it does not label the folder for its own
+ * group. The replica cannot detect a label that is set after that read, because vCenter has no preconditions for
+ * labels.
  */
 export function groupFoldersStay(vcenter: Vcenter): Invariant {
   return {

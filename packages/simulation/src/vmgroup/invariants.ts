@@ -51,9 +51,9 @@ export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
 const READ_MS = 13_000;
 
 /**
- * The operator changes and destroys only machines that it created and has not orphaned. Exception: a machine that is
- * added to a folder just when the folder is removed may leave the inventory with the folder, because vCenter has no
- * request that removes a folder only if it is empty. The machine's files stay.
+ * The operator changes and destroys only machines that it created and has not orphaned. Exception: if a machine is
+ * added to a folder just when the folder is removed, the machine may leave the inventory with the folder. vCenter has
+ * no request that removes a folder only if it is empty. The machine's files stay.
  */
 export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
   return {
@@ -94,8 +94,8 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
 }
 
 /**
- * The operator destroys a machine only after it has marked the machine's slot as terminating in the group's status, or
- * after the group was deleted.
+ * The operator destroys a machine only after the group was deleted, or after the group's status marks the machine's
+ * slot as terminating.
  */
 export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
   return {
@@ -130,8 +130,8 @@ export function noWantedMachineDestroyed(vcenter: Vcenter): Invariant {
 }
 
 /**
- * Maximum time from the response that proves that a machine is gone until the status write that drops its slot. A late
- * clone can complete in between, so a machine that is younger than this is not a violation.
+ * Maximum time from the response that proves that a machine is gone until the status write that drops the machine's
+ * slot. A late clone can complete in between, so machines that are younger than this are ignored.
  */
 const PROOF_MS = 20_000;
 
@@ -262,8 +262,8 @@ export const respectsMaxUnavailable: Invariant = {
 };
 
 /**
- * A replica that clones a machine has stored the attempt with a resourceVersion precondition, and has not stored the
- * removal of the machine's slot since.
+ * Before a replica clones a machine, it stores the attempt in the machine's slot. It does not clone after it has marked
+ * the slot as terminating.
  */
 export const slotFirst: Invariant = {
   name: 'a machine is cloned only after its slot is stored',
@@ -292,7 +292,7 @@ export const slotFirst: Invariant = {
 };
 
 /**
- * A group has at most as many slots as replicas, not counting slots that are being removed, and each slot keeps its
+ * A group adds no slot beyond its number of replicas, not counting slots that are being removed. Each slot keeps its
  * UUID.
  */
 export const slotsAreStable: Invariant = {
@@ -320,9 +320,9 @@ export const slotsAreStable: Invariant = {
 };
 
 /**
- * A leader runs at most `CONCURRENCY` clones at the same time. A clone counts while the response to its request is
- * pending and while its task is running. Other operations do not count. Clones of earlier terms do not count, because
- * in a new term, a leader knows only the tasks that are stored in statuses, even if it led before.
+ * A leader runs at most `CONCURRENCY` clones at the same time. A clone runs while the response to its request is
+ * pending and while its task is running. Clones of earlier terms are ignored: in a new term, a leader knows only the
+ * tasks that are stored in statuses, even if it led before.
  */
 export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {
@@ -343,7 +343,7 @@ export function limitsConcurrency(vcenter: Vcenter): Invariant {
       });
       vcenter.tasks.onEnd(({ ref }) => running.delete(ref.value));
       truth.traffic.onEnd((sent) => {
-        // If the sender got no response, the task does not count, because the sender does not know the task.
+        // Ignores a clone without a response, because the sender does not know the clone's task.
         if (sent.outcome === 'failed' || pending.get(sent) === undefined) pending.delete(sent);
       });
       truth.traffic.onSend((sent) => {

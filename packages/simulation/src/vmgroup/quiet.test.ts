@@ -44,7 +44,7 @@ function quiet(simulation: Simulation) {
   return { server, vcenter, user: new User(simulation), wait };
 }
 
-test('after the only group in a folder is deleted, the view and the filter of the folder watch are removed', async () => {
+test('the view and the filter of a folder are removed after its only group is deleted', async () => {
   const views: number[] = [];
   const filters: number[] = [];
   const folders: Scenario = {

@@ -9,8 +9,8 @@ import { countIn, isPaused, phaseOf, readyOf, slotsOf, type Wanted, wantedIn } f
 export function problemOf(object: StoredObject, truth: Truth, vcenter: Vcenter): string | undefined {
   if (isPaused(object)) return undefined;
   const isFine = machineProblem(object, vcenter) === undefined;
-  // If another group owns the folder, this group reports FolderTaken. Exception: the label of the other group was
-  // written late, when this group already had all its machines in the folder.
+  // If another group owns the folder, this group reports FolderTaken. Exception: this group already had all its
+  // machines in the folder when the label of the other group was written.
   const problem =
     isTaken(object, truth, vcenter) && !isFine ? folderProblem(object) : machineProblem(object, vcenter);
   return problem && `${problem}, but its status is ${JSON.stringify(object.status)}`;

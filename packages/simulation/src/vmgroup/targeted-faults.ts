@@ -39,8 +39,8 @@ const PARTITION_MS = 2_000;
 /** Time until a new group has machines. */
 const CREATED_MS = 20_000;
 /**
- * A request to create a folder is delayed by `MAX_LATE_MS` minus a random time of less than this value. A new leader
- * has usually removed the deleted group before the request arrives.
+ * The delay of a request to create a folder is `MAX_LATE_MS` minus a random time of less than this value. Before the
+ * request arrives, a new leader has usually removed the deleted group.
  */
 const EARLIER_MS = 8_000;
 /** Typical duration of a request and its response. */

@@ -151,8 +151,9 @@ export class ThirdParties {
   }
 
   /**
-   * Moves a machine back into its folder, as the status message requests. If the folder is gone or contains another
-   * machine with the same name, a managed machine is deleted, and a foreign machine is moved to the root folder.
+   * Moves a machine back into its folder, as the status message requests. This is impossible if the folder is gone or
+   * contains another machine with the same name. Then a managed machine is deleted, and a foreign machine is moved to
+   * the root folder.
    */
   #moveBack(id: string): void {
     const machine = this.#vcenter.machines.get(id);

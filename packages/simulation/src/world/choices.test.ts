@@ -32,7 +32,7 @@ describe('Choices', () => {
     expect(draw(Choices.replayed([]))).toEqual([0, false, 1, 0, 'a']);
   });
 
-  test('a number on a tape that is out of range for its choice wraps around to a valid choice', () => {
+  test('a number on a tape wraps around if it is too large for its choice', () => {
     fc.assert(
       fc.property(fc.array(fc.nat()), fc.integer({ min: 1, max: 100 }), (tape, n) => {
         const choices = Choices.replayed(tape);

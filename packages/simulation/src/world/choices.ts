@@ -3,8 +3,8 @@
  * the list of numbers that were chosen (the tape). A tape can be replayed and shrunk to the choices that matter for a
  * failure.
  *
- * Choice 0 is always the harmless one (no fault, the shortest delay, first in first out), so a run continues without
- * faults when its tape is exhausted.
+ * Choice 0 is always the harmless one: no fault, the shortest delay, first in first out. After the end of a tape, every
+ * choice is 0, so the run continues without faults.
  */
 export class Choices {
   readonly #next: () => number;
@@ -62,8 +62,8 @@ export class Choices {
   }
 
   /**
-   * Returns a duration in milliseconds: usually short, and with probability 1/12 up to `longestMs`. Short uniform
-   * delays would hide bugs that occur only if one operation takes longer than five others together.
+   * Returns a duration in milliseconds. It is usually short, but can be up to `longestMs` with probability 1/12. Some
+   * bugs occur only if one operation takes longer than five others together. Short uniform delays would hide them.
    */
   delay(usualMs = 50, longestMs = 12_000): number {
     return 1 + (this.oneIn(12) ? this.pick(longestMs) : this.pick(usualMs));

@@ -14,8 +14,8 @@ export interface Owner {
 
 /**
  * Binary heap of scheduled events, ordered by time and then by insertion. A cancelled event stays in the heap until it
- * reaches the top: most cancelled events are request deadlines, and removing one from the middle costs more than
- * skipping it.
+ * reaches the top, because removing it from the middle costs more than skipping it at the top. Most cancelled events
+ * are request deadlines.
  */
 export class EventHeap {
   readonly #heap: ScheduledEvent[] = [];

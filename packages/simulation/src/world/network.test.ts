@@ -165,7 +165,7 @@ describe('streams', () => {
   test.for<readonly [StreamFault, string]>([
     ['cut', 'read ECONNRESET'],
     ['stalled', 'open'],
-  ])('%s: the earlier lines arrive and the reader sees "%s"', async ([fault, outcome]) => {
+  ])('stream fault "%s": the earlier lines arrive, and the final state is "%s"', async ([fault, outcome]) => {
     const { simulation, lines, end, closed } = await read(Choices.seeded(5), {
       line: 6,
       streamFaults: [fault],

@@ -12,8 +12,8 @@ import type { Trace } from './trace.ts';
 import { ENDED_TERM, isInEndedTerm } from './work-tracker.ts';
 
 /**
- * Usual and maximum delay while no faults are injected. The maximum is lower than the 12 s of the fault phase, because
- * delays of 12 s make leaders lose their leases repeatedly. Each new leader then reconciles everything, which hides
+ * Usual and maximum delay while no faults are injected. The maximum is lower than the 12 s of the fault phase. With
+ * delays of 12 s, leaders would lose their leases repeatedly. Each new leader reconciles everything, which would hide
  * changes that the previous leader missed.
  */
 const USUAL_MS = 50;

@@ -6,7 +6,8 @@ import type { Schedule } from './schedule.ts';
  * of a stream), so withholding that input pauses the process.
  *
  * Guarantees: a crashed process never runs again, but its requests in transit still arrive. A resumed process receives
- * all the input that arrived during the pause, in any order except that the lines of one stream stay in order.
+ * all the input that arrived during the pause. The order of the input is random, but the lines of one stream stay in
+ * order.
  */
 export class SimulatedProcess implements Owner {
   readonly name: string;
@@ -33,7 +34,7 @@ export class SimulatedProcess implements Owner {
     return this.#state === 'crashed';
   }
 
-  /** Runs `act` now, or on resume if the process is paused, or never if it has crashed. */
+  /** Runs `act`: now if the process is running, on resume if it is paused, and never if it has crashed. */
   enter(act: () => void): void {
     if (this.#state === 'running') act();
     else if (this.#state === 'paused') this.#held.push(act);

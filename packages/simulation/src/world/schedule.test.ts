@@ -75,7 +75,7 @@ describe('Schedule.run', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('thrown');
   });
 
-  test('Schedule.run rejects when a promise rejection is unhandled at the end of its event, even if a handler is added later', async () => {
+  test('Schedule.run rejects if a promise rejection is still unhandled when its event ends', async () => {
     const schedule = scheduleOf(1);
     let rejected: Promise<never> | undefined;
     schedule.after(1, () => {
@@ -98,7 +98,7 @@ describe('Schedule.run', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('in a listener');
   });
 
-  test('Schedule.run rejects with the error of a failed check, right after the event that caused it', async () => {
+  test('Schedule.run rejects right after the event that makes a check fail', async () => {
     const schedule = scheduleOf(1);
     let value = 0;
     schedule.check(() => {

@@ -36,7 +36,7 @@ const current = new AsyncLocalStorage<Term>();
 /**
  * Tracks the reconciles and jobs of one process and the leadership term in which each was started.
  *
- * A term is recognised by the start of event sources rather than by the fence, because the fence is under test.
+ * A term begins when event sources are started. The fence cannot define the terms, because the fence is under test.
  */
 export class WorkTracker {
   readonly #process: string;

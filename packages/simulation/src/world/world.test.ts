@@ -7,7 +7,7 @@ import { EPOCH_MS } from './world.ts';
 const calm = () => new Simulation({ choices: Choices.replayed([]) });
 
 describe('simulated processes', () => {
-  test('a simulated process does nothing after a crash, and a new process of the same name has no state of the old one', async () => {
+  test('a crashed process runs no more timers, and a new process of its name has a new clock', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];
@@ -22,7 +22,7 @@ describe('simulated processes', () => {
     expect(seen).toEqual(['before', 'restarted at 0']);
   });
 
-  test('on resume, a simulated process runs the timers that expired during the pause, except those that an earlier callback cancels', async () => {
+  test('a resumed process runs the timers that expired, unless an earlier callback cancels them', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];
@@ -38,7 +38,7 @@ describe('simulated processes', () => {
     expect(seen).toEqual(['first at 50', 'third at 50']);
   });
 
-  test('a simulated process has a wall clock that jumps when its clock skew changes, and a monotonic clock that does not', async () => {
+  test('a change of the clock skew moves the wall clock of a process, but not its monotonic clock', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     world.process.skewMs = 5_000;

@@ -24,7 +24,7 @@ const KINDS: readonly (Machines & { readonly title: string })[] = [
   { title: 'that fail to boot and stop immediately', boots: 'fails', stops: 'immediately' },
 ];
 
-describe('the model and the real cloud give the same responses to random requests of the real client and end with the same servers', () => {
+describe('the model answers random requests like the real cloud and ends with the same servers', () => {
   test.for(KINDS)('with machines $title', { timeout: 600_000 }, async (machines) => {
     await using cloud = await startCloud({ config: configOf(machines), prohibited: PROHIBITED });
     await compareAll({

@@ -23,7 +23,10 @@ export type Operation =
     }
   | { readonly do: 'wrongKey' };
 
-/** A name that gets the prefix of the sequence, or a fixed name that no server can have. */
+/**
+ * Name of a server. `own` gets the prefix of the sequence. `fixed` is prohibited or invalid, so that no server can have
+ * it.
+ */
 export type Name = { readonly own: string } | { readonly fixed: string };
 
 /** Lines of the cloud's file of prohibited names: a name and an optional reason. */
@@ -107,7 +110,7 @@ function drawn(choices: Choices): Operation {
   return choices.one<() => Operation>([
     create,
     create,
-    // The create is often identical to an earlier one, like the retry of a client that got no response.
+    // Often repeats an earlier create exactly, like a client that got no response.
     () => ({ do: 'create', name: { own: 'a' }, labels: { tier: 'gold' }, key: 'k1' }),
     () => ({ do: 'create', name: { own: 'b' }, labels: {}, key: choices.one(['k2', undefined] as const) }),
     () => ({ do: 'check', name: choices.one(NAMES) }),

@@ -34,7 +34,7 @@ const EXPECTED = [
   'lock succeeds',
 ];
 
-describe('the model of the database and PostgreSQL give the same results for random calls of sessions and end with the same table', () => {
+describe('the model answers random calls of sessions like PostgreSQL and ends with the same table', () => {
   let postgres: Postgres;
   let ssvirt: Ssvirt;
   beforeAll(async () => {

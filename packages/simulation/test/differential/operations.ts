@@ -88,10 +88,11 @@ const KEYS = ['x', 'y', 'z'] as const;
 
 export interface Sequence {
   /**
-   * Whether the sequence writes the scale subresource. The real server's results are then random in two points: of two
-   * managers with the same name, the server keeps either one as the owner of the field `replicas`, and a scale to the
-   * current number of replicas may or may not count as a write. Such a sequence contains no apply, and its versions and
-   * owners are not compared.
+   * Whether the sequence writes the scale subresource. Two results of the real server are then random:
+   * - If two managers have the same name, the server keeps either one as the owner of the field `replicas`.
+   * - A scale to the current number of replicas may or may not count as a write.
+   *
+   * So such a sequence contains no apply, and its versions and owners are not compared.
    */
   readonly scaling: boolean;
   readonly operations: readonly Operation[];
@@ -145,8 +146,8 @@ function drawn(choices: Choices): readonly Operation[] {
     return { ...first, ref: { kind: main, name }, content: whole(choices, main) };
   });
   const all = [...created, ...rest];
-  // The real garbage collector deletes a non-blocking dependent either before or after its owner. The order is visible
-  // if a finalizer keeps the owner, so such a sequence has no finalizers.
+  // The real garbage collector deletes a non-blocking dependent either before or after its owner. If a finalizer keeps
+  // the owner, the order is visible. So a sequence with a non-blocking dependent has no finalizers.
   const hasNonBlocking = all.some((each) => each.do === 'own' && !each.blocks);
   return hasNonBlocking ? all.map(withoutFinalizers) : all;
 }

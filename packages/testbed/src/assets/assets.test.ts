@@ -68,7 +68,7 @@ describe('a program is resolved', () => {
     });
   }
 
-  test('a program is downloaded from a release if its checksum matches, and is taken from the cache the next time', async () => {
+  test('a program is downloaded from a release once, and then taken from the cache', async () => {
     const mirror = await startMirror(upstream(PROGRAM));
     const env = { XDG_CACHE_HOME: await folder(), VMWRIGHT_MIRROR: mirror.url, PATH: NO_GO };
     const path = await new Assets({ env, platform }).path('toxiproxy-server');
@@ -97,7 +97,7 @@ describe('a program is resolved', () => {
   });
 
   test('a program is built from the pinned Go module if there is no release', async () => {
-    // GOCACHE is set to its usual folder. By default, it would be below the empty XDG_CACHE_HOME of this test, and Go
+    // Sets GOCACHE to its usual folder. The default folder would be below the empty XDG_CACHE_HOME of this test, so Go
     // would compile all packages again.
     const GOCACHE = execFileSync('go', ['env', 'GOCACHE'], { encoding: 'utf8' }).trim();
     const path = await new Assets({ env: { ...process.env, XDG_CACHE_HOME: await folder(), GOCACHE } }).path(
@@ -206,7 +206,7 @@ describe('concurrent runs', () => {
     expect(mirror.requested.filter((path) => path === FILE)).toHaveLength(1);
   });
 
-  test('a run is not blocked by an earlier run that was killed, and never uses the partial download of that run', async () => {
+  test('a run neither waits for a run that was killed nor uses its partial download', async () => {
     let complete = false;
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       if (complete) response.end(PROGRAM);

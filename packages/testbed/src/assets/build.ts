@@ -50,7 +50,7 @@ export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessE
   }
 }
 
-/** Summarises the progress of `go build -v`, which prints each package that it compiles and each module that it downloads. */
+/** Summarises the output of `go build -v`: the names of compiled packages and of downloaded modules. */
 function progressOf(log: string): string {
   const lines = log.trimEnd().split('\n');
   const compiled = lines.filter((line) => line !== '' && !line.startsWith('go: '));

@@ -13,8 +13,8 @@ import { lock } from './lock.ts';
 export const toolsFolder = fileURLToPath(new URL('../../../../tools/', import.meta.url));
 
 /**
- * Cache of built or downloaded programs, with one folder per bundle. A bundle is written to a temporary folder and renamed
- * under a lock, so that a bundle's folder is always complete.
+ * Cache of built or downloaded programs, with one folder per bundle. A bundle is written to a temporary folder, which
+ * is then renamed under a lock. So the folder of a bundle is always complete.
  */
 export class AssetCache {
   readonly root: string;

@@ -54,7 +54,7 @@ describe('searches of a run', () => {
     return { searches: new CanarySearches(folder), folder };
   }
 
-  test('the report throws an error with the source and name of each credential, and with the path of a copy of the log', async () => {
+  test('the report throws an error that names each credential and where it appeared', async () => {
     const { searches, folder } = await begin();
     const log = join(folder, 'operator.log');
     writeFileSync(log, `{"msg":"Connecting","password":"${canary('vcenter-password')}"}\n`);
@@ -77,7 +77,7 @@ describe('searches of a run', () => {
     );
   });
 
-  test('the searches include the logs and arguments of our programs, and of no other programs', async () => {
+  test('the searches include only the logs and arguments of our own programs', async () => {
     const { searches, folder } = await begin();
     vi.stubEnv('VMWRIGHT_CANARY_SEARCHES', folder);
     onTestFinished(() => void vi.unstubAllEnvs());

@@ -17,8 +17,8 @@ export function canary(name: string): string {
 const CANARY = /vmwright-canary-([a-z]+(?:-[a-z]+)*)-[0-9a-f]{12}/g;
 
 /**
- * Base64 forms of the marker for its three possible offsets, without the characters that depend on the surrounding
- * text.
+ * The marker in base64, for each of its three possible offsets in an encoded text. Characters that depend on the
+ * surrounding text are left out.
  */
 const ENCODED = [0, 1, 2].map((offset) => {
   const skipped = (3 - offset) % 3;

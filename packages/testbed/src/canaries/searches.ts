@@ -38,8 +38,8 @@ export class CanarySearches {
   }
 
   /**
-   * Returns the searches of the test run that this process belongs to; undefined outside of a test run, where nothing
-   * is searched.
+   * Returns the searches of the current test run. Undefined outside of a test run: no output is searched for canaries
+   * then.
    */
   static get current(): CanarySearches | undefined {
     const folder = process.env[VARIABLE];

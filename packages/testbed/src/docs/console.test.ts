@@ -22,7 +22,7 @@ test('shapeOf ignores differences in ids, CPU, ages and widths, but no other dif
   expect(shapeOf('web RUNNING 3 3 2 1')).not.toBe(shapeOf('web RUNNING 3 5 2 1'));
 });
 
-describe('the first manifest of a page is part of the file that the commands of the page apply', () => {
+describe('the example file of a page contains the first manifest of the page', () => {
   test.each(['vm', 'vmgroup', 'virtualmachine', 'vmdiskimage', 'gpuinfo'])('%s', (kind) => {
     const [, manifest = ''] = /^```yaml\n(.*?)^```$/ms.exec(readFileSync(`${DOCS}${kind}.md`, 'utf8')) ?? [];
     expect(manifest).not.toBe('');

@@ -60,7 +60,7 @@ test('every page is reachable from the README', () => {
   expect(PAGES.filter((page) => !reached.has(page))).toEqual([]);
 });
 
-test('a test runs the commands of every page that shows commands with their output', () => {
+test('every page with console commands has a test that runs these commands', () => {
   const files = ['packages', 'tools'].flatMap((folder) => filesIn(folder, '.test.ts'));
   // Includes `make newcomer`, which runs the commands of docs/tour.md. CI runs it after the tests.
   const tests = [...files, 'tools/newcomer/main.ts'].map(read);

@@ -145,8 +145,8 @@ export class Api implements AsyncDisposable {
         const result: unknown = JSON.parse(text);
         return result;
       }
-      // Retries after a response 429 with Retry-After, as client-go does. The API server sends such a response, for
-      // example, after a change of a CRD, with the message "storage is (re)initializing".
+      // Retries a response 429 with Retry-After, as client-go does. For example, the API server responds with 429
+      // "storage is (re)initializing" after a change of a CRD.
       const retryAfter = Number(headers['retry-after']);
       if (statusCode !== 429 || !(retryAfter > 0))
         throw new ApiError(statusCode, `${method} ${path}: ${messageIn(text)}`);

@@ -34,7 +34,7 @@ export class AuditLog {
   /**
    * Writes the audit policy of an API server.
    * @param users all requests of these users are recorded
-   * @returns undefined if there is nothing to record, because there is neither a user nor a test run that searches for
+   * @returns undefined if nothing has to be recorded: no user is given, and the test run does not search for
    * credentials
    */
   static async create(dir: string, users: readonly string[]): Promise<AuditLog | undefined> {

@@ -7,11 +7,11 @@ const NOT_RECORDED = [
 ];
 
 /**
- * Returns the audit policy of the API server in a test run. It records the objects that our programs write, except
- * Secrets, so that the log can be searched for credentials. The log has every version of an event or status, even those
- * that were replaced or deleted before the end of a test. Our programs run as service accounts in various namespaces;
- * the service accounts of Kubernetes and KubeVirt are excluded.
- * @param users all requests of these users are recorded, without the content of the resources in `NOT_RECORDED`
+ * Returns the audit policy of the API server in a test run. The log contains every object that our programs write,
+ * except Secrets, so that it can be searched for credentials. It has all versions of an object, even those that were
+ * replaced or deleted before the end of a test. Our programs run as service accounts in various namespaces. Therefore
+ * the policy covers all service accounts except those of Kubernetes, KubeVirt and CDI.
+ * @param users all requests of these users are recorded too, including reads
  */
 export function auditPolicy(users: readonly string[]): object {
   const metadata = users.length === 0 ? undefined : { level: 'Metadata', users };

@@ -56,9 +56,9 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Writes a kubeconfig for a service account, so that programs run with the RBAC rules that they ship. Returns the
-   * path of the kubeconfig.
-   * @param server URL of the API server in the kubeconfig, for example that of a proxy.
+   * Writes a kubeconfig for a service account and returns its path. Programs that use it have only the permissions that
+   * their RBAC rules grant.
+   * @param server URL of the API server, or of a proxy in front of it.
    * @default the URL in the administrator's kubeconfig
    */
   async kubeconfigFor({ namespace, name }: ServiceAccount, server = this.access.server): Promise<string> {
@@ -68,8 +68,8 @@ export class Cluster implements AsyncDisposable {
   }
 
   /**
-   * Creates a namespace and waits for the objects that controllers create in it: the default service account and the
-   * ConfigMap with the CA, which pods need. Without the wait, a test that watches the namespace would see them appear.
+   * Creates a namespace. Waits for two objects that controllers create in it: the default service account, and the
+   * ConfigMap with the CA. Otherwise, a test that watches the namespace would see these objects appear.
    */
   async namespace(prefix = 'test'): Promise<Namespace> {
     const { metadata } = await this.api.create('/api/v1/namespaces', {

@@ -22,8 +22,8 @@ export interface ControlPlaneOptions {
   readonly webhookClientName?: string;
   /**
    * Whether the API server sends requests for a Service to the endpoints in the Service's EndpointSlices. If false, it
-   * sends them to the cluster IP of the Service, which is unreachable here, because no kube-proxy runs. With this
-   * option, ExternalName Services do not work, so the option cannot be combined with `startKubeVirt`.
+   * sends them to the Service's cluster IP, which is unreachable because no kube-proxy runs. If true, ExternalName
+   * Services do not work, so `startKubeVirt` cannot be used.
    * @default false
    */
   readonly endpointRouting?: boolean;
@@ -43,8 +43,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
   /**
-   * Returns the requests of the users in the option `audit`. Includes only requests that got a response, among them
-   * watches that have not ended.
+   * Returns the requests of the users in the option `audit` that got a response. Includes watches that have not ended.
    */
   audited(): Promise<readonly AuditedRequest[]>;
   /**
@@ -52,7 +51,7 @@ export interface ControlPlane extends AsyncDisposable {
    */
   compact(): Promise<void>;
   /**
-   * Stores a custom resource directly in etcd, because the API server needs several milliseconds of CPU for each write.
+   * Stores a custom resource directly in etcd. The API server would need several milliseconds of CPU for each write.
    * Clients that watch through the API server receive the object.
    * @param key such as `kubevirt.io/virtualmachines/<namespace>/<name>`
    * @param json the object as the API server would store it: complete, without `resourceVersion`
@@ -103,8 +102,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--service-account-signing-key-file=${files.serviceAccountKey}`,
         '--service-account-issuer=https://kubernetes.default.svc.cluster.local',
         '--service-cluster-ip-range=10.96.0.0/16',
-        // Extension API servers authenticate users by the headers that these flags configure, and reject all requests
-        // if the flags are missing.
+        // Extension API servers authenticate users by the headers that these flags configure. Without the flags, they
+        // reject all requests.
         `--requestheader-client-ca-file=${files.frontProxyCa}`,
         '--requestheader-allowed-names=front-proxy',
         '--requestheader-username-headers=X-Remote-User',

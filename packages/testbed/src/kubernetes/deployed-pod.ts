@@ -4,7 +4,7 @@ import { RunSupervisor } from '../process/run-supervisor.ts';
 import { ApiError, field, type KubeObject } from './api.ts';
 import type { Cluster } from './cluster.ts';
 
-/** Command and environment of a local process that runs the container of a Deployment's pod in place of a kubelet. */
+/** Command and environment of a container in a Deployment's pod, to run the container as a local process. */
 interface DeployedPod {
   /** Command and arguments of the container. Paths of mounted volumes are replaced by local folders. */
   readonly command: readonly string[];
@@ -12,7 +12,9 @@ interface DeployedPod {
   readonly env: Readonly<Record<string, string>>;
 }
 
-/** Reads the pod template of a Deployment, and writes the ConfigMaps and Secrets that its container mounts to local folders. */
+/**
+ * Reads the pod template of a Deployment. Copies the ConfigMaps and Secrets that are mounted in it to local folders.
+ */
 export async function deployedPod(cluster: Cluster, namespace: string, name: string): Promise<DeployedPod> {
   const deployment = await cluster.api.get(`/apis/apps/v1/namespaces/${namespace}/deployments/${name}`);
   const pod = field(deployment, 'spec', 'template', 'spec');
@@ -84,8 +86,7 @@ function dataOf({ data }: KubeObject): Readonly<Record<string, string>> {
 }
 
 /**
- * Returns the environment variables of a container. A variable without a value refers to a field of the pod, which must
- * be the namespace.
+ * Returns the environment variables of a container. A variable without a value must refer to the namespace of the pod.
  */
 function variablesOf(
   container: unknown,

@@ -68,8 +68,8 @@ function authority(commonName: string): CertificateAuthority {
 }
 
 /**
- * Returns a validity that began one hour ago, to tolerate clock skew, and ends in one year, because `make up` may run
- * for months.
+ * Returns a validity period. It began one hour ago, to tolerate clock skew. It ends in one year, because `make up` may
+ * run for months.
  */
 function validity() {
   const now = Date.now();

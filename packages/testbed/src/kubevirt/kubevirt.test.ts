@@ -187,8 +187,8 @@ function inOrder(statuses: readonly string[], expected: readonly string[]): bool
 async function observeStatus(cluster: Cluster, namespace: string, name: string) {
   const statuses: string[] = [];
   const stop = new AbortController();
-  // The watch begins at the resource version of this write. That version is older than the machine, so that no state is
-  // missed, and recent enough for the API server's watch cache.
+  // The watch begins at the resource version of this write. The machine is created later, so the watch misses no state.
+  // The API server's watch cache still contains this version.
   const { metadata } = await cluster.api.merge(`/api/v1/namespaces/${namespace}`, {
     metadata: { annotations: { 'testbed.vmwright.dev/observed': name } },
   });

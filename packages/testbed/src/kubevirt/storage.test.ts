@@ -75,7 +75,7 @@ describe('imports', () => {
     await kubevirt.waitFor(second, succeeded);
   });
 
-  test('an import with the behaviour unbound has a pending claim, and the name of its DataVolume can be reused after the DataVolume is deleted', async ({
+  test('an import with the behaviour unbound has a pending claim, and its name can be reused after deletion', async ({
     kubevirt,
     namespace,
   }) => {
@@ -90,10 +90,7 @@ describe('imports', () => {
 });
 
 describe('snapshots', () => {
-  test('a snapshot becomes ready when its claim is bound, and reports the size of the claim', async ({
-    kubevirt,
-    namespace,
-  }) => {
+  test('a snapshot becomes ready when its claim is bound', async ({ kubevirt, namespace }) => {
     const path = await takeSnapshot(kubevirt, namespace, 'early', { claim: 'later' });
     const waiting = await kubevirt.waitFor(
       path,
@@ -107,7 +104,7 @@ describe('snapshots', () => {
     expect(field(ready, 'status', 'error')).toBeUndefined();
   });
 
-  test('a snapshot reports an error if its class fails or does not exist, and stays unready if its class hangs', async ({
+  test('a snapshot does not become ready if its class fails, hangs or does not exist', async ({
     kubevirt,
     namespace,
   }) => {
@@ -140,7 +137,7 @@ describe('snapshots', () => {
 });
 
 describe('clones of snapshots', () => {
-  test('a clone of a snapshot waits until the snapshot exists, and reports an error if the snapshot is deleted during the clone', async ({
+  test('a clone waits for a missing snapshot, and reports an error when the snapshot is deleted', async ({
     kubevirt,
     namespace,
   }) => {

@@ -18,8 +18,8 @@ const NODE_ANNOTATION = { 'kwok.x-k8s.io/node': 'fake' };
 
 /**
  * Starts kwok. It simulates the kubelets of Nodes that have its annotation, the Pods on these Nodes, and the kinds that
- * the stages define. The stages are passed in kwok's configuration file. An earlier version created them as objects in
- * the cluster, and kwok missed some of them in about one start out of five.
+ * the stages define. The stages are passed in kwok's configuration file. If they were objects in the cluster, kwok
+ * would miss some of them in about one start out of five.
  */
 export async function startKwok(cluster: Cluster, stages: readonly Stages[] = []): Promise<Part> {
   const port = await freePort();

@@ -9,9 +9,8 @@ import { programOf } from '../process/program.ts';
 
 /**
  * Starts a replica of the operator's Deployment as a local process, because no kubelet runs its pods. The process gets
- * the container's arguments and variables, the ConfigMaps and Secrets that the container mounts, and the token of its
- * service account. An EndpointSlice of the Service `vmwright-webhook` points at the process, so the control plane must
- * route to endpoints (`ControlPlaneOptions.endpointRouting`).
+ * the container's arguments, variables and mounted files, and the token of its service account. An EndpointSlice of the
+ * Service `vmwright-webhook` points at the process. The control plane needs the option `endpointRouting` to use it.
  * @param args additional flags
  */
 export async function startDeployedOperator(

@@ -42,9 +42,8 @@ export function installedNative(): string {
 }
 
 /**
- * Returns programs that the user can run: those in `native`, or a copy if the user has no access to that folder, for
- * example in a private home folder. A copy of the whole folder works, because PostgreSQL finds its files relative to
- * its programs.
+ * Returns the programs in `native`. If the user cannot run them, for example in a private home folder, returns those in
+ * a copy of the folder. A copy of the whole folder works, because PostgreSQL finds its files relative to its programs.
  */
 export async function usableBinaries({ native, user, dir }: BinariesOptions): Promise<Binaries> {
   const installed = binariesIn(native);

@@ -11,9 +11,9 @@ const PROTOCOL_3_0 = 0x0003_0000;
 const TIMEOUT_MS = 5_000;
 
 /**
- * Returns true if the server accepts clients; otherwise, rejects with the server's error. Works like `pg_isready`:
- * during startup and recovery, the port is open, but the server responds to a startup message with an error instead of
- * a password request.
+ * Returns true if the server accepts clients, and otherwise rejects with the server's error. An open port is not
+ * enough. During startup and recovery, the server responds to a startup message with an error instead of a password
+ * request. `pg_isready` makes the same check.
  */
 export function acceptsClients({ host, port, user, database }: Address): Promise<boolean> {
   return new Promise((resolve, reject) => {

@@ -124,7 +124,9 @@ describe('PostgreSQL', { timeout: 60_000 }, () => {
   });
 });
 
-/** Source of a program that starts PostgreSQL, prints its pid and folder, and runs until it is killed. */
+/**
+ * Source of a program that starts PostgreSQL, prints the pid and folder of the server, and runs until it is killed.
+ */
 function sourceOfRunner(module: string): string {
   return `
     setInterval(() => undefined, 60_000);

@@ -36,9 +36,9 @@ interface Credentials extends Address {
 /**
  * A PostgreSQL server with an empty database; `user` is the superuser.
  *
- * Caveats: `part.pause()` blocks only new connections, because each open connection has its own server process; use a
- * toxiproxy to block open connections. `part.kill()` kills all server processes without a checkpoint. Committed data is
- * available again after `part.start()`, but since `fsync` is off it would not survive a crash of the machine.
+ * Caveats: `part.pause()` blocks only new connections, because each open connection has its own server process. To
+ * block open connections, use a toxiproxy. `part.kill()` kills all server processes without a checkpoint. Committed
+ * data is available again after `part.start()`. It would not survive a crash of the machine, because `fsync` is off.
  */
 export class Postgres implements AsyncDisposable {
   readonly host: string;

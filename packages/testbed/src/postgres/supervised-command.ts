@@ -17,8 +17,8 @@ export interface Outcome {
 }
 
 /**
- * Runs a PostgreSQL command through the run supervisor. As a child of this program, a command such as `initdb` would
- * survive a kill of the program, and would keep writing into the folder that the supervisor removes.
+ * Runs a PostgreSQL command as a child of the run supervisor. As a child of this program, a command such as `initdb`
+ * would survive a kill of the program. It would then keep writing into the folder that the supervisor removes.
  */
 export async function supervisedCommand(
   command: string,

@@ -3,10 +3,10 @@ import { systemCode } from '@vmwright/core';
 import { TestbedError } from '../errors.ts';
 
 /**
- * Allocates ports for parts that need to know their port before they start. Binding port 0 and closing the socket again
- * would race with other processes that do the same, and with outgoing connections, which use the same port range.
- * Instead, each process claims blocks of 16 ports below that range by listening on the first port of the block until it
- * exits. A claim is a socket, so it cannot outlive its process.
+ * Allocates ports for parts that need to know their port before they start. Binding port 0 and closing the socket would
+ * not reserve the port: another process or an outgoing connection could take it. Instead, each process claims blocks of
+ * 16 ports, below the port range of outgoing connections. To claim a block, the process listens on the first port of
+ * the block until it exits. A claim is a socket, so it cannot outlive its process.
  */
 const FIRST = 20_000;
 const BLOCK_SIZE = 16;

@@ -70,7 +70,7 @@ describe('every process and folder is removed', () => {
     await expectNothingLeft(runner);
   });
 
-  test('every process and folder is removed by the next run if the program and its supervisor were killed', async () => {
+  test('the next run removes the processes and folders of a program that was killed with its supervisor', async () => {
     // Uses a private TMPDIR. Otherwise, a concurrent test that starts its first part would act as the next run.
     const tmp = mkdtempSync(join(tmpdir(), 'vmwright-test-'));
     onTestFinished(() => rmSync(tmp, { recursive: true }));
@@ -116,7 +116,7 @@ describe('parts', () => {
     expect(part.running).toBe(false);
   });
 
-  test('a part that exits before it is ready fails to start, and the error contains the tail of its log', async () => {
+  test('the error contains the tail of the log when a part exits before it is ready', async () => {
     const start = Part.start({
       ...options,
       name: 'doomed',

@@ -70,8 +70,8 @@ export class RunSupervisor {
 
   /** Creates an empty folder that is removed when the program ends. */
   async folder(name: string): Promise<string> {
-    // Other users may traverse the folder but not list it, because PostgreSQL runs as another user and has its data
-    // inside.
+    // PostgreSQL may run as another user and has its data in this folder. Therefore other users may traverse the
+    // folder, but not list it.
     await chmod(this.#dir, 0o711);
     this.#lastFolder += 1;
     const path = join(this.#dir, `${name}-${this.#lastFolder}`);

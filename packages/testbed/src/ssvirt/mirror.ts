@@ -50,8 +50,7 @@ export async function startMirror(options: MirrorOptions): Promise<MirrorPart> {
 
 /**
  * Starts a replica of the Deployment `ssvirt-vm-controller` as a local process, because no kubelet runs its pods. The
- * process gets the container's arguments and variables, the ConfigMap and the Secret that the container mounts, and the
- * token of its service account.
+ * process gets the container's arguments, variables and mounted files, and the token of its service account.
  */
 export async function startDeployedMirror(cluster: Cluster): Promise<MirrorPart> {
   const { command, env } = await deployedPod(cluster, SSVIRT_NAMESPACE, ACCOUNT.name);

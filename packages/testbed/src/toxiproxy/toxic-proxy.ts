@@ -71,11 +71,11 @@ export class ToxicProxy {
   }
 
   /**
-   * Resets connections (TCP RST) `afterMs` after the first data in this direction; that data is lost. With `upstream`,
-   * the server never receives the request; with `downstream`, the server handles the request, but the response is lost.
+   * Resets connections (TCP RST) `afterMs` after the first data in this direction. That data is lost. With `upstream`,
+   * the server never receives the request. With `downstream`, the server handles the request, but the response is lost.
    *
-   * Connections that are already open are closed instead of reset, because toxiproxy sets up the reset when a
-   * connection opens.
+   * A connection that is already open is closed instead of reset, because toxiproxy sets up the reset when a connection
+   * opens.
    */
   reset(afterMs = 0, stream: Stream = 'downstream'): Promise<Toxic> {
     return this.#add('reset_peer', stream, { timeout: afterMs });

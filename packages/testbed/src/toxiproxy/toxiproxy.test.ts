@@ -84,7 +84,7 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
     expect(performance.now() - start).toBeGreaterThanOrEqual(200);
   });
 
-  test('reset closes a connection that was already open, and the pending response on that connection is lost', async () => {
+  test('reset closes a connection that was already open, and its pending response is lost', async () => {
     using client = await TestClient.connect(proxy.port);
     client.send('hello');
     await client.receives('echo hello');

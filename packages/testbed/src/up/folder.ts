@@ -18,9 +18,9 @@ export interface UpContents {
 }
 
 /**
- * The folder `.vmwright/`, through which other programs use the parts of `make up`: `kubeconfig`, `env` (shell
- * exports), `bin` (programs), `logs` and, while everything is running, `ready`. All of these are removed when `make up`
- * ends; other files in the folder are kept.
+ * The folder `.vmwright/`, through which other programs use the parts of `make up`. It contains `kubeconfig`, `env`
+ * (shell exports), `bin` (programs) and `logs`. The file `ready` exists while everything is running. All of these are
+ * removed when `make up` ends. Other files in the folder are kept.
  */
 export class UpFolder implements AsyncDisposable {
   readonly path: string;

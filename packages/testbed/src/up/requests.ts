@@ -8,9 +8,9 @@ export const VERBS = ['restart', 'stop'] as const;
 export type Verb = (typeof VERBS)[number];
 
 /**
- * Requests from other shells to a running `make up`. A request is a file `<verb>.<part>` that `make up` removes when it
- * has handled the request. If the request failed, `make up` first writes the error to `<verb>.<part>.failed`. Requests
- * do not use a Unix socket, because the path of a socket is limited to 107 bytes.
+ * Requests from other shells to a running `make up`. A request is a file `<verb>.<part>`. `make up` removes the file
+ * when it has handled the request. If the request failed, `make up` first writes the error to `<verb>.<part>.failed`. A
+ * Unix socket is not used, because its path is limited to 107 bytes.
  */
 export class Requests {
   readonly #folder: string;

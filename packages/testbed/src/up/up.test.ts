@@ -183,7 +183,7 @@ test('make up starts every part, prints how to use each, and leaves nothing behi
   await until(async () => readdirSync(up.tmp).length === 0, { what: 'nothing is left behind' });
 });
 
-test('the commands of the documentation print the output that their page shows, in the environment of make up', async () => {
+test('the commands of the documentation print the documented output in the environment of make up', async () => {
   const up = await start();
   await ready(up);
   // `env` provides our Node and programs, even if the system's PATH has another Node, or none.
@@ -215,7 +215,7 @@ test('`make restart` fails if no `make up` is running, and the error asks to sta
   expect(code).toBe(2);
 });
 
-test('without the KubeVirt binaries and without Go, make up imitates KubeVirt with kwok and says so; SIGKILL of make up leaves nothing behind', async () => {
+test('without KubeVirt binaries and Go, make up imitates KubeVirt, and leaves nothing behind after SIGKILL', async () => {
   const work = await temporaryFolder('up-assets');
   onTestFinished(() => rmSync(work, { recursive: true }));
   for (const { name, programs } of bundles) {

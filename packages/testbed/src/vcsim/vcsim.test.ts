@@ -207,7 +207,7 @@ test('WaitForUpdatesEx without a version returns all objects each time it is cal
   const collector = await client.watch([template], 'name');
   const { text } = await client.updates(collector, '');
   expect(text).toContain('DC0_C0_RP0_VM0');
-  // A client repeats the call after a lost first response, because it has no version to continue from.
+  // If the first response is lost, a client has no version to continue from, and repeats this call.
   const again = (await client.updates(collector, '')).text;
   expect(again).toContain('<kind>enter</kind>');
   expect(again).toContain('DC0_C0_RP0_VM0');
@@ -290,7 +290,7 @@ test('recentTask lists the requested task but not its internal subtasks', async 
   expect(added).toEqual([task.value]);
 });
 
-test('a delayed task that is cancelled never runs, and a delayed task fails if its object is destroyed during the delay', async () => {
+test('a delayed task fails without effect if it is cancelled or its object is destroyed', async () => {
   expect(await client.finished(await clone())).toBe('success');
   const vm = await mustFind(client, 'VirtualMachine', `clone-${clones}`);
   await vcsim.control.delay({ tasks: { CloneVm: HOUR, ReconfigVm: HOUR } });
@@ -377,7 +377,7 @@ test('usage and IP address of a VM can be set, and watchers are notified', async
   expect(await client.property(template, 'guest.ipAddress')).toBe(undefined);
 });
 
-test('UUID, host and PCI devices of a VM can be set, and only the new host lists a VM that moved', async () => {
+test('UUID, host and PCI devices of a VM can be set through the control API', async () => {
   const from = await client.property(template, 'runtime.host');
   const to = from === host.value ? await mustFind(client, 'HostSystem', 'DC0_C0_H1') : host;
   const uuid = '420a1b2c-3d4e-5f60-7182-93a4b5c6d7e8';

@@ -13,8 +13,8 @@ declare module 'vitest' {
 const SEARCHES = fileURLToPath(new URL('../../../../.vitest/canaries', import.meta.url));
 
 /**
- * Starts the broker that provides shared parts. At the end of the run, stops the parts, and fails the run if a
- * credential was found in a place that must not contain credentials, such as a log.
+ * Starts the broker that provides shared parts. At the end of the run, stops the parts. Fails the run if a credential
+ * was found in a place that must not contain credentials, such as a log.
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const searches = CanarySearches.begin(SEARCHES);

@@ -12,8 +12,9 @@ export interface CreatedFolder {
 }
 
 /**
- * Returns the VM folder at a path in a datacenter and creates the missing folders on the way. The path is relative to the
- * datacenter's VM folder, or absolute: `/<datacenter>/vm/…`. Sends one or two requests per folder of the path.
+ * Returns the VM folder at a path in a datacenter. Creates the folders of the path that are missing. The path is
+ * relative to the datacenter's VM folder, or absolute: `/<datacenter>/vm/…`. Sends one or two requests per folder of
+ * the path.
  * @throws VsphereError; NotFoundError when an object on the path is not a folder
  */
 export async function ensureFolder(

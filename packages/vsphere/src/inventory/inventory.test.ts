@@ -127,7 +127,7 @@ test('creations, changes and deletions in vCenter are applied to the inventory',
   expect(inventory.get(ref)).toBe(undefined);
 });
 
-test('an object that is reported again unchanged causes no change event, and objects are not changed in place', async () => {
+test('an object that is reported again unchanged causes no event, and no object is changed in place', async () => {
   const inventory = await syncedInventory();
   const before = inventory.get(template);
   const seen: InventoryChange[] = [];
@@ -186,7 +186,7 @@ describe('interruptions', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1, CreateContainerView: 1 });
   });
 
-  test('after the session is killed, the inventory reports the removal of a deleted object, and no other change', async () => {
+  test('after the session is killed, the inventory reports only the removal of a deleted object', async () => {
     const name = await clone();
     const inventory = await syncedInventory();
     const all = inventory.size;
@@ -241,7 +241,7 @@ describe('interruptions', () => {
   }
 });
 
-test('while vCenter is unreachable, the inventory is not live and keeps its objects, and the observer receives the error', async () => {
+test('while vCenter is unreachable, the inventory is not live and keeps its objects', async () => {
   const errors: unknown[] = [];
   await connect({ observer: { onError: (error) => errors.push(error) } });
   const inventory = await syncedInventory();
@@ -296,7 +296,7 @@ test('a second inventory shares session and collector with the first, and does n
   expect(interruptions()).toBe(0);
 });
 
-test('a second inventory misses no objects even if vCenter reports them before it responds to CreateFilter', async () => {
+test('a second inventory gets the objects that vCenter reports before its response to CreateFilter', async () => {
   const held = holdingWorld('<CreateFilter ');
   await connect({ world: held.world });
   await syncedInventory();

@@ -49,8 +49,9 @@ export type InventoryChange =
 /**
  * In-memory copy of objects in vCenter, updated as they change there.
  *
- * Flow: all objects are loaded first, then changes are applied. While vCenter is unreachable the inventory keeps its last
- * state and `isLive` is false. When vCenter is reachable again, objects that were deleted in between are reported as removed.
+ * Flow: the inventory first loads all objects, and then applies changes. While vCenter is unreachable, the inventory
+ * keeps its last state, and `isLive` is false. When vCenter is reachable again, objects that were deleted in between
+ * are reported as removed.
  *
  * Guarantees: objects are never changed in place. Listeners are called only when an object differs from its previous
  * state. A lost connection or session removes nothing.

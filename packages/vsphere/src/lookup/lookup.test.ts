@@ -79,7 +79,7 @@ describe('template', () => {
     );
   });
 
-  test('lookup.template fails when there is no such template, and the error contains the name and the datacenter', async () => {
+  test('the error for a missing template contains its name and the datacenter', async () => {
     for (const name of ['nope', 'outer/nope', 'nowhere/x', 'DC1_C0_RP1_VM0'])
       await expect(vcenter.lookup.template(datacenter, name)).rejects.toMatchObject({
         code: 'NOT_FOUND',

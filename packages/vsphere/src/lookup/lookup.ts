@@ -45,9 +45,12 @@ const TEMPLATE_PROPERTIES = ['name', 'config.template'];
 const DATACENTER_PROPERTIES = ['name', 'vmFolder', 'hostFolder', 'datastoreFolder', 'networkFolder'];
 
 /**
- * Finds objects by name. The methods for objects of a datacenter accept a name, which is searched in the whole datacenter; a
- * path in the datacenter (`folder/template`, `/template`); or an absolute inventory path (`/DC0/vm/folder/template`). Except
- * for templates and folders, the name may be omitted when there is only one object of the kind.
+ * Finds objects by name. The methods for objects of a datacenter accept one of these forms:
+ * - a name, which is searched in the whole datacenter
+ * - a path in the datacenter: `folder/template`, `/template`
+ * - an absolute inventory path: `/DC0/vm/folder/template`
+ *
+ * If there is only one object of the kind, the name may be omitted, except for templates and folders.
  *
  * Errors: NotFoundError, AmbiguousError.
  */

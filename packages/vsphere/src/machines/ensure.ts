@@ -44,8 +44,9 @@ export async function ensurePoweredOff(
 
 /**
  * Powers a machine off, destroys it with its disks, and waits for both tasks.
- * @returns whether this call destroyed the machine. False when vCenter does not know the reference. The machine may
- * still exist: if it was unregistered and registered again, it has another reference. Look it up by its instance UUID.
+ * @returns true if this call destroyed the machine, and false if vCenter does not know the reference. In the second
+ * case the machine may still exist, because it gets another reference when it is unregistered and registered again. The
+ * caller can look it up by its instance UUID.
  * @throws VsphereError
  */
 export async function ensureDestroyed(
@@ -62,7 +63,7 @@ export async function ensureDestroyed(
 }
 
 /**
- * Ignores faults that mean that the desired state already holds.
+ * Runs `work` and ignores faults which mean that the desired state is already reached.
  * @returns the result of `work`, or undefined when it failed with one of `codes`
  */
 export async function ignoreFaults<T>(

@@ -195,7 +195,7 @@ describe('shutDown', () => {
   });
 });
 
-test('unregisterFolder unregisters the machines in the folder without destroying them, and fails while one of them is on', async () => {
+test('unregisterFolder unregisters machines without destroying them, and fails while one is powered on', async () => {
   const folder = await vcenter.machines.createFolder(datacenter.vmFolder, 'left');
   const vm = await clone({ folder, powerOn: true });
   const remove = async () => vcenter.tasks.follow(await vcenter.machines.unregisterFolder(folder));

@@ -118,8 +118,8 @@ export class Machines {
   }
 
   /**
-   * Removes a VM folder and unregisters the machines in it; their files stay on the datastores. A powered-on machine makes
-   * the task fail. vCenter has no call that removes a folder only when it is empty.
+   * Removes a VM folder and unregisters the machines in it. The files of the machines stay on the datastores. The task
+   * fails if a machine is powered on. vCenter has no call that removes a folder only when it is empty.
    */
   async unregisterFolder(folder: Ref<'Folder'>, options: ChangeOptions = {}): Promise<TaskRef> {
     const description = options.description ?? `removing ${nameOf(folder)}`;

@@ -25,8 +25,8 @@ export interface CloneOptions extends MachineConfig {
   /** Creates a linked clone, based on a snapshot of the template. @default a full clone */
   readonly linked?: { readonly snapshot: Ref<'VirtualMachineSnapshot'> };
   /**
-   * Instance UUID of the clone. If the response is lost, the caller can look the clone up by this UUID and does not
-   * create a second clone.
+   * Instance UUID of the clone. If the response is lost, the caller can look the clone up by this UUID instead of
+   * creating a second one.
    */
   readonly instanceUuid?: string;
   /** Whether the clone is powered on. @default false */

@@ -35,15 +35,19 @@ export interface PropertyWatcherOptions {
 }
 
 /**
- * Watches properties in vCenter: one property collector with a filter for each subscriber, and one request
- * (WaitForUpdatesEx) that waits for changes of all filters.
+ * Watches properties in vCenter with one property collector. The collector has a filter for each subscriber. A single
+ * request (WaitForUpdatesEx) waits for changes of all filters.
  *
- * Flow: the watch starts with the first subscriber. The filter of a later subscriber is added to the same collector:
- * the waiting request is aborted, and the next one reports all objects of the new filter, so the other subscribers are
- * not interrupted. After a lost response, the request is repeated with the last known version and returns the missed
- * changes. When the session has ended, or vCenter does not know the collector any more, a new collector is created and
- * all objects are reported again. A filter that vCenter rejects is retried every minute, and the other
- * subscribers continue. If there is no other subscriber, the whole watch is retried with back-off.
+ * Flow: the watch starts with the first subscriber. For a later subscriber, the watcher adds a filter to the same
+ * collector and aborts the waiting request. The next request reports all objects of the new filter. The other
+ * subscribers are not interrupted.
+ *
+ * After a lost response, the watcher repeats the request with the last known version, and vCenter returns the missed
+ * changes. When the session has ended, or vCenter does not know the collector any more, the watcher creates a new
+ * collector. All objects are then reported again.
+ *
+ * If vCenter rejects a filter, the watcher retries it every minute, and the other subscribers continue. If there is no
+ * other subscriber, it retries the whole watch with back-off.
  *
  * Guarantees: `onSynced` is called only after every object was reported. Between `onSynced` and `onInterrupted` all
  * changes are reported, in order.
@@ -124,7 +128,8 @@ export class PropertyWatcher implements AsyncDisposable {
         if (!(await this.#attach(watched, subscriber))) watched.track(this.#retryAttach(watched, subscriber));
       let version = '';
       for (let isFirst = true; ; ) {
-        // The filters of these subscribers exist before the request is sent, so its response contains all of their objects.
+        // The filters of these subscribers already exist, so the response to the next request contains all of their
+        // objects.
         const unsynced = [...watched.unsynced];
         const fetched = await this.#fetchUpdates(watched, version, isFirst || unsynced.length > 0);
         version = fetched.version;
@@ -212,8 +217,8 @@ export class PropertyWatcher implements AsyncDisposable {
 
   /**
    * Sends WaitForUpdatesEx, and repeats it with the same version until a response arrives.
-   * @returns the response, with `isRetried` when an earlier request was abandoned. In that case vCenter may send the
-   * response to the abandoned request again, and that response lacks all later changes
+   * @returns the response. `isRetried` is true if an earlier request failed or was aborted. vCenter may then send the
+   * response to that earlier request again, without any later changes
    */
   async #waitForUpdates(
     watched: WatchedCollector,

@@ -33,7 +33,7 @@ export class WatchedCollector {
   }
 
   /**
-   * Aborts when a subscriber is added, to end the waiting request: only a request that is sent afterwards reports all objects
+   * Aborts when a subscriber is added. This ends the waiting request, because only a later request reports all objects
    * of the new filter.
    */
   get subscriberAdded(): AbortSignal {
@@ -73,7 +73,7 @@ export class WatchedCollector {
   }
 
   /**
-   * Ends the use of the collector and waits for tracked work, which could otherwise replace a view of the next
+   * Ends the use of the collector and waits for tracked work. Otherwise, that work could replace a view of the next
    * collector.
    */
   async end(): Promise<void> {

@@ -37,8 +37,8 @@ export function typeNamed(name: string): TypeInfo | undefined {
 }
 
 /**
- * Returns the type with this name or, if the schema lists only the name of the type, its nearest base type with fields.
- * Undefined for a type that is newer than the schema.
+ * Returns the type with this name. If the schema lists only the name of the type, returns its nearest base type with
+ * fields. Returns undefined for a type that is newer than the schema.
  */
 export function nearestKnownType(name: string): TypeInfo | undefined {
   bases ??= new Map(

@@ -31,7 +31,7 @@ function throughProxy(): VcenterClient {
   });
 }
 
-test('neither a change nor the password is sent while the address leads to another vCenter, and the client recovers afterwards', async () => {
+test('the client sends neither changes nor the password while the address leads to another vCenter', async () => {
   await using vcenter = throughProxy();
   const { vmFolder } = await vcenter.lookup.datacenter();
   await proxy.redirect(west.host);
@@ -101,15 +101,15 @@ describe('address that leads to two vCenters in turn', () => {
     );
   }
 
-  test('a login at an address that two vCenters share is accepted when the session comes from the vCenter that the client identified before the login', async () => {
+  test('a login is accepted if the session comes from the vCenter that was identified first', async () => {
     expect(await codeOf((read) => identity(A, `session-${read}`))).toBe('in');
   });
 
-  test('a login at an address that two vCenters share is rejected when the session comes from the other vCenter', async () => {
+  test('a login is rejected if the session comes from another vCenter than was identified first', async () => {
     expect(await codeOf((read) => identity(B, `session-${read}`))).toBe('VCENTER_CHANGED');
   });
 
-  test('a login at an address that two vCenters share is rejected when the responding server does not know the session', async () => {
+  test('a login is rejected if the responding server does not know the session', async () => {
     expect(await codeOf(() => identity(A, 'another'))).toBe('NOT_AUTHENTICATED');
   });
 });

@@ -6,8 +6,8 @@ const INSTANCE_UUID = 'content.about.instanceUuid';
 const CURRENT_SESSION = 'currentSession';
 
 /**
- * Returns a filter for the server's identity and the session of the request. After a DNS change, or behind a load balancer,
- * two requests can reach two servers. Only a response that contains both the identity and the session proves which
+ * Returns a filter that reads the server's identity and the current session with one request. After a DNS change, or
+ * behind a load balancer, two requests can reach two servers. Only a response that contains both values proves which
  * vCenter issued the session.
  */
 export function identitySpec(

@@ -30,9 +30,10 @@ export interface LoginOptions {
 }
 
 /**
- * Logs in. After an error other than a fault or VcenterChangedError, vCenter may hold a session that the client does not know.
- * @throws VcenterChangedError before the password is sent when the server is not the expected vCenter, and after the
- * login when another vCenter issued the session
+ * Logs in. After an error other than FaultError and VcenterChangedError, vCenter may hold a session that the client
+ * does not know.
+ * @throws VcenterChangedError before the password is sent, if the server is not the expected vCenter
+ * @throws VcenterChangedError after the login, if another vCenter issued the session
  */
 export async function logIn(
   { username, password }: Credentials,

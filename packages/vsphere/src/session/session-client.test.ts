@@ -89,7 +89,7 @@ describe('changes', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreateFolder: 1 });
   });
 
-  test('a change is not retried after a 503 from a proxy in front of vCenter, and its error has effectUnknown', async () => {
+  test('a change is not retried after a 503, because its effect is unknown', async () => {
     const name = `rejected-${++folders}`;
     await vcsim.control.status(503);
     await expect(vcenter.machines.createFolder(datacenter.vmFolder, name)).rejects.toMatchObject({
@@ -100,7 +100,7 @@ describe('changes', () => {
     expect(await hasFolder(name)).toBe(false);
   });
 
-  test('a change is sent after a login that needed retries; if every login fails, it is not sent and effectUnknown is false', async () => {
+  test('a failed login is retried before a change, which is not sent if every login fails', async () => {
     await using fresh = clientOf(vcsim);
     await vcsim.control.status(503, 2);
     await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);

@@ -26,8 +26,8 @@ export interface ChangeOptions extends CallOptions {
   /** Name of the operation in errors: "cloning 'x'". */
   readonly description?: string | undefined;
   /**
-   * Whether the request is sent again in a new session after vCenter rejected it because the session had ended. Set it to
-   * false for a change that depends on an earlier read: the caller gets `NOT_AUTHENTICATED` and has to read again.
+   * Whether the request is sent again in a new session if vCenter rejects it because the session has ended. Set it to
+   * false for a change that depends on an earlier read. The caller then gets `NOT_AUTHENTICATED` and has to read again.
    * @default true
    */
   readonly resend?: boolean | undefined;
@@ -72,7 +72,9 @@ export class SessionClient {
     this.#options = options;
   }
 
-  /** Runs a read in one session. Runs it again if the session has ended, and after retryable errors that are not faults. */
+  /**
+   * Runs a read in one session. Repeats it if the session has ended, and after retryable errors that are not faults.
+   */
   async retryRead<T>(work: (bound: BoundSession) => Promise<T>, { signal }: CallOptions = {}): Promise<T> {
     let hasNewSession = false;
     let hasNewView = false;
@@ -102,10 +104,10 @@ export class SessionClient {
   /**
    * Sends a call that changes something.
    *
-   * Guarantees: the request is sent a second time only if vCenter rejected the first one because the session had ended. The
-   * rejected request had no effect.
+   * Guarantees: the request is sent a second time only if vCenter rejected the first one because the session had ended.
+   * The rejected request had no effect.
    *
-   * Errors: after an error with `effectUnknown` vCenter may have carried out the change.
+   * Errors: after an error with `effectUnknown`, vCenter may have carried out the change.
    */
   async change<M extends Method>(
     method: M,
@@ -199,8 +201,8 @@ function isNotAuthenticated(error: unknown): boolean {
 }
 
 /**
- * Whether the error says that a view does not exist. A view ends with its session, so this can be the first error after
- * the end of a session, before NotAuthenticated.
+ * Whether the error says that a view does not exist. A view ends with its session. After the end of a session, vCenter
+ * may therefore report the missing view before it reports NotAuthenticated.
  */
 function isMissingView(error: unknown): boolean {
   return faultOf(error, 'ManagedObjectNotFound')?.obj?.type.endsWith('View') ?? false;

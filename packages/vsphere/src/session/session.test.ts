@@ -100,7 +100,7 @@ test('concurrent reads share one session even if it is killed repeatedly', async
   expect(await vcsim.control.sessions()).toHaveLength(1);
 });
 
-test('a change that was rejected because the session had ended is sent again after another call of assertLeader', async () => {
+test('assertLeader is called again before a change is repeated in a new session', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.expireSessions();
@@ -117,7 +117,7 @@ test('a change that was rejected because the session had ended is sent again aft
   expect(checks).toBe(4);
 });
 
-test('a change is not sent when assertLeader passes at first, but throws when a connection is available', async () => {
+test('a change is not sent if assertLeader throws when a connection becomes available', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.resetCalls();

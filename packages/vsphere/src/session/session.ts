@@ -25,14 +25,14 @@ export interface SessionOptions {
 /**
  * The session of a client with its vCenter.
  *
- * Flow: the first `get` logs in; concurrent calls share that login. After `invalidate` the next `get` logs in again, with
- * the credentials of that moment.
+ * Flow: the first `get` logs in. Concurrent calls share that login. After `invalidate`, the next `get` logs in again,
+ * with the credentials of that moment.
  *
  * Guarantees: the client uses one session at a time. An invalidated session is logged out before the next login. If no
  * response to a login arrived, the session of that login is terminated after the next successful login.
  *
- * All sessions belong to the vCenter of the first login: while the address leads to another vCenter, every login fails with
- * VcenterChangedError, so no call reaches the wrong vCenter.
+ * All sessions belong to the vCenter of the first login. While the address leads to another vCenter, every login fails
+ * with VcenterChangedError, so no call reaches the wrong vCenter.
  *
  * Errors: all callers that share a login get its error. Rejected credentials are tried again only after a delay.
  */
@@ -47,8 +47,8 @@ export class Session {
   /** `about.instanceUuid` of the first login. */
   #identity: string | undefined;
   /**
-   * Whether a login got no valid response, so that vCenter may hold a session that the client does not know. Never
-   * reset, because vCenter may carry out such a login at any later time.
+   * Whether a login got no valid response. vCenter may then hold a session that the client does not know. Never reset,
+   * because vCenter may carry out such a login at any later time.
    */
   #mayHaveOrphans = false;
 

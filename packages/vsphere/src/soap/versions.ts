@@ -15,8 +15,8 @@ export function isNewer(one: string, other: string): boolean {
 }
 
 /**
- * Returns the newest version that the server offers and the client knows, if any. A newer server also offers older versions, and
- * its responses in an older version contain only types of that version.
+ * Returns the newest version that the server offers and the client knows, if any. A newer server also offers older
+ * versions. In an older version, its responses contain only types of that version.
  */
 export function negotiateVersion(offered: readonly string[]): string | undefined {
   return offered

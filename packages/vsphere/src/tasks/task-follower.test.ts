@@ -51,7 +51,7 @@ test('many followed tasks share one property filter', async () => {
   expect(calls).toMatchObject({ CreateFilter: 1, CloneVM_Task: 8 });
 });
 
-test('every follower of a task that has already ended gets the result of the task immediately', async () => {
+test('every follower of a task gets the result, even if the task has already ended', async () => {
   const task = await clone();
   const [one, two] = await Promise.all([vcenter.tasks.follow(task), vcenter.tasks.follow(task)]);
   expect(await nameOf(one)).toBe(`clone-${clones}`);
@@ -143,7 +143,7 @@ describe('outcome of a task', () => {
     return { result, task };
   }
 
-  test('follow returns the outcome of a task although the session is killed, and leaves one session', async () => {
+  test('follow returns the outcome of a task although the session is killed', async () => {
     const { result } = await started();
     await vcsim.control.expireSessions();
     await vcsim.control.clearDelays();

@@ -45,14 +45,15 @@ const READ_DELAY_MS = 1_000;
 const MAX_READ_DELAY_MS = 30_000;
 
 /**
- * Waits for the end of tasks. All tasks share one filter on vCenter's list of recent tasks, which contains the running
- * and recently ended tasks of all users, so a task needs no request of its own.
+ * Waits for the end of tasks. All tasks share one filter on vCenter's list of recent tasks, so a task needs no request
+ * of its own. The list contains the running and recently ended tasks of all users.
  *
- * Flow: vCenter is polled only while at least one task is followed. A task that is not in the list (it ended long ago, 200
- * others ended since, or vCenter was restarted) is read directly from time to time.
+ * Flow: vCenter is polled only while at least one task is followed. A task that is not in the list is read directly
+ * from time to time. The list may lack a task because it ended long ago, because 200 tasks are newer, or because
+ * vCenter was restarted.
  *
- * Guarantees: `follow` settles with the outcome of the task despite lost connections, ended sessions and restarts of vCenter.
- * If vCenter does not know the task any more, `follow` rejects with a TaskGoneError.
+ * Guarantees: `follow` settles with the outcome of the task despite lost connections, ended sessions and restarts of
+ * vCenter. If vCenter does not know the task any more, `follow` rejects with a TaskGoneError.
  */
 export class TaskFollower implements PropertySubscriber {
   /** Schedule of the watcher that reports the tasks. @internal */

@@ -4,7 +4,7 @@ import type { VsphereWorld } from '../world.ts';
 
 /**
  * Pause after a response, so that tasks that start or end together are reported together. The pause grows with each
- * response that contains only foreign tasks, which are tasks that are not followed: a busy vCenter reports many of them
+ * response that contains only foreign tasks. These are tasks that are not followed. A busy vCenter reports many of them
  * per second.
  */
 const DELAYS = { baseMs: 50, maxMs: 250 };
@@ -40,8 +40,8 @@ export class TaskPollSchedule implements PollSchedule {
   }
 
   /**
-   * Called when a task is followed from now on. Ends the wait of a poll that was not due because no task was followed.
-   * Resets the count, because earlier responses with this task were counted as foreign.
+   * Called when a caller begins to follow a task. Ends the wait for a followed task. Resets the count of foreign
+   * responses, because the new task may have been in some of them.
    */
   followed(): void {
     this.#foreignResponses = 0;

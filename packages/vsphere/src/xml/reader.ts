@@ -37,11 +37,12 @@ interface TagTemplate {
 const MAX_TEMPLATES = 4;
 
 /**
- * Pull parser for XML responses. Its fields describe the element that was opened last. The caller must read every opened
- * element to its end: with `text`, `skip`, `children`, or with `enter` and then `next` until it returns false.
+ * Pull parser for XML responses. Its fields describe the element that was opened last. The caller must read every
+ * opened element to its end: with `text`, `skip` or `children`, or with `enter` and then `next` until `next` returns
+ * false.
  *
- * A response has thousands of tags, so the reader builds no tree, extracts only requested text, and caches the attributes of
- * recurring tags.
+ * A response has thousands of tags. Therefore the reader builds no tree, extracts only requested text, and caches the
+ * attributes of recurring tags.
  */
 export class Reader {
   readonly #text: string;

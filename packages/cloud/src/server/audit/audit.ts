@@ -19,10 +19,10 @@ interface Entry {
 /**
  * The audit log: one line of JSON for each lifecycle event of a server.
  *
- * Guarantees: every event is written to the log, and only after the transaction that stored it in the database is
- * durable. An event that could not be written because of a crash or a full disk is written at the next start or with the
- * next event. After a crash right after the write, the next start writes the event again, with the same `audit` number.
- * If a line was truncated, the next line repeats its event completely.
+ * Guarantees: an event is written only after the transaction that stored it is durable. If a crash or a full disk
+ * prevents the write, the event is written at the next start or before the next event. After a crash right after the
+ * write, the next start writes the event again, with the same `audit` number. If a line was truncated, its event is
+ * repeated completely on the next line.
  *
  * Flow: `record` inside the transaction, then `flush` after the commit or `discard` after a rollback.
  */
@@ -35,8 +35,8 @@ export class Audit {
   /** Committed events that are not written to the log yet. */
   #unwritten: Entry[];
   /**
-   * Number of the last event that was written to the log. The next transaction deletes the rows up to this number, so
-   * the deletion needs no transaction of its own.
+   * Number of the last event that was written to the log. The next transaction also deletes the rows up to this number.
+   * So the deletion needs no transaction of its own.
    */
   #writtenSeq = 0;
   /** Whether the last line may be truncated. */

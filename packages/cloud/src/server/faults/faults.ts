@@ -32,7 +32,7 @@ const NO_COUNTS = { requests: 0, delayed: 0, refused: 0, lostBefore: 0, lostAfte
 
 /**
  * Decides which faults to inject, for tests. The faults of a request depend only on the settings and on the number of
- * affected requests since `set`.
+ * the request. Requests to the affected routes are numbered from 0 after each `set`.
  */
 export class Faults {
   #settings: FaultSettings | undefined;
@@ -64,7 +64,8 @@ export class Faults {
     } = settings;
     const counts = this.#counts;
     const request = counts.requests++;
-    // Each request uses four random numbers, so that changing one rate does not change the random choices for the other faults.
+    // Each kind of fault has its own random number, so that changing one rate does not change the choices for the
+    // others.
     const choice = (which: number) => randomAt(settings.seed, request * 4 + which);
     const delayMs = latencyMs === undefined ? 0 : latencyMs.min + (latencyMs.max - latencyMs.min) * choice(0);
     if (delayMs > 0) counts.delayed++;

@@ -22,8 +22,8 @@ const BODY_LIMIT = 64 * 1024;
 /** Maximum time to receive a whole request, so that a slow client cannot hold a connection forever. */
 const REQUEST_TIMEOUT_MS = 30_000;
 /**
- * Maximum length of a path parameter. It is much longer than a valid name, so that the schema, and not the router,
- * rejects a name that is somewhat too long. Only the error of the schema states the rule for names.
+ * Maximum length of a path parameter, enforced by the router. It is much larger than the maximum length of a name, so
+ * that the schema rejects most names that are too long. Only the error of the schema states the rule for names.
  */
 const MAX_PARAM_LENGTH = 1_000;
 

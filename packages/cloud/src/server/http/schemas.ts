@@ -13,8 +13,8 @@ export interface Schema {
 const string = (description: string, more: Schema = {}): Schema => ({ type: 'string', description, ...more });
 
 /*
- * Patterns use only syntax that ECMAScript, RE2 (Go), Java, .NET and Python share, because generated clients compile them:
- * no Unicode classes, look-around, named groups or back references.
+ * Generated clients compile these patterns. So the patterns use only syntax that ECMAScript, RE2 (Go), Java, .NET and
+ * Python share: no Unicode classes, look-around, named groups or back references.
  */
 
 /** Excludes control characters, which would break lines in logs. */

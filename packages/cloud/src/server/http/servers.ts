@@ -150,8 +150,8 @@ export class Servers {
 }
 
 /**
- * Returns the cursor of the page that begins after this server. It is a decimal number, so that the schema of the API can
- * describe cursors with a pattern.
+ * Returns the cursor of the page that begins after this server. A cursor is a decimal number, so that the schema of the
+ * API can describe it with a pattern.
  */
 function toCursor({ seq }: StoredServer): string {
   return String(seq);

@@ -59,7 +59,7 @@ describe('constructor errors', () => {
     expect(() => new ApiKeys({ file, text: '' })).toThrow(`no API keys: ${file} contains none; pass a file`);
   });
 
-  test('the constructor throws if a key is too short or has invalid characters, and the error does not contain the key', async () => {
+  test('the constructor rejects a key that is too short or has invalid characters, without quoting it', async () => {
     const file = await fileWith(`${first}\nshort\n`);
     expect(() => new ApiKeys({ file, text: undefined })).toThrow(
       `${file}:2: a key must have at least 16 characters; this one has 5`,

@@ -18,8 +18,8 @@ export interface Observation {
 /**
  * Runs the machines of servers.
  *
- * Assumptions: `start` and `stop` of one machine never run concurrently, but either may be called again after a crash
- * interrupted it. The call must then continue the interrupted operation and never create a second machine.
+ * Assumptions: `start` and `stop` of one machine never run concurrently. If a crash interrupts a call, the call may be
+ * made again. It must then continue the interrupted operation and never create a second machine.
  */
 export interface Driver {
   readonly name: string;

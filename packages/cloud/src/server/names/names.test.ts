@@ -77,7 +77,7 @@ describe('prohibited-names file', () => {
     expect(lines.join('')).toContain(`${file}:2: /(/ is not a valid regular expression`);
   });
 
-  test('a missing or invalid prohibited-names file makes the start fail with an error that names the file and the line', async () => {
+  test('a missing or invalid prohibited-names file makes the start fail', async () => {
     const { file, log } = await start('a\nb c\nd/\n');
     expect(() => new ProhibitedNames(file, log)).toThrow(`${file}:3: "/" is not allowed in a name or glob`);
     expect(() => new ProhibitedNames('/nowhere', log)).toThrow(

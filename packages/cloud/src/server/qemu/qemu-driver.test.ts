@@ -146,7 +146,7 @@ describe('with a fake QEMU', () => {
     expect(processesOf(machine.id)).toEqual([readPid(join(settings.dir, machine.id, 'pid'))]);
   });
 
-  test('a driver with another dir finds a machine that is already running and does not start it again', async () => {
+  test('a driver with another dir does not start a running machine again', async () => {
     const settings = await settingsWith();
     const machine = createMachine();
     await (await open(settings)).start(machine, never);

@@ -20,10 +20,10 @@ const POLL_INTERVAL_MS = 50;
 const MAX_CONCURRENT_STARTS = 4;
 
 /**
- * Driver that runs a QEMU process per machine. Processes keep running when the cloud exits, and are found again by their pid
- * file and command line.
+ * Driver that runs a QEMU process per machine. The processes keep running when the cloud exits. The driver finds them
+ * again by their pid file and command line.
  *
- * Guarantees: at most one process runs a machine (QEMU locks the pid file), and none after `stop`.
+ * Guarantees: at most one process runs a machine, because QEMU locks the pid file. After `stop`, no process runs it.
  */
 export class QemuDriver implements Driver {
   readonly name = 'qemu';

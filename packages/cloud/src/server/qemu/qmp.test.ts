@@ -5,7 +5,7 @@ import { temporaryFolder } from '@vmwright/testbed';
 import { expect, test } from 'vitest';
 import { executeQmp } from './qmp.ts';
 
-test('an abort before the connection is established rejects the command without an unhandled error', async () => {
+test('a command that is aborted while connecting rejects without an unhandled error', async () => {
   const path = join(await temporaryFolder('monitor'), 'socket');
   const monitor = createServer().listen(path);
   await once(monitor, 'listening');

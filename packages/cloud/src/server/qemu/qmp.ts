@@ -13,8 +13,8 @@ const TIMEOUT_MS = 5_000;
  */
 export async function executeQmp(path: string, command: string, signal: AbortSignal): Promise<unknown> {
   const socket = connect(path);
-  // An 'error' event without a listener would end the process. The listener can ignore the error, because the code
-  // below notices it too: `once` throws if the error occurs while connecting, and a later error ends the lines early.
+  // An 'error' event without a listener would end the process. This listener ignores errors, because the code below
+  // notices them. `once` throws an error that occurs while connecting. A later error ends the lines early.
   socket.on('error', () => undefined);
   const aborted = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const destroy = () => socket.destroy(new Error('the QMP monitor does not respond'));

@@ -10,7 +10,7 @@ Runs a private cloud: a REST API for virtual machines, described by its OpenAPI 
 Options (defaults in parentheses):
   --listen host:port   address to listen on; port 0 chooses a free port (127.0.0.1:8480)
   --data file          SQLite database file                             (vmwright-cloud.sqlite)
-  --keys file          API keys, one per line                           (comma-separated keys in CLOUD_API_KEYS)
+  --keys file          API keys, one per line, besides CLOUD_API_KEYS   (none)
   --prohibited file    prohibited server names, one rule per line       (none)
   --driver name        driver that runs the machines: simulated or qemu (simulated)
   --config file        JSON file with driver settings and intervals     (built-in defaults)
@@ -20,8 +20,10 @@ Options (defaults in parentheses):
   --enable-faults      enable fault injection through /faults; for tests only
   --help               show this help
 
-The audit log is written to standard output, the server log to standard error. SIGHUP reloads API keys, prohibited
-names and the TLS certificate. SIGTERM finishes pending requests and exits. Machines keep running after the exit.
+The environment variable CLOUD_API_KEYS can contain API keys, separated by commas. At least one API key is required.
+The audit log is written to standard output, the server log to standard error. On SIGHUP, the server reads the files
+with API keys, prohibited names and the TLS certificate again. On SIGTERM, the server finishes pending requests and
+exits. Machines keep running after the exit.
 `;
 
 const OPTIONS = {

@@ -45,8 +45,8 @@ const PERCENT = { min: 0, max: 100 };
 
 /**
  * Reads and validates the config file.
- * @param file JSON file; undefined for the defaults. Paths in it are relative to its directory.
- * @param data path of the database; its directory is the default parent of `qemu.dir`
+ * @param file JSON file with paths relative to its directory; undefined for the defaults
+ * @param data path of the database. The default `qemu.dir` is in the directory of the database.
  * @throws StartError if the file cannot be read or is invalid
  */
 export function readConfigFile(file: string | undefined, data: string): FileSettings {

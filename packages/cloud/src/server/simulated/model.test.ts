@@ -10,7 +10,7 @@ const settings: SimulatedSettings = {
 };
 const ids = Array.from({ length: 2_000 }, (_, at) => `server-${at}`);
 
-test('boot time, stop time, boot failure and CPU utilization depend only on the seed, the id and the time', () => {
+test('the behaviour of a machine depends only on the seed, the id and the time', () => {
   const behaviourOf = (seed: number, id: string) => {
     const seeded = { ...settings, seed };
     return [bootMs(seeded, id), stopMs(seeded, id), fails(seeded, id), cpuAt(seeded, id, 1e12)];

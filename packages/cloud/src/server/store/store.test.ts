@@ -40,7 +40,7 @@ function create(store: Store, name: string, options: { key?: string; labels?: Re
 }
 
 describe('idempotency keys', () => {
-  test('an idempotency key identifies one server and one body, regardless of the order of the labels', async () => {
+  test('an idempotency key returns its server only for the same body, in any order of the labels', async () => {
     const { store } = open(await temporaryFile());
     const labels = { b: '1', a: '2' };
     const server = create(store, 'x', { key: 'k', labels });
@@ -59,7 +59,7 @@ describe('idempotency keys', () => {
     expect(store.lookupKey('k', { name: 'x', labels: {} })).toMatchObject({ result: 'same' });
   });
 
-  test('after a delete request, the idempotency key of the server is reported as gone; once the key has expired, it can be used again', async () => {
+  test('an idempotency key is reported as gone after the delete request, until the key has expired', async () => {
     const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     const gone = { result: 'gone', serverId: id };
@@ -117,7 +117,7 @@ describe('servers', () => {
     expect(events()).toHaveLength(2);
   });
 
-  test('if the name of a new server is taken, neither the server nor its idempotency key nor its audit event is stored', async () => {
+  test('a create with a taken name stores no server, no idempotency key and no audit event', async () => {
     const { store, events } = open(await temporaryFile());
     create(store, 'x');
     expect(() => create(store, 'x', { key: 'k' })).toThrow('UNIQUE constraint failed: servers.name');
@@ -150,7 +150,7 @@ describe('audit log', () => {
     expect(open(path).audit).toEqual([]);
   });
 
-  test('audit events that could not be written to a full disk are written before the next event, starting on a new line', async () => {
+  test('audit events that did not fit on a full disk are written before the next event', async () => {
     const written: string[] = [];
     let hasSpace = true;
     const { store } = open(await temporaryFile(), {
@@ -174,7 +174,7 @@ describe('audit log', () => {
     ]);
   });
 
-  test('after a crash right after an audit event was written, the next start writes the event again with the same number', async () => {
+  test('after a crash right after its write, an audit event is written again with the same number', async () => {
     const path = await temporaryFile();
     const { store, audit } = open(path);
     create(store, 'x');
@@ -264,7 +264,7 @@ describe('database file', () => {
     expect(store.countByState()).toEqual(new Map([['building', 1]]));
   });
 
-  test('the database file uses WAL and synchronous FULL, so that changes are on disk when a method returns', async () => {
+  test('the database file uses WAL and synchronous FULL', async () => {
     using database = new Database(await temporaryFile());
     const pragma = (name: string) => Object.values(database.connection.prepare(`PRAGMA ${name}`).get() ?? {});
     expect([pragma('journal_mode'), pragma('synchronous')]).toEqual([['wal'], [2]]);

@@ -42,8 +42,8 @@ export interface StateChange {
 /**
  * Database of the servers and their idempotency keys.
  *
- * Guarantees: changes are durable when a method returns. All methods are synchronous: if a caller reads and then writes
- * without an await in between, no other change happens between the read and the write.
+ * Guarantees: changes are durable when a method returns. All methods are synchronous. So if a caller reads and then
+ * writes without an await in between, no other change happens in between.
  */
 export class Store implements Disposable {
   readonly #options: StoreOptions;
@@ -106,8 +106,9 @@ export class Store implements Disposable {
     const server = this.find(serverId);
     // The key has expired, but is not deleted yet.
     if (server === undefined && Number(row.deleted_at) <= this.#keyExpiry()) return undefined;
-    // The server counts as gone as soon as the delete is accepted, so that the result does not depend on the speed of the
-    // driver. This is checked before the body: a client that repeats a create needs to know that the server is gone.
+    // A server in the state `deleting` is reported as gone, so that the result does not depend on the speed of the
+    // driver. This check precedes the comparison of the bodies: a client that repeats a create has to learn that the
+    // server is gone.
     if (server === undefined || server.state === 'deleting') return { result: 'gone', serverId };
     if (text(row, 'fingerprint') !== fingerprintOf(wanted)) return { result: 'reused' };
     return { result: 'same', server };

@@ -26,7 +26,9 @@ export class Body {
   #ended = false;
   #error: Error | undefined;
   #wake: (() => void) | undefined;
-  /** Whether the reader reads the whole text. It then waits for the end of the body, so the flow must not pause. */
+  /**
+   * Whether the reader reads the whole text. Such a reader waits for the end of the body, so the flow must not pause.
+   */
   #readsText = false;
 
   /** @param maxBytes limit for the whole text or, when read by lines, for one line */

@@ -2,8 +2,8 @@
 const JOIN_AT = 1_024;
 
 /**
- * Bytes in order of arrival. A server may send one byte at a time, and each chunk costs about 100 bytes of memory, so
- * small chunks are joined.
+ * Bytes in order of arrival. Small chunks are joined, because each chunk costs about 100 bytes of memory, and a server
+ * may send one byte at a time.
  */
 export class ByteList {
   #joined: Buffer[] = [];

@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(opened()).toBe(2);
   });
 
-  test('requests are not delayed by an earlier request that was aborted while it waited for a connection', async () => {
+  test('requests are not delayed by an earlier queued request that was aborted', async () => {
     const held = gate();
     const { get } = await start((request, response) => {
       if (request.url === '/held') held.hold(() => response.end('held'));
@@ -98,7 +98,7 @@ describe('requests', () => {
     expect(await Promise.all([blocking, next])).toEqual(['held', '/next']);
   });
 
-  test('a request that is aborted after it was sent closes its connection, and the next request opens another connection', async () => {
+  test('a request that is aborted after it was sent closes its connection', async () => {
     const held = gate();
     const { get, opened } = await start((request, response) => {
       if (request.url === '/slow') held.hold(() => undefined);

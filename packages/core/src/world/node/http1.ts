@@ -9,7 +9,7 @@ import { openSocket } from './socket.ts';
 /** Time after which idle connections are closed. A shorter `Keep-Alive: timeout` of the server takes precedence. */
 const IDLE_MS = 30_000;
 /**
- * Margin by which an idle connection is closed before the server closes it, so that no request is sent on a closing
+ * An idle connection is closed this long before the server would close it, so that no request is sent on a closing
  * connection.
  */
 const KEEP_ALIVE_MARGIN_MS = 1_000;
@@ -26,8 +26,8 @@ export interface Http1Options {
 export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
   /**
-   * Prefix of each path. For a proxy that forwards plain HTTP, it is the server's origin, because such a proxy expects
-   * absolute URLs. Otherwise it is empty.
+   * Prefix of each path. A proxy that forwards plain HTTP expects absolute URLs, so the prefix is then the server's
+   * origin. Otherwise it is empty.
    */
   readonly #prefix: string;
   readonly #authorization: { readonly 'proxy-authorization': string } | undefined;
@@ -132,7 +132,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (status < 200) return; // informational; the final response follows
     const coding = headers['transfer-encoding'];
     if (coding !== undefined && !/^chunked$/i.test(String(coding))) {
-      // Rejected, because the request accepts no transfer coding other than chunked, and undici would return compressed
+      // The request accepts no transfer coding other than chunked. For any other coding, undici would return compressed
       // bytes or read until the connection closes.
       controller.abort(
         new Error(`the response has the unsupported transfer coding ${JSON.stringify(coding)}`),

@@ -31,11 +31,11 @@ export interface Http2Options {
 export class NoHttp2Error extends Error {}
 
 /**
- * HTTP/2 client that multiplexes many long-lived responses over one connection, or over more when the stream limit is
- * reached.
+ * HTTP/2 client for many long-lived responses. They share one connection. Another connection is opened only when the
+ * stream limit is reached.
  *
- * Guarantees: pings detect a dead connection, for which TCP reports no error, and fail all its streams. After GOAWAY a
- * connection gets no new streams.
+ * Guarantees: pings detect a dead connection for which TCP reports no error, and all its streams then fail. After
+ * GOAWAY, a connection gets no new streams.
  */
 export class Http2Streams {
   readonly #options: Http2Options;

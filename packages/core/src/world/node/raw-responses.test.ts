@@ -5,9 +5,9 @@ import type { Transport } from '../world.ts';
 import { connect } from './transport.ts';
 
 /*
- * Raw responses, most of them malformed, that an HTTP client has to reject or to parse as the RFC says. After each of
- * them, the next requests must get their own responses. If the client took the rest of one response for the response to
- * the next request, a controller would get the state of another object.
+ * Raw responses, most of them malformed. An HTTP client has to reject them, or to parse them as the RFC says. In both
+ * cases, the next requests must get their own responses. If the client took the rest of one response for the next
+ * response, a controller would get the state of another object.
  */
 
 /** Expected result of the request: an error, a timeout, or a parsed response. */

@@ -89,8 +89,8 @@ async function secureSocket(
 }
 
 /**
- * Returns the server name (SNI) by which servers choose their certificate. It must be passed to Node, which sends no
- * name by default. Returns no name for an IP address, because RFC 6066 does not allow IP addresses.
+ * Returns the server name (SNI) by which servers choose their certificate. Node sends no name unless it is passed.
+ * Returns no name for an IP address, because RFC 6066 does not allow IP addresses.
  */
 function nameFor(host: string, serverName: string | undefined): { readonly servername?: string } {
   if (serverName !== undefined) return { servername: serverName };

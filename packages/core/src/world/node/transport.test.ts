@@ -103,7 +103,7 @@ describe('watches', () => {
     expect(await firstLine(await watch(transport, '/again'))).toBe('/again');
   });
 
-  test('watches end without crashing the process when the client is closed while the connection opens', async () => {
+  test('watches end without a crash when the client is closed while the connection opens', async () => {
     const ids = authority();
     const { origin } = await startWatchServer(ids);
     for (let turns = 0; turns < 40; turns++) {

@@ -20,8 +20,9 @@ export interface TransportOptions {
 }
 
 /**
- * Returns a transport over persistent connections: a few HTTP/1.1 connections for short requests, because they are
- * cheaper than HTTP/2 for client and server (docs/internals/decisions/016), and one HTTP/2 connection for all watches.
+ * Returns a transport over persistent connections. Short requests use a few HTTP/1.1 connections, which are cheaper
+ * than HTTP/2 for client and server (docs/internals/decisions/016). All watches share one HTTP/2 connection.
+ *
  * When certificates are rotated, new connections replace the old ones, because the API server checks the expiry of a
  * client certificate on every request.
  * @throws ProxyError if the configured proxy is not supported

@@ -135,7 +135,7 @@ test('requests through a proxy to a plain HTTP server use absolute URLs', async 
   ]);
 });
 
-test('a proxy that is unreachable or closes the connection causes a ProxyError, and the connection is not retried', async () => {
+test('a proxy that is unreachable or closes the connection causes a ProxyError without a retry', async () => {
   const origin = await startServer();
   const gone = createHttpServer();
   const port = await listen(gone, onTestFinished);

@@ -24,8 +24,7 @@ const START =
   'start the operator, which sets the caBundle; if cert-manager injects the CA, check cert-manager';
 
 /**
- * Checks that the webhooks of the controllers are installed, that every installed webhook has a valid CA, and that the API server
- * reaches the webhooks.
+ * Checks that the webhooks of the controllers are installed, have a valid CA, and are reached by the API server.
  * @param controllers from `checkedControllers`
  */
 export async function checkWebhooks(
@@ -93,8 +92,9 @@ const UNREACHABLE =
 const PROBE = 'vmwright-check';
 
 /**
- * Checks that requests reach the installed webhooks of the controllers. Creates objects as dry runs, and lists VmGroups
- * in a version other than the storage version, so that the API server has to convert them.
+ * Checks that the API server reaches the installed webhooks of the controllers. For the admission webhooks, creates
+ * objects as dry runs. For the conversion webhook, lists VmGroups in a version other than the storage version, so that
+ * the API server has to convert them.
  */
 async function reach(
   client: Client,

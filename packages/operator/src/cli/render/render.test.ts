@@ -114,7 +114,7 @@ test('a progressing object needs attention only after five minutes', () => {
   ]);
 });
 
-test('describe groups equal machines, lists a machine with a problem separately, and hides messages that only repeat the message of the parent', () => {
+test('describe groups equal machines and lists a machine with a problem separately', () => {
   const replica = (name: string, power?: string) => ({ name, ...(power && { power }) });
   const group = object('web', {
     replicas: [replica('web-0', 'poweredOn'), replica('web-1', 'poweredOn'), replica('web-2')],
@@ -136,7 +136,7 @@ Problems
   );
 });
 
-test('describe shows the children as a tree, without messages that only repeat the message of the parent', () => {
+test('describe shows children as a tree, without messages that repeat the message of the parent', () => {
   const leaf = (label: string, message: string): TreeNode => ({
     label,
     kind: label,

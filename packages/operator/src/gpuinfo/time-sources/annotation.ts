@@ -12,9 +12,9 @@ export function isMaintenanceAnnotation(key: string): boolean {
 }
 
 /**
- * Reads the maintenance that an administrator has announced with annotations on the Node. The start `now` means that
- * the maintenance has begun. An end that is invalid or not later than the start is ignored, so the maintenance has no
- * known end. An end without a start means that the maintenance has begun.
+ * Reads the maintenance that an administrator has announced with annotations on the Node. If the start is `now`, or
+ * only the end is set, the maintenance has begun. If the end is invalid or not later than the start, the end is
+ * ignored, and the maintenance has no known end.
  */
 export function annotatedMaintenance({ metadata: { name, annotations = {} } }: Node): Planned {
   const [start, end] = [annotations[START], annotations[END]];

@@ -19,7 +19,7 @@ windows:
     nodes: ["gpu-*"]
 `;
 
-test('a window that occurs once is listed until its end, for the nodes that match its pattern', () => {
+test('a window that occurs once is listed until its end, for matching nodes only', () => {
   const calendar = new Calendar(parseCalendar(ONCE));
   const expected = {
     startsAt: at('2026-12-01T08:00:00Z'),
@@ -33,7 +33,7 @@ test('a window that occurs once is listed until its end, for the nodes that matc
   expect(calendar.maintenanceOf(node('gpu-1'), at('2026-12-01T12:00:00Z'))).toEqual([]);
 });
 
-test('the next occurrence of a repeated window is listed first, also after time has passed and after the clock was set back', () => {
+test('the first listed occurrence of a repeated window is the next one, even after the clock was set back', () => {
   const calendar = new Calendar(
     parseCalendar(`
 windows:
@@ -170,7 +170,7 @@ async function mount() {
   return { file, write, lines, metrics: () => registry.text() };
 }
 
-test('a changed calendar file is read again, and while it is invalid, the last valid content stays in use', async () => {
+test('the last valid content of a calendar file stays in use while the file is invalid', async () => {
   const { file, write, lines, metrics } = await mount();
   let changes = 0;
   file.subscribe(() => changes++);

@@ -18,11 +18,12 @@ export function isMaintenanceCondition(type: string): boolean {
 
 /**
  * Reads maintenance from the conditions of a Node. Maintenance in progress and drains have begun at the last transition
- * of their condition. `MaintenancePlanned` has no start time. If an annotation or a label of the same Node announces
- * the time, the condition is ignored and that time counts. Times from other sources, such as the calendar, do not
- * replace the condition, because they may belong to other maintenance. Without an announced time, the maintenance may
- * begin at any moment, so it counts as begun: a job of 100 hours must not be started on a node that is about to be
- * taken away.
+ * of their condition. `MaintenancePlanned` has no start time:
+ * - If an annotation or a label of the same Node announces a time, that time counts and the condition is ignored.
+ * - A time from another source, such as the calendar, does not replace the condition: it may belong to other
+ *   maintenance.
+ * - Without an announced time, the maintenance counts as begun, because it may begin at any moment. A job of 100 hours
+ *   must not be started on such a node.
  * @param announced maintenance that annotations and labels of the Node announce
  */
 export function conditionMaintenance({ status }: Node, announced: readonly Maintenance[]): Planned {

@@ -25,14 +25,14 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const MOST_WINDOWS = 16;
 const LOOK_AHEAD_DAYS = 63;
 /**
- * Maximum number of days to search ahead. The search finds at least two windows even if they occur only on the fifth
- * weekday of a month: at most 13 weeks lie between two such days.
+ * Maximum number of days to search ahead. It is enough to find two windows even if they occur only on the fifth weekday
+ * of a month: at most 13 weeks lie between two such days.
  */
 const LONGEST_SEARCH_DAYS = 400;
 
 /**
- * Returns at least two windows: the current ones, if any, and the next ones. The last one is returned without an end,
- * because the windows after it are not listed. With an end, the node would appear to be free forever after it.
+ * Returns at least two windows: the current ones, if any, and the next ones. The last window is returned without an
+ * end, because later windows are not listed. With an end, the node would appear to be free forever after that window.
  */
 export function occurrences(recurrence: Recurrence, source: string, now: number): readonly Maintenance[] {
   const { timeZone, minutes, durationMs } = recurrence;

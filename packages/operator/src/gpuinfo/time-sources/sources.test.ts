@@ -96,7 +96,7 @@ test.each([
   ['MaintenancePlanned', 'True', OTHER, []],
   ['Ready', 'True', [], []],
 ])(
-  'the condition %s=%s of a Node that announces the maintenance %j counts as maintenance with the starts %j',
+  'the condition %s=%s of a Node with the announced maintenance %j gives maintenance that starts at %j',
   (type, status, others, starts) => {
     const { maintenance, warnings } = conditionMaintenance(condition(type, status), others);
     expect(maintenance.map(({ startsAt }) => startsAt)).toEqual(starts);
@@ -132,7 +132,7 @@ test('a warning shows the beginning of a long value', () => {
   expect(warning).toMatch(/ is "x{64}…"; it must be a time/);
 });
 
-test('maintenance of several sources is ordered by start, without maintenance that has ended', () => {
+test('maintenance of several sources is sorted by start, and ended maintenance is left out', () => {
   const of = (startsAt: number, endsAt: number | undefined, source: string) => ({ startsAt, endsAt, source });
   const sources = [
     { maintenance: [of(50, undefined, 'c'), of(10, 100, 'ended')], unknown: ['u'], warnings: ['w'] },

@@ -27,15 +27,15 @@ export function dateIn(zone: string, at: number): PlainDate {
 }
 
 /**
- * Returns the moment of a local time. As in RFC 5545, a time that clocks skip when daylight saving begins is moved
- * forward by the skipped hour (02:30 becomes 03:30). If a time occurs twice because daylight saving ends, the first
+ * Returns the moment of a local time. If clocks skip the time when daylight saving begins, it is moved forward by the
+ * skipped hour: 02:30 becomes 03:30, as in RFC 5545. If the time occurs twice because daylight saving ends, the first
  * occurrence counts.
  * @param minutes minutes since midnight
  * @returns milliseconds since 1970
  */
 export function momentOf({ year, month, day }: PlainDate, minutes: number, zone: string): number {
   const local = Date.UTC(year, month - 1, day) + minutes * MINUTE_MS;
-  // Clocks change by a few hours at most, so the offsets one day earlier and one day later are those before and after a change.
+  // Offsets before and after a possible change. Clocks change by a few hours at most, so one day is enough.
   const [before, after] = [offsetAt(zone, local - DAY_MS), offsetAt(zone, local + DAY_MS)];
   const moments = [before, after].map((offset) => local - offset);
   const existing = moments.filter((at) => at + offsetAt(zone, at) === local);

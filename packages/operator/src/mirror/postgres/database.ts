@@ -35,8 +35,8 @@ export interface PostgresDatabaseOptions extends DatabaseSettings {
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
 /**
- * Timeout of the client for a statement. It is longer than the server's timeout, so that the server's timeout error
- * arrives first if the server responds at all.
+ * Timeout of the client for a statement. It is longer than the timeout of the server, so that a server that responds
+ * reports the timeout first.
  */
 const QUERY_TIMEOUT_MS = STATEMENT_TIMEOUT_MS + 5_000;
 
@@ -57,8 +57,8 @@ export class PostgresDatabase implements Database {
       clock,
     );
     try {
-      // The timeout is not set for the fence `table`, which is meant for poolers in transaction mode: such a pooler
-      // would apply the setting to another client's statements.
+      // The timeout is not set with the fence `table`, which is meant for poolers in transaction mode. Such a pooler
+      // would apply the setting to the statements of other clients.
       if (fence === 'session') await client.query(`SET statement_timeout = ${STATEMENT_TIMEOUT_MS}`);
       const { rows } = await client.query<{ readonly standby: boolean }>(
         'SELECT pg_is_in_recovery() AS standby',
@@ -143,8 +143,8 @@ export class PostgresDatabase implements Database {
 }
 
 /**
- * Whether the other variant, with or without TLS, might succeed, because the first one may have failed for one of these
- * reasons: the server does not offer TLS, or pg_hba.conf requires or forbids TLS.
+ * Whether the connection might succeed with TLS instead of without, or the other way round. The server may not offer
+ * TLS, or pg_hba.conf may require or forbid it.
  */
 function mayDependOnTls(error: unknown): boolean {
   const { code } = toDatabaseError(error);

@@ -39,7 +39,7 @@ describe('scopes of failures', () => {
   });
 });
 
-test('a thrown value without a code counts as a failure of the session', () => {
+test('a thrown value without a code has the scope session', () => {
   expect(toDatabaseError(new Error('Query read timeout'))).toMatchObject({
     code: 'CONNECTION_LOST',
     scope: 'session',

@@ -22,26 +22,26 @@ export interface SqlFence {
 
 /** First key of the advisory locks; the second is the shard. */
 const LOCK_CLASS = 0x5356_4d43;
-/** Name of the session setting that stores the token of the replica that last acquired the locks. */
+/** Session setting with the token of the fence that last acquired locks in this server session. */
 const TOKEN = 'ssvirt_vm_controller.token';
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
-/** Maximum time to wait until another session releases its locks, if they are not taken over. */
+/** Maximum wait for another session to release its locks, if this session may not terminate it. */
 const MAX_WAIT_MS = 30_000;
 
 /**
  * Fence that consists of session-level advisory locks. The batch statement checks that its own server process holds the
- * locks. Therefore batches fail, and cannot bypass the fence, if a pooler distributes statements over several server
- * sessions (PgBouncer in transaction mode).
+ * locks. A pooler in transaction mode, such as PgBouncer, may distribute statements over several server sessions.
+ * Batches then fail instead of bypassing the fence.
  *
- * Such a pooler can also give one server session to two replicas, and an advisory lock can be acquired again in the
- * session that holds it. So each fence stores its own token in the server session when it acquires locks, and the batch
- * statement checks this token.
+ * Such a pooler may also let two replicas use the same server session. Both could then acquire the same lock, because
+ * PostgreSQL lets a session acquire its own lock again. So each fence stores a token in the server session when it
+ * acquires locks, and the batch statement checks this token.
  *
- * Take-over: the server session of the previous holder is terminated, which releases its locks after its last statement
- * has been committed or rolled back. Both sessions must belong to the same database role, because PostgreSQL lets an
- * ordinary role terminate only its own sessions.
+ * Take-over: the server session of the previous holder is terminated. PostgreSQL commits or rolls back its last
+ * statement, and then releases its locks. Both sessions must belong to the same database role, because an ordinary role
+ * can terminate only its own sessions.
  */
 export class SessionLockFence implements SqlFence {
   readonly isSessionBound = true;
@@ -118,9 +118,9 @@ async function newToken(query: Query): Promise<string> {
 export const FENCE_TABLE = 'ssvirt_vm_controller_fence';
 
 /**
- * Fence that stores epochs in `FENCE_TABLE`. It needs no session state, so it works through PgBouncer in transaction
- * mode. Each acquisition increments the epoch; the batch statement locks the epoch row in share mode and writes only if
- * the epoch is still the one that this session acquired.
+ * Fence that stores an epoch for each shard in `FENCE_TABLE`. It needs no session state, so it works through PgBouncer
+ * in transaction mode. Each acquisition of a shard increments its epoch. The batch statement locks the epoch row in
+ * share mode. It writes only if the epoch is still the one that this session acquired.
  */
 export class EpochFence implements SqlFence {
   readonly isSessionBound = false;
@@ -180,8 +180,8 @@ export class EpochFence implements SqlFence {
 
 const UNDEFINED_TABLE = '42P01';
 /**
- * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` for a table that may exist: the role is not allowed to create tables, or another
- * session creates the same table at this moment.
+ * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` after which the table may exist nevertheless. The role may not create
+ * tables, or another session creates the same table at this moment.
  */
 const MAY_EXIST = ['42501', '42P07', '42710', '23505'];
 

@@ -71,9 +71,9 @@ export class PostgresSession implements Session {
   }
 
   /**
-   * Writes the rows that no other transaction has locked. The first statement writes nothing if one of the rows is locked. The
-   * second statement handles all rows that the first one has not written, and skips locked rows; usually, it is not needed. No
-   * other statement of the session runs between the two, because the release of a shard would make the second one fail.
+   * Writes the rows that no other transaction has locked. The first statement writes nothing if one of the rows is
+   * locked. The second statement writes the remaining rows and skips locked ones. Usually, no rows remain. No other
+   * statement of the session runs between the two: the release of a shard would make the second one fail.
    */
   write(writes: readonly StatusWrite[], shards: readonly number[]): Promise<BatchResult> {
     const guard = this.#fence.guardValues(shards); // read now, because a later `release` may change the values
@@ -89,8 +89,8 @@ export class PostgresSession implements Session {
   }
 
   /**
-   * Runs a statement that fails instead of waiting for row locks. PostgreSQL checks constraints before it locks a row,
-   * so the statement can also fail because a locked row violates a constraint, although a later write of that row would
+   * Runs a statement that fails instead of waiting for row locks. It also fails if a row violates a constraint.
+   * PostgreSQL checks constraints before it locks a row, so this row may be a locked one, and a later write of it may
    * succeed.
    * @returns undefined if a row is locked or violates a constraint; nothing is written then
    */
@@ -168,12 +168,15 @@ function nameOf(text: string): string {
 const LOCK_TIMEOUT_MS = 1;
 
 /**
- * Returns the statement that writes a batch if no row is locked; otherwise it fails with `LOCK_NOT_AVAILABLE` and
- * writes nothing. The lock timeout applies to this transaction only. It does not apply to the locks of the table and of
- * the fence, which are taken before the timeout is set. The lock timeout is shorter than the deadlock timeout, so a
- * deadlock also ends with `LOCK_NOT_AVAILABLE`. A statement that succeeds may still leave a row unwritten, for three
- * reasons: the row already has the status, it does not exist or is soft-deleted, or another transaction changed it at
- * the same moment.
+ * Returns the statement that writes a batch if no row is locked. If a row is locked, the statement fails with
+ * `LOCK_NOT_AVAILABLE` and writes nothing.
+ *
+ * The lock timeout applies to this transaction only. The locks of the table and of the fence are taken before the
+ * timeout is set, so it does not apply to them. The timeout is shorter than the deadlock timeout, so a deadlock also
+ * ends with `LOCK_NOT_AVAILABLE`.
+ *
+ * A statement that succeeds leaves a row unwritten if the row already has the status, does not exist or is
+ * soft-deleted. It also does so if another transaction changed the row at the same moment.
  */
 function writeUnlockedStatement(fence: SqlFence): string {
   return `
@@ -191,8 +194,9 @@ function writeUnlockedStatement(fence: SqlFence): string {
 }
 
 /**
- * Returns the statement that writes all rows of a batch except those that another transaction has locked. Waiting for
- * locked rows would delay all other rows, and could deadlock with a transaction that locks rows in another order.
+ * Returns the statement that writes all rows of a batch, except rows that another transaction has locked. To wait for
+ * locked rows would delay all other rows. It could also cause a deadlock with a transaction that locks rows in another
+ * order.
  */
 function writeStatement(fence: SqlFence): string {
   return `
@@ -212,7 +216,10 @@ function writeStatement(fence: SqlFence): string {
       ARRAY (SELECT position::int - 1 FROM new WHERE position NOT IN (SELECT position FROM found)) AS skipped`;
 }
 
-/** Returns the query that reads the ids and statuses of a batch from the parameters that follow those of the fence. */
+/**
+ * Returns the query that reads the ids and statuses of a batch from the parameters. The parameters of the fence come
+ * first.
+ */
 function given(fence: SqlFence): string {
   const first = fence.guardValues([]).length + 1;
   return `

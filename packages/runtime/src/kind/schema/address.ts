@@ -1,6 +1,7 @@
 /*
- * Address formats as the API server validates them. `ipv4` and `cidr` use the parser of an older Go version, which
- * accepts leading zeros (010.0.0.1) and groups of more than four digits; `ipv6` rejects both.
+ * Address formats as the API server validates them. For `ipv4` and `cidr`, the API server uses the parser of an older
+ * Go version. That parser accepts leading zeros (010.0.0.1) and groups of more than four digits. The parser for `ipv6`
+ * rejects both.
  */
 
 interface ParseOptions {
@@ -31,8 +32,7 @@ export function isCidr(value: string): boolean {
 
 /**
  * Returns whether a string is a MAC address of 6, 8 or 20 bytes: `00:50:56:01:02:03`, `00-50-56-01-02-03`,
- * `0050.5601.0203`. Rejects an address without separators, which API servers accept or reject depending on their Go
- * version.
+ * `0050.5601.0203`. Rejects an address without separators: whether an API server accepts it depends on its Go version.
  */
 export function isMac(value: string): boolean {
   const separator = /[:.-]/.exec(value)?.[0];

@@ -34,8 +34,8 @@ const SCHEMAS = 60;
 const VALUES = 800;
 
 /*
- * One CRD contains all schemas of a run, each as a field, so that the test waits for only one CRD to become
- * Established. Shrinking also uses the API server; the error's message has the shrunk failure and the seed.
+ * All schemas of a run are fields of one CRD, so that the test waits for only one CRD to become Established. Shrinking
+ * also sends requests to the API server. The error message contains the shrunk failure and the seed.
  */
 test('validator and API server accept and reject the same values, with the same messages', async ({
   cluster,

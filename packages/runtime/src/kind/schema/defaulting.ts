@@ -4,8 +4,8 @@ import type { Schema } from './schema.ts';
 const TYPE_AND_METADATA = ['apiVersion', 'kind', 'metadata'];
 
 /**
- * Returns a copy of a value as the API server would store it: drops fields that the schema does not know and nulls that
- * are not allowed, then sets defaults. Keeps values of a wrong type, so that the validation reports them.
+ * Returns a copy of a value as the API server would store it. Drops undeclared fields and nulls that are not allowed,
+ * and sets defaults. Keeps values of a wrong type, so that the validation reports them.
  */
 export function pruneAndDefault(schema: Schema | undefined, value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => pruneAndDefaultField(schema?.items, item));

@@ -15,9 +15,9 @@ export interface StringOptions extends Common<string> {
   /** Maximum length in characters. */
   readonly maxLength?: number;
   /**
-   * Regular expression that at least a part of the string must match. To match the whole string, anchor the expression
-   * with `^` and `$`. Go (RE2) evaluates it in the API server, and JavaScript evaluates it here, so use their common
-   * subset: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
+   * Regular expression that some part of the string must match. To match the whole string, anchor the expression with
+   * `^` and `$`. The API server evaluates it in Go (RE2), and this library in JavaScript. So use only syntax that both
+   * support: no look-around, no back references, no `(?i)`, no `[[:alpha:]]`.
    */
   readonly pattern?: string;
   readonly format?: Format;

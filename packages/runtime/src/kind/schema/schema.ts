@@ -3,8 +3,8 @@ import type { Format } from './format.ts';
 declare const valueType: unique symbol;
 
 /**
- * A structural OpenAPI v3 schema in the form of a CustomResourceDefinition, with the type of its values for the
- * compiler. Created by `object`, `string`, `integer` and the other schema functions.
+ * A structural OpenAPI v3 schema, as in a CustomResourceDefinition. `T` is the type of its values. Created by `object`,
+ * `string`, `integer` and the other schema functions.
  */
 export interface Schema<T = unknown> extends SchemaNode {
   readonly [valueType]?: T;

@@ -19,7 +19,7 @@ const spec = object({
 });
 
 describe('admit', () => {
-  test('admit returns the value as the API server would store it, and the compiler infers the type of the value', () => {
+  test('admit returns the value as the API server would store it, with an inferred type', () => {
     const admission = admit(spec, {
       name: 'a',
       unknown: 1,

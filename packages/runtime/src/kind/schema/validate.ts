@@ -26,10 +26,11 @@ export type Admission<T> =
  * schema.
  *
  * Guarantees: accepts the values that the API server accepts, and rejects all others with the API server's messages.
- * This function is stricter in two cases in which the API server accepts a value of another type: an array for a string
- * with a format, and a fraction within a relative 1e-9 of an integer (1234567890.5) for an integer.
+ * Only two values of a wrong type are rejected here and accepted by the API server:
+ * - an array for a string with a format
+ * - a fraction for an integer, if their relative difference is below 1e-9 (1234567890.5)
  *
- * Caveats: CEL rules are not evaluated, and the metadata of embedded objects is only checked to be an object.
+ * Caveats: CEL rules are not evaluated. The metadata of an embedded object is only checked to be an object.
  *
  * @param at path of the value in messages: `spec`
  */
@@ -82,14 +83,14 @@ function typeOf(value: unknown): string {
   if (value === null || value === undefined) return 'null';
   if (Array.isArray(value)) return 'array';
   if (typeof value !== 'number') return typeof value;
-  // The API server parses integers beyond 64 bits as floating-point numbers. The smallest 64-bit integer counts as one
-  // of them, because JavaScript rounds it when serializing.
+  // The API server parses integers beyond 64 bits as floating-point numbers. This includes -2^63, because JavaScript
+  // serializes it as a rounded number beyond 64 bits.
   return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? 'integer' : 'number';
 }
 
 /**
- * Yields at most one violation of length or pattern: like the API server, it does not check the pattern of a string
- * that is too long or too short. Also yields a violation of the format.
+ * Yields at most one violation of length or pattern, and at most one of the format. Like the API server, does not check
+ * the pattern of a string that is too long or too short.
  */
 function* stringProblems(schema: Schema, value: string, field: string): Generator<Problem> {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY, pattern, format } = schema;

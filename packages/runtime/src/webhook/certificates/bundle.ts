@@ -10,8 +10,8 @@ export function bundleOf(caBundle: string | undefined, commonName: string) {
 }
 
 /**
- * Returns the `caBundle` with the wanted CAs and without foreign ones; undefined if no change is needed. The program's
- * other CAs stay in it, because another replica may still serve a certificate that one of them issued.
+ * Returns the `caBundle` with the wanted CAs and without foreign ones; undefined if no change is needed. Keeps the
+ * program's other CAs, because another replica may still serve a certificate that one of them issued.
  */
 export function bundleWith(
   caBundle: string | undefined,
@@ -25,9 +25,9 @@ export function bundleWith(
 }
 
 /**
- * Returns the `caBundle` with additional CAs of an external issuer; undefined if no change is needed. The present CAs
- * stay, up to `MAX_AUTHORITIES`, because replicas that have not read the newest files yet would otherwise remove the
- * new CAs again and again.
+ * Returns the `caBundle` with additional CAs of an external issuer; undefined if no change is needed. Keeps the present
+ * CAs, up to `MAX_AUTHORITIES`. Otherwise replicas that have not read the newest files yet would remove the new CAs
+ * again and again.
  */
 export function bundleAdding(
   caBundle: string | undefined,

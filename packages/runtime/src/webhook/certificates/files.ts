@@ -24,13 +24,13 @@ export interface CertificateFilesOptions {
 }
 
 /**
- * Serves a certificate from files, which an external issuer such as cert-manager maintains.
+ * Serves a certificate from files that an external issuer such as cert-manager maintains.
  *
- * Flow, at every poll: read the files, serve a changed certificate, and write `ca.crt` to the `caBundle` of all webhooks.
+ * Flow: each poll reads the files, serves a changed certificate, and writes `ca.crt` to the `caBundle` of all webhooks.
  *
- * Guarantees: a certificate is served only with a matching key. While the files cannot be read or do not match, for
- * example because they are being replaced, the last valid certificate stays in use. A `caBundle` is not written if
- * there is no `ca.crt`, or if another controller such as cert-manager injects the `caBundle`.
+ * Guarantees: a certificate is served only with a matching key. If the files cannot be read or do not match, for
+ * example while they are being replaced, the last valid certificate stays in use. A `caBundle` is not written if there
+ * is no `ca.crt`, or if another controller such as cert-manager injects the `caBundle`.
  */
 export class CertificateFiles implements CertificateSource {
   readonly #options: CertificateFilesOptions;
@@ -77,7 +77,8 @@ export class CertificateFiles implements CertificateSource {
       readFile(join(folder, 'ca.crt'), 'utf8').catch(unlessMissing),
     ]);
     const x509 = new X509Certificate(certificate);
-    // Reading two files is not atomic, even if a symbolic link is swapped, so they may be from different versions.
+    // Reading two files is not atomic, so they may be from different versions. Swapping a symbolic link does not
+    // prevent that.
     if (!x509.checkPrivateKey(createPrivateKey(key)))
       throw new Error('tls.key does not match tls.crt; the files may be in the middle of a replacement');
     this.#authorities = certificatesIn(ca ?? '');

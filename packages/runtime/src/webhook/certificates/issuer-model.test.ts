@@ -18,9 +18,9 @@ import { planCertificates } from './plan.ts';
 import { dataOf, EMPTY_STATE } from './state.ts';
 
 /*
- * Invariant: the certificate that a replica serves is accepted by every API server at any time, even by one with a
- * watch that lags by LAG_MS, no matter which replicas are killed, which messages are lost and which clocks are wrong.
- * The only exception is the time between a manual edit of a `caBundle` and its repair.
+ * Invariant: every API server accepts the certificate that a replica serves, at any time. This holds even if the watch
+ * of an API server lags by LAG_MS, replicas are killed, messages are lost, and clocks are wrong. The only exception is
+ * the time between a manual edit of a `caBundle` and its repair.
  */
 const LAG_MS = 80_000;
 const REPLICAS = 3;
@@ -104,7 +104,10 @@ async function run({ seed, age, steps }: History, times: Partial<typeof TIMES> =
   server.put(CONFIGURATION, configuration(bundle));
   server.put(CRD, crd(bundle));
   if (state !== undefined) server.put(SECRET, { metadata: { name: 'certificate' }, data: dataOf(state) });
-  /** Whether the Secret was lost. A starting replica then creates a new CA and is not checked until that CA is trusted. */
+  /**
+   * Whether the Secret was lost. A replica that starts afterwards creates a new CA. `check` makes no assertions about
+   * this replica until API servers trust that CA.
+   */
   let secretLost = false;
   const uncheckedUntil = new Map<Replica, number>();
   const loseSecret = () => {
@@ -237,7 +240,7 @@ function histories(...more: readonly (typeof bundleEdits | typeof secretEdits)[n
 }
 
 describe('certificate issuer', () => {
-  test('the issuer always serves an accepted certificate, despite renewals, kills, lost messages, wrong clocks and edits of the caBundle', async () => {
+  test('the issuer always serves an accepted certificate, despite faults and edits of the caBundle', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...bundleEdits), (history) => run(history)),
       RUNS,

@@ -13,8 +13,8 @@ import { type TrustClient, type TrustTarget, trustInAll } from './trust.ts';
 /** Certificates that the program issues for its webhooks. */
 export interface CertificateOptions extends Partial<Lifetimes> {
   /**
-   * Time for which a new CA must be in every `caBundle` before a certificate that it issued is served, in milliseconds.
-   * It must be long enough for every API server to observe a changed `caBundle`. @default 300_000
+   * Time in milliseconds for which a new CA must be in every `caBundle` before a certificate of this CA is served. It
+   * must be long enough for every API server to observe a changed `caBundle`. @default 300_000
    */
   readonly settleMs?: number;
   /** Interval between two checks of the Secret and of every `caBundle`, in milliseconds, ± 20 %. @default 10_000 */
@@ -42,15 +42,15 @@ const MAX_ATTEMPTS = 5;
 /**
  * Issues the webhook certificate with a CA of the program. All replicas share the certificate and the CA in a Secret.
  *
- * Flow, at every poll: read the Secret; create, repair or renew its content; serve its certificate; and write its CAs to
- * the `caBundle` of all webhooks.
+ * Flow: each poll reads the Secret, creates, repairs or renews its content, serves its certificate, and writes its CAs
+ * to the `caBundle` of all webhooks.
  *
- * Guarantees: until the served certificate expires, it is replaced by a certificate of another CA only after that CA was
- * observed in every `caBundle` for `settleMs`. A renewal therefore makes no request fail, even if replicas are killed
- * at any moment. A Secret or `caBundle` that is edited or deleted is repaired at the next poll.
+ * Guarantees: until the served certificate expires, it is replaced by a certificate of another CA only after that CA
+ * was in every `caBundle` for `settleMs`. So a renewal makes no request fail, even if replicas are killed at any
+ * moment. If the Secret or a `caBundle` is edited or deleted, the next poll repairs it.
  *
- * Assumptions: wall clocks are wrong by less than a fifth of a CA's lifetime. A replica with a larger error may fail until
- * its clock is corrected.
+ * Assumptions: wall clocks are wrong by less than a fifth of a CA's lifetime. A replica with a larger error may fail
+ * until its clock is corrected.
  */
 export class CertificateIssuer implements CertificateSource {
   readonly #options: CertificateIssuerOptions;
@@ -124,8 +124,8 @@ export class CertificateIssuer implements CertificateSource {
   }
 
   /**
-   * Serves the certificate of the Secret. Keeps the current certificate, at most until it expires, while an API server
-   * might not trust the new one yet.
+   * Serves the certificate of the Secret. If an API server might not trust this certificate yet, the current one stays
+   * in use, at most until it expires.
    */
   #serveCurrent(): void {
     const { world, serve, metrics } = this.#options;
@@ -157,8 +157,8 @@ export class CertificateIssuer implements CertificateSource {
       const { ours } = bundleOf(caBundle, this.#commonName);
       presentBefore = presentBefore.intersection(new Set(ours.map((each) => each.fingerprint256)));
     }
-    // After a failure no CA counts as settled, because it may be missing in the object that could not be read. The time
-    // for which a CA was present counts from the end of the last poll that found it missing to the start of this poll.
+    // If an object could not be read, no CA counts as present, because it may be missing in that object. Otherwise a CA
+    // was present from the end of the last poll that found it missing, and at least until the start of this poll.
     const endedAt = world.monotonic();
     const since = wanted.map(
       ({ fingerprint256: id }) =>

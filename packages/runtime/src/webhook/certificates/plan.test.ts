@@ -36,7 +36,7 @@ test('the first plan creates a CA for ten years and a certificate for one year',
   expect(planCertificates(stateIn(dataOf(first)), at(NOW))).toBeUndefined();
 });
 
-test('a certificate is renewed by its CA when a third of its lifetime is left, and also after it has expired', () => {
+test('a certificate is renewed by its CA when a third of its lifetime is left, or after its expiry', () => {
   expect(planCertificates(first, at(NOW + (YEAR * 2) / 3 - 1_000))).toBeUndefined();
   for (const now of [NOW + (YEAR * 2) / 3, NOW + 2 * YEAR]) {
     const renewed = next(first, at(now));
@@ -45,7 +45,7 @@ test('a certificate is renewed by its CA when a third of its lifetime is left, a
   }
 });
 
-test('a CA with a fifth of its lifetime left issues a last certificate, and the next CA issues certificates once API servers trust it', () => {
+test('an old CA issues a last certificate, and a new CA takes over once API servers trust it', () => {
   const due = NOW + 8 * YEAR;
   const both = next(first, at(due));
   const [created, old] = both.authorities;
@@ -102,7 +102,7 @@ test('a damaged state is repaired from the last known state, or replaced if ther
   expect(repaired(undefined, first)).toBe(first);
 });
 
-test('the common name of a CA fits into a certificate even for a long program name, and differs if the program names differ', () => {
+test('the common name of a CA is valid and unique even for a long program name', () => {
   expect(authorityName('vmwright')).toBe('vmwright webhooks');
   const [a, b] = [`${'x'.repeat(200)}a`, `${'x'.repeat(200)}b`].map(authorityName);
   expect(a).not.toBe(b);

@@ -34,8 +34,8 @@ export interface Plan {
 /**
  * Plans the next state of the certificates; undefined if no change is needed.
  *
- * Guarantees: a valid serving certificate is replaced by a certificate of another CA only when that CA is settled. A
- * new CA is therefore first added to the trusted CAs, and issues certificates only when it is settled.
+ * Guarantees: a valid serving certificate is replaced by a certificate of another CA only when `isSettled` returns true
+ * for that CA. So a new CA is first only added to the trusted CAs, and issues certificates later.
  */
 export function planCertificates(state: CertificateState, input: PlanInput): Plan | undefined {
   const { now, lifetimes, commonName } = input;
@@ -45,8 +45,8 @@ export function planCertificates(state: CertificateState, input: PlanInput): Pla
     const created = CertificateAuthority.create({ commonName }, validity(now, lifetimes.authorityMs));
     const x509 = new X509Certificate(created.certificate);
     const valid = usable(state.leaf, now);
-    // The key of the old CA is dropped now, so a last certificate of the old CA bridges the time until the new CA is
-    // settled.
+    // The key of the old CA is dropped now. So the old CA issues a last certificate, which bridges the time until every
+    // API server trusts the new CA.
     const canIssue = newest && !isDue(newest, now, 0) && (!valid || mayReplace(valid, newest, input));
     const last = canIssue && signer ? issueLeaf(signer, newest, [], input) : undefined;
     const leaf = last ?? valid ?? issueLeaf(created, x509, [], input);
@@ -99,7 +99,7 @@ function issueLeaf(
 }
 
 /**
- * Returns a validity that starts in the past. If the clock of this replica is ahead, the CA that it creates is then
+ * Returns a validity that starts in the past. So even if the clock of this replica is ahead, the CA that it creates is
  * already valid for the other replicas.
  */
 function validity(now: number, lifetimeMs: number) {

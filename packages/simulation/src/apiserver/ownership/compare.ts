@@ -117,8 +117,8 @@ function collect(shape: Shape, value: unknown, path: string[], set: FieldSet): v
       const part = value[name];
       const at = [...path, `f:${name}`];
       collect(fieldShape(is, name), part, at, set);
-      // The applier owns each map key in addition to the key's contents. It owns a declared field itself only if the
-      // field is empty.
+      // The applier owns a map key itself, and the paths below the key. Of a field that the schema declares, it owns only
+      // the paths below. If such a field is null or empty, it owns the field itself.
       if (part === null || (isJson(part) && isEmpty(part)) || !Object.hasOwn(is.fields, name)) set.add(at);
     }
   }

@@ -89,8 +89,8 @@ export type Applied =
   | { readonly ok: false; readonly conflicts: readonly OwnerConflict[] };
 
 /**
- * Returns the object and its owners after an apply. The applier owns the applied fields. Fields that it applied before
- * and now omits are removed, unless another manager owns them.
+ * Returns the object and its owners after an apply. The applier owns the applied fields. If the applier applied a field
+ * before and now omits it, the field is removed, unless another manager owns it.
  */
 export function afterApply(
   rules: OwnershipRules,

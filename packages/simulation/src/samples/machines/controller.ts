@@ -55,7 +55,7 @@ export function machineProgram({ variant, token, onQueue }: MachineProgramOption
         // Looks for the owners in the cache first. This usually avoids a list request for the objects. The cache alone
         // never decides, because it may lack an existing object.
         const suspects = orphans(list, before ?? uidsOf(cached));
-        // Lists the objects after the machines. An object is created before its machine, and UIDs are never reused, so
+        // Lists the objects after the machines. An object is created before its machine, and UIDs are never reused. So
         // if this list lacks the object of a machine, that object is gone for good. In the other order, an object and
         // its machine may have been created between the two lists.
         const known = before ?? (suspects.length > 0 ? await uids(signal) : new Set());

@@ -8,8 +8,8 @@ import { isCreate, ownerIn } from './requests.ts';
 import { Machine } from './resource.ts';
 
 /**
- * Moments in which a bug is most likely to violate an invariant. In a run of many seeds of any variant of the sample
- * controller, each must occur in at least one of the seeds.
+ * Moments in which a bug is most likely to violate an invariant. When many seeds of a variant of the sample controller
+ * are run, each moment must occur in at least one seed.
  */
 export const CRITICAL_MOMENTS = [
   'a create arrived after its object was gone',

@@ -72,8 +72,8 @@ export function drifted(objects: Iterable<Machine>, machines: readonly RemoteMac
 const GRACE_MS = 2_000;
 
 /**
- * Returns the machines of this manager for which `uids` does not contain the UID of the owner. Leaves out machines that
- * are being deleted or are younger than `GRACE_MS`.
+ * Returns the machines of this manager with an owner that is not in `uids`. Leaves out machines that are being deleted
+ * or are younger than `GRACE_MS`.
  */
 export function orphans(
   { now, items }: { readonly now: number; readonly items: readonly RemoteMachine[] },

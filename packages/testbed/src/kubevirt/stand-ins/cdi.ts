@@ -10,10 +10,9 @@ import { type CdiCaches, PopulatedVolume } from './populated-volume.ts';
 import { startWorker } from './worker.ts';
 
 /**
- * Stand-in for CDI's controller, importer and cloner: creates the claim of a DataVolume, waits until the claim is
- * bound, and goes through the phases of an import or clone without copying data. `ImportBehaviour` lists the behaviours
- * that a test can select. The stand-in imitates CDI without volume populators, where the claim is bound during the
- * import.
+ * Stand-in for CDI's controller, importer and cloner. Creates the claim of a DataVolume and waits until the claim is
+ * bound. Then goes through the phases of an import or clone, without copying data. A test can select one of the
+ * behaviours in `ImportBehaviour`. As in CDI without volume populators, the claim is bound before the data is imported.
  */
 export function startCdi({ api }: Cluster): Disposable {
   const stack = new DisposableStack();

@@ -33,7 +33,7 @@ describe('behaviours of imports', () => {
     expect(behaviourOf(http(url))).toEqual({});
   });
 
-  test('the behaviour of an import is selected by the annotation if both the annotation and the URL select one', () => {
+  test('the annotation takes precedence over the URL if both select a behaviour', () => {
     const source = { http: { url: 'http://images.example/hang/disk.img' } };
     expect(behaviourOf(volume(source, { 'testbed.vmwright.dev/import': 'slow' }))).toEqual({ slow: true });
   });

@@ -36,8 +36,9 @@ const s3Error = (cause: string) => (source: ImportSource) =>
 const REQUEST = '4442587FB7D0A2F9';
 
 /*
- * CDI never ends an import as Failed because of the source. The importer's pod restarts forever, and only its
- * termination message distinguishes a missing source from a flaky network. The messages are the same as in CDI.
+ * If an import fails because of the source, CDI restarts the importer's pod forever and never sets the phase Failed.
+ * Only the pod's termination message distinguishes a missing source from a flaky network. The messages are the same as
+ * in CDI.
  */
 const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
   slow: { slow: true },
@@ -81,9 +82,9 @@ const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
 };
 
 /**
- * Returns the behaviour that a DataVolume selects by its annotation or by its URL. The URL contains
- * `/behaviour/<name>/` on any host, or begins with the path `/<name>/` on a host in the domain `example`. Tests of
- * VMDiskImages use the URL, because a VMDiskImage cannot annotate its DataVolume.
+ * Returns the behaviour that a DataVolume selects by its annotation or by its URL. A URL that contains
+ * `/behaviour/<name>/` selects `<name>`. On hosts in the domain `example`, a path that begins with `/<name>/` is
+ * enough. Tests of VMDiskImages use the URL, because a VMDiskImage cannot annotate its DataVolume.
  */
 export function behaviourOf(volume: KubeObject | undefined): ImportBehaviour {
   const { annotations } = volume?.metadata ?? {};

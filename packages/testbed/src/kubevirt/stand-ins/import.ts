@@ -8,7 +8,7 @@ const BACKOFF_STEPS = 3;
 
 /**
  * Stand-in for CDI's importer: goes through the phases of an import without copying data. After an error, the importer
- * starts again, in the same way as the kubelet restarts the container of CDI's importer pod.
+ * starts again, like the container of CDI's importer pod.
  * @param isFirst whether this is the first DataVolume with this URL
  */
 export async function importData(

@@ -3,8 +3,8 @@ import { Mirror } from '../../kubernetes/mirror.ts';
 import { retry } from './retry.ts';
 
 /**
- * Calls `work` for each object of a kind when the object is added, and when it changes while no earlier call for it is
- * running. A call that throws is repeated as long as the object exists.
+ * Calls `work` for an object of a kind when the object is added or changed. Ignores changes while a call for the same
+ * object is running. Repeats a call that throws, as long as the object exists.
  */
 export function startWorker(api: Api, path: string, work: (object: KubeObject) => Promise<void>): Mirror {
   const inProgress = new Set<string>();
