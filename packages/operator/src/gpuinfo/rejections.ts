@@ -81,16 +81,17 @@ export const REJECTIONS = [
   {
     reason: 'Reserved',
     meaning: 'Other GPUInfos have reserved the GPUs.',
-    remedy: 'Wait until `fitsFrom`, or delete a GPUInfo that is not needed.',
+    remedy: 'Wait until `status.fitsFrom`, if it is set, or delete a GPUInfo that is not needed.',
   },
   {
     reason: 'TooShort',
     meaning: 'Maintenance begins before the job is done; the message has the time and the source.',
-    remedy: 'Use `fitsIfShortenedTo` hours, or wait until `fitsFrom`.',
+    remedy:
+      'Reduce `spec.desAccTime` to the hours in `status.fitsIfShortenedTo`, or wait until `status.fitsFrom`, if it is set.',
   },
   {
     reason: 'BeyondHorizon',
-    meaning: 'No maintenance is known, and `desAccTime` exceeds `--gpu-horizon`.',
-    remedy: 'Lower `desAccTime`, or raise `--gpu-horizon`.',
+    meaning: 'No maintenance is known, and `spec.desAccTime` exceeds `--gpu-horizon`.',
+    remedy: 'Reduce `spec.desAccTime`, or raise `--gpu-horizon`.',
   },
 ] as const satisfies readonly RejectionDoc[];

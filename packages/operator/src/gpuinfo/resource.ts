@@ -95,7 +95,7 @@ const status = object(
     nodeMemoryUsage: optional(
       integer({
         description:
-          'Memory in MB that the node used when it was chosen. If the node is not on vSphere, this is the sum of the memory requests of its pods, in MB.',
+          'Memory that the node used when it was chosen, in MB (1 MB is 1,048,576 bytes). If the node is not on vSphere, this is the sum of the memory requests of its pods.',
         format: 'int64',
       }),
     ),

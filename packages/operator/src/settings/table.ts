@@ -300,7 +300,7 @@ export const FLAGS: { readonly [F in Flag]: FlagDescription } = {
     group: 'VirtualMachine and VMDiskImage',
     variable: 'MAX_SYNC_DURATION',
     description:
-      'Maximum total time of all attempts to sync an image, from the start of the first attempt. An image that is not synced by then fails.',
+      'Maximum total time of all attempts to import an image, from the start of the first attempt. The sync fails if the disk is not imported by then. The snapshot of an imported disk may take longer.',
   },
   'image-sync-attempt-timeout': {
     group: 'VirtualMachine and VMDiskImage',

@@ -148,9 +148,16 @@ export const CONDITIONS = [
   {
     type: 'CloudAvailable',
     status: 'False',
-    reasons: ['CloudUnreachable', 'CloudFailing', 'CloudBusy', 'CloudUnauthorized', 'CloudUnexpectedAnswer'],
+    reasons: [
+      'CloudUnreachable',
+      'CloudFailing',
+      'CloudBusy',
+      'CloudUnauthorized',
+      'CloudUnexpectedAnswer',
+      'CloudRefused',
+    ],
     meaning:
-      'The cloud has an outage: it does not answer, or does not serve the operator. A rejected request for a single VM (`Ready` with the reason `CloudRefused`) is not an outage.',
+      'The cloud has an outage: it does not answer, or does not serve the operator. `CloudRefused` means here that the cloud rejects the requests that list the machines. A rejected request for a single VM is not an outage.',
     remedy: 'See `Ready` with the same reason.',
   },
   {

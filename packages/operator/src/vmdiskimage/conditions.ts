@@ -69,7 +69,7 @@ export const CONDITIONS = [
     status: 'False',
     reasons: ['SyncTimeout'],
     meaning:
-      'The image could not be synced within `--image-sync-timeout` from the start of the first attempt. The operator does not try again.',
+      'The image was not imported within `--image-sync-timeout` from the start of the first attempt. The operator does not try again.',
     remedy:
       'Remove the cause in the message, or raise `--image-sync-timeout`. Then set the annotation `vmwright.dev/retry` to a new value.',
   },

@@ -93,7 +93,7 @@ export const CONDITIONS = [
     meaning:
       '`spec.placement` names another vCenter, datacenter or folder than the status, which says where the machines are. Machines do not move.',
     remedy:
-      'Set `vcenter`, `datacenter` and `folder` in `spec.placement` back to the values in the status. If the API server rejects that, delete the group and create another.',
+      'Delete the group and create another: `vcenter`, `datacenter` and `folder` in `spec.placement` are immutable. Deletion removes the machines from the place in the status, unless the deletion policy is `Orphan`.',
   },
   {
     type: 'Ready',

@@ -49,7 +49,8 @@ export interface VmGroupControllerOptions {
  *   resourceVersion precondition, before the clone is requested. Name and UUID of the machine are derived from group
  *   and slot. vCenter rejects a second machine of the same name in a folder.
  * - A machine is removed only after its slot was stored as terminating.
- * - A machine without the UUID and the ownership labels of the group is neither counted nor changed.
+ * - A machine that has neither the UUID of a slot nor the ownership labels of the group is neither counted nor changed.
+ *   A machine that has the UUID of a slot but lacks the labels gets them when the slot is cloned again.
  * - The finalizer of a group stays until all machines of the group are deleted or orphaned.
  */
 export function controlVmGroups(manager: Manager, options: VmGroupControllerOptions): void {

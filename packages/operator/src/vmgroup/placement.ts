@@ -260,7 +260,7 @@ function assertNotMoved({ metadata, spec: { placement = {} }, status = {} }: VmG
   if (!isMoved) return;
   throw new ReportedError({
     reason: 'PlacementChanged',
-    message: `the machines are on vCenter '${vcenter}' in '${datacenter}/${folder}' and do not move; set the placement back, or delete the group and create another`,
+    message: `the machines are on vCenter '${vcenter}' in '${datacenter}/${folder}' and do not move, but spec.placement names another place; delete the group and create another`,
   });
 }
 

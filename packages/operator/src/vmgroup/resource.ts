@@ -197,7 +197,7 @@ const fields = {
         attempts: optional(
           integer({
             description:
-              'Number of requests to clone or remove the machine. The operator counts each request before it sends the request.',
+              'Number of requests to clone or remove the machine. The operator counts each request before it sends the request. The count starts at 1 if an earlier machine had the same name.',
           }),
         ),
         terminating: optional(boolean({ description: 'Whether the machine is being removed.' })),
