@@ -7,7 +7,7 @@ import { Program } from '../runtime/program.ts';
 import type { Side } from '../runtime/programs.ts';
 import type { Table } from './database.ts';
 
-/** Namespace of the Lease. */
+/** Namespace of the Lease that both controllers use for their leader election. */
 const NAMESPACE = 'default';
 const LEASE = 'ssvirt-vm-controller';
 
@@ -22,7 +22,10 @@ export type Controllers = (
 /** The built programs. */
 export interface Programs {
   readonly controllers: Controllers;
-  /** Starts the comparator of the batch statement: a Go program that writes batches of single-row updates with pgx. */
+  /**
+   * Starts the Go program that the SQL statement of the mirror is compared with. It sends batches of single-row updates
+   * with pgx.
+   */
   readonly batch: (table: Table, ...args: readonly string[]) => Program;
 }
 

@@ -25,7 +25,7 @@ export async function* scale({ controllers }: Programs): AsyncGenerator<Row> {
   yield { name: `${VMS} VMs, start to last row: CPU (s)`, ours: cpu };
   const lines = await program.waitForLines((all) => all.some(isResync));
   yield { name: `${VMS} VMs, resync (s)`, ours: durationOf(lines.find(isResync) ?? '') / 1000 };
-  await sleep(SETTLE_MS); // time to collect the garbage of the resync
+  await sleep(SETTLE_MS); // gives V8 time to free the memory that the resync used
   const { rss, peak } = program.usage();
   yield { name: `${VMS} VMs: memory (MB)`, ours: rss, bar: { atMost: 400 } };
   yield { name: `${VMS} VMs: largest memory (MB)`, ours: peak };

@@ -24,8 +24,8 @@ interface Way {
 }
 
 /**
- * Compares the throughput of the mirror's batch statement with three other ways to write rows:
- * - `pgx` sends a batch of single-row updates, as ACM's search-indexer does
+ * Compares the mirror's SQL statement, which writes a batch of rows, with three other ways to write rows:
+ * - `pgx` sends a batch of single-row updates, as the search-indexer of Red Hat ACM does
  * - `pg` sends the single-row updates of a batch as one string
  * - `rowAtATime` sends one lookup and one update per row
  *

@@ -42,7 +42,7 @@ export async function* idle(): AsyncGenerator<Row> {
   yield* observe(env, `idle, ${total} objects`, false);
 }
 
-/** @param bars whether memory and connections have limits. They have limits only without objects. */
+/** @param bars whether limits apply to memory and connections: only in the measurement without objects */
 async function* observe(
   { operator: { pid }, controlPlane }: Installed,
   state: string,

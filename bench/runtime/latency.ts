@@ -13,7 +13,7 @@ const WORKERS = 16;
 
 /**
  * Measures the time from an object's event to the start of its reconcile, inside an otherwise idle program. Each side
- * has its own empty namespace. In a shared namespace, the side that runs second would also reconcile the probes of the
+ * has its own empty namespace. In a shared namespace, the side that runs second would also reconcile the objects of the
  * first side.
  */
 export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row> {
@@ -73,7 +73,7 @@ export async function* flood({ cluster, programs }: Bench): AsyncGenerator<Row> 
 }
 
 interface Probes {
-  /** Prefix of the probes' names. */
+  /** Prefix of the names of the probes, which are the objects that the benchmark creates and times. */
   readonly name: string;
   readonly namespace?: string;
   readonly probes: number;

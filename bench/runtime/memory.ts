@@ -18,7 +18,7 @@ export async function* memory({ cluster, programs }: Bench): AsyncGenerator<Row>
   const hold = async (side: Side, job: string) => {
     await using program = programs(side, cluster, { job });
     await program.waitForLine('synced');
-    await sleep(SETTLE_MS); // time to collect the garbage of the startup
+    await sleep(SETTLE_MS); // gives the program time to free the memory that only its startup used
     return program.usage().rss;
   };
   const ours = await hold('ours', 'hold');

@@ -1,4 +1,7 @@
-/** Our side of the comparison: the same jobs as bench/controller-runtime/main.go, with all features of the runtime enabled. */
+/**
+ * Program on our runtime that is compared with bench/controller-runtime/main.go. Both programs take the same values of
+ * --job. All features of our runtime are enabled.
+ */
 import { parseArgs } from 'node:util';
 import {
   type CacheEvent,

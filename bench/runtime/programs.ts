@@ -34,7 +34,7 @@ export async function build(): Promise<Programs> {
     const flags = Object.entries(args).map(([name, value]) => `--${name}=${value}`);
     return new Program(command, [...rest, ...flags], {
       KUBECONFIG: kubeconfig,
-      ...ENVIRONMENT, // glibc variables that our side needs; Go programs ignore them
+      ...ENVIRONMENT, // memory settings of glibc for our program; Go programs ignore them
     });
   };
 }

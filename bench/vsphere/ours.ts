@@ -1,4 +1,7 @@
-/** Our side of the comparison: the same jobs as bench/govmomi/main.go, with our client on the operator's `World`. */
+/**
+ * Program with our vSphere client that is compared with bench/govmomi/main.go. Both programs take the same values of
+ * --job. The client uses the same clocks and connections (`nodeWorld`) as in the operator.
+ */
 import { readFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
 import { nodeWorld } from '@vmwright/runtime';

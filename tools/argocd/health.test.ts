@@ -18,7 +18,7 @@ interface Health {
   readonly error?: string;
 }
 
-/** Health that Argo CD must show for each recorded state. */
+/** Health that Argo CD must show for an object, by the state in the name of the object's file in `testdata`. */
 const EXPECTED: Readonly<Record<string, string>> = {
   new: 'Progressing',
   progressing: 'Progressing',
@@ -47,7 +47,7 @@ describe.each(checkedKinds())('$kind', (checked) => {
     object: parse(readFileSync(join(RECORDED, path), 'utf8')),
   }));
 
-  test('this kind has a recorded object for each state that all kinds share', () => {
+  test('an object of this kind is recorded for each required state', () => {
     const recorded = states.map(({ state }) => state);
     expect(recorded).toEqual(
       expect.arrayContaining(['new', 'progressing', 'healthy', 'degraded', 'paused', 'deleting']),

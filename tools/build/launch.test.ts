@@ -25,7 +25,7 @@ function newSpaceMb(prelude: string): number {
   return Number(execFileSync(process.execPath, args, { encoding: 'utf8' }));
 }
 
-test('with the V8 flags of our programs, the space for new objects does not grow', () => {
+test('with the V8 flags of our programs, the heap space for new objects (new_space) does not grow', () => {
   expect(newSpaceMb(PRELUDE)).toBeLessThanOrEqual(2);
   expect(newSpaceMb('')).toBeGreaterThanOrEqual(8);
 });

@@ -129,7 +129,7 @@ function importedPackages(path: string): Set<string> {
   return names;
 }
 
-test('the greeter runs with core and runtime in an empty JavaScript project', async ({ cluster }) => {
+test('the greeter example runs with core and runtime in an empty JavaScript project', async ({ cluster }) => {
   const path = await project('javascript', [tarballs.core, tarballs.runtime]);
   expect(readdirSync(join(path, 'node_modules/@vmwright'))).toEqual(['core', 'runtime']);
   writeFileSync(join(path, 'greeter.js'), greeter('javascript.vmwright.dev'));
@@ -150,7 +150,7 @@ describe('in an empty TypeScript project', () => {
     expect(new Set(own)).toEqual(new Set(shipped().map(({ name }) => name)));
   });
 
-  test('all packages pass the type check, and the greeter runs', async ({ cluster }) => {
+  test('all packages pass the type check, and the greeter example runs', async ({ cluster }) => {
     const compilerOptions = {
       module: 'nodenext',
       target: 'es2024',

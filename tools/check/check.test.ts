@@ -166,7 +166,7 @@ export class Handle {
     expect(failed).toBe(true);
   });
 
-  test('make check fails on a clock, timer or connection that does not come from World', () => {
+  test('make check fails on a clock, timer or connection that does not come from the World that is passed in', () => {
     writeTemporarily(
       'packages/runtime/src/a.ts',
       "import 'node:timers/promises';\nimport 'undici/lib/dispatcher/pool.js';\nexport const a = () => Date.now() + Number(new Date());\n",

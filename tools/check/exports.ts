@@ -19,7 +19,7 @@ interface Node {
   readonly [field: string]: unknown;
 }
 
-/** A declaration in a file of the same package. */
+/** A declaration in a file of the package that is being checked. */
 interface Target {
   readonly file: string;
   readonly name: string;

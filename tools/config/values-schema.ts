@@ -41,7 +41,8 @@ export function valuesSchema(): string {
   const schema = {
     $schema: 'http://json-schema.org/draft-07/schema#',
     title: 'Values of the vmwright chart',
-    required: ['controllers'], // with `controllers: null`, which removes the default, the chart would exclude all controllers
+    // Rejects `controllers: null`, which removes the default. The chart would then exclude all controllers.
+    required: ['controllers'],
     ...object({
       global: { type: 'object', description: 'Values of a parent chart, which this chart ignores.' },
       image: object({

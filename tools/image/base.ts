@@ -13,7 +13,7 @@ export const DISTROLESS = 'gcr.io/distroless/nodejs24-debian13:nonroot';
 /** A base image. */
 export interface Base {
   readonly layout: Layout;
-  /** Reference without digest; undefined for a folder. */
+  /** Reference without digest; undefined if the image was read from a folder and not pulled. */
   readonly name: string | undefined;
 }
 

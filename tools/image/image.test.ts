@@ -114,7 +114,7 @@ test('the index and its images name the base image with its digest', () => {
   expect(index.manifests.map((each) => read(each.digest).annotations)).toEqual([annotations, annotations]);
 });
 
-test('the layer contains the bundled programs and no node_modules', () => {
+test('the folder of vmwright in the image contains the bundled programs and no node_modules', () => {
   const root = join(folder, 'root/usr/local/lib/vmwright');
   expect(readdirSync(root).toSorted()).toEqual(['LICENSE', 'bin', 'package.json']);
 });

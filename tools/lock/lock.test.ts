@@ -29,7 +29,7 @@ function make(folder: string, target: string): { readonly status: number | null;
   return { status, output: stdout + stderr };
 }
 
-test('make fails with a reason, on every run, if npm skips the Node package', async () => {
+test('if npm does not install Node, every run of make fails and prints the reason', async () => {
   const folder = await checkout('exit 0');
   for (const attempt of ['first', 'second']) {
     const { status, output } = make(folder, 'node_modules/.package-lock.json');

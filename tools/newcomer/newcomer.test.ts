@@ -38,7 +38,7 @@ describe('quick start', () => {
     expect(() => quickStart('# a\n')).toThrow('README.md has no section with the console command `make up`');
   });
 
-  test('the quick start repeats only read-only commands', () => {
+  test('only kubectl get and psql commands are repeated until their output matches the page', () => {
     expect(['kubectl get cvm', 'psql "$URL" -c x'].map(isRepeatable)).toEqual([true, true]);
     expect(['kubectl apply -f x', 'kubectl delete cvm web', '. .vmwright/env'].map(isRepeatable)).toEqual([
       false,
@@ -48,8 +48,8 @@ describe('quick start', () => {
   });
 });
 
-describe('sessions', () => {
-  test('a session keeps variables and the current folder, and returns the output and exit code of each command', async () => {
+describe('shell sessions', () => {
+  test('a shell session keeps variables and the current folder, and returns the output and exit code of each command', async () => {
     const cwd = await folder();
     using session = new Session({ cwd, env: { PATH: process.env.PATH } });
     expect(await session.run('export A=1; mkdir x; cd x', 10_000)).toEqual({ code: 0, lines: [] });
@@ -60,7 +60,7 @@ describe('sessions', () => {
     expect(await session.run('cat', 10_000)).toEqual({ code: 0, lines: [] });
   });
 
-  test('a session fails with the output of a command that does not end', async () => {
+  test('if a command does not end in time, the shell session throws an error with the output of the command', async () => {
     // With a real timer, a busy machine could need longer than the timeout to start the command.
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
@@ -79,14 +79,14 @@ describe('sessions', () => {
 describe('steps', () => {
   const limits = { timeoutMs: 60_000, repeatMs: 60_000 }; // no step of these tests reaches the limits
 
-  test('a step passes if the output has the shape that the page shows', async () => {
+  test('a step (a documented command) passes if its output differs from the page only in ids, CPU, ages and widths', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
     const line = 'echo "web   web-1 Running 00000000-6b1c-4b73-9d0d-0c2f6e8f3f5e 7 1m2s"';
     const output = ['web    web-1   Running   5f0f5a4e-6b1c-4b73-9d0d-0c2f6e8f3f5e   42    9s'];
     await runStep(session, { line, output }, limits);
   });
 
-  test('a step fails if the output differs from the page, or if a command without documented output fails', async () => {
+  test('a step fails if its output differs from the page, or if the page shows no output and the command fails', async () => {
     using session = new Session({ cwd: await folder(), env: { PATH: process.env.PATH } });
     await expect(runStep(session, { line: 'echo a', output: ['b'] }, limits)).rejects.toThrow(
       '`echo a` (exit code 0) printed\na\n\nbut the page shows\nb',

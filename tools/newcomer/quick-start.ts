@@ -1,6 +1,6 @@
 import { type ConsoleCommand, consoleCommands } from '@vmwright/testbed';
 
-/** Command that starts everything and stays in the foreground of the first terminal. */
+/** Command that starts the testbed and the operator. It stays in the foreground: later commands need another shell. */
 export const UP = 'make up';
 
 /**

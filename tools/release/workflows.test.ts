@@ -89,7 +89,7 @@ describe.each(files)('%s', (file) => {
       if (job.uses === undefined) expect(job['timeout-minutes']).toBeGreaterThan(0);
   });
 
-  test('the scripts of the workflow contain no expressions, which could inject code', () => {
+  test('the scripts of the workflow contain no GitHub expressions, because their values could inject code', () => {
     for (const { run } of stepsOf(file)) expect(String(run ?? '')).not.toContain('${{');
   });
 

@@ -60,7 +60,7 @@ describe('licences', () => {
     ['SEE LICENSE IN LICENSE.txt', false],
     ['(MIT', false],
     ['', false],
-  ])('%j may ship: %s', (expression, expected) => {
+  ])('a package with the licence %j may ship: %s', (expression, expected) => {
     expect(isPermissive(expression)).toBe(expected);
   });
 

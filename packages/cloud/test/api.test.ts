@@ -205,7 +205,7 @@ describe('problem documents', () => {
     await cloud.client.check('x'.repeat(63));
   });
 
-  test('the cloud responds with a problem document if an idempotency key is invalid, reused or of a deleted server', async () => {
+  test('the cloud responds with a problem document if an idempotency key is invalid, is reused, or belongs to a deleted server', async () => {
     await using cloud = await CloudProcess.start({ config: SLOW });
     const { id } = await cloud.client.create({ name: 'x' }, 'k');
     expect(await problemOf(await post(cloud, { name: 'y' }, 'k'))).toMatchObject({
@@ -392,7 +392,7 @@ describe('lists', () => {
   });
 });
 
-test('metrics, probes and the OpenAPI document need no key', async () => {
+test('requests for metrics, probes and the OpenAPI document need no API key', async () => {
   await using cloud = await CloudProcess.start();
   const { id } = await cloud.client.create({ name: 'x' }, 'k');
   await cloud.audited('running', id);

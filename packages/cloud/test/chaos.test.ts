@@ -156,7 +156,7 @@ describe('kill -9', () => {
 
     // Machines that were booting during a kill are running.
     for (const { id } of existing) await cloud.audited('running', id);
-    // Wait until the rest of the audit log was read: it has a line for each removal.
+    // Waits until the test has read the whole audit log: until every server that no longer exists has a `deleted` line.
     const remaining = () => {
       const ids = (event: string) => cloud.audit.flatMap((line) => (line.event === event ? [line.id] : []));
       return new Set(ids('created')).difference(new Set(ids('deleted')));
@@ -183,7 +183,7 @@ describe('kill -9', () => {
 });
 
 describe('lost responses', () => {
-  test('each key creates exactly one server although responses are lost', async () => {
+  test('each idempotency key creates exactly one server although responses are lost', async () => {
     await using cloud = await CloudProcess.start({ args: ['--enable-faults'] });
     const faults = { seed: 11, loseAnswersAfterEffect: 0.3, loseBefore: 0.2, errorRate: 0.1 };
     const headers = { 'content-type': 'application/json' };
@@ -202,7 +202,8 @@ describe('lost responses', () => {
     expect(new Set(existing.map(({ id }) => id))).toEqual(new Set(tracked.map(({ id }) => id)));
     await Promise.all(tracked.map((server) => chaos.delete(server)));
     for (const { id = '' } of tracked) await cloud.audited('deleted', id);
-    await Promise.all(tracked.map((server) => chaos.create(server))); // late duplicates
+    // Repeats all create requests with their keys, as if duplicates of the requests arrived after the deletion.
+    await Promise.all(tracked.map((server) => chaos.create(server)));
     await cloud.fetch('/faults', { method: 'DELETE' });
     expect(await all(cloud)).toEqual([]);
     expect(cloud.audit.filter(({ event }) => event === 'created')).toHaveLength(60);

@@ -16,7 +16,7 @@ export interface Qemu {
 
 /**
  * Finds QEMU on the PATH, or unpacks it from Debian packages into the cache directory without installing it.
- * @returns QEMU, or `why` neither is possible
+ * @returns QEMU; if both fail, `why` contains the reason
  */
 export async function findQemu(): Promise<Qemu | { readonly why: string }> {
   const name = defaultBinary();

@@ -146,7 +146,7 @@ describe('SIGHUP', () => {
     ]);
   });
 
-  test('SIGHUP logs invalid files and keeps the previous keys and names', async () => {
+  test('after SIGHUP, invalid files are logged, and the previous API keys and prohibited names stay in effect', async () => {
     const file = join(await temporaryFolder('serve'), 'keys');
     writeFileSync(file, 'the-old-key-0123456789\n');
     await using cloud = await CloudProcess.start({ args: ['--keys', file], prohibited: ['root'] });

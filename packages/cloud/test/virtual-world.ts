@@ -8,7 +8,7 @@ export type Scripted =
   | Error
   | 'never';
 
-/** A world with a virtual clock and a cloud that responds from a script. */
+/** Environment of a client under test: a virtual clock, and a cloud that responds from a script. */
 export class VirtualWorld extends VirtualClock implements CloudWorld {
   readonly sent: TransportRequest[] = [];
   readonly addresses: ServerAddress[] = [];

@@ -32,8 +32,8 @@ export function mayRecreate({ metadata }: KubeObject): boolean {
 const REPLACE = 'vmwright.dev/replace';
 
 /**
- * Returns the value of the annotation vmwright.dev/replace: names or slots of the machines to replace, separated by
- * commas. Each new value is a new request.
+ * Returns the value of the annotation vmwright.dev/replace: names or slot numbers (`status.replicas`) of the
+ * machines to replace, separated by commas. Each new value is a new request.
  */
 export function replaceRequestOf({ metadata }: KubeObject): string | undefined {
   const request = metadata.annotations?.[REPLACE]?.trim();

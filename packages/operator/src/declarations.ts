@@ -48,7 +48,7 @@ export function kindsOf(controllers?: ReadonlySet<string>): readonly DeclaredKin
   return KINDS.filter(({ controller }) => controllers?.has(controller) ?? true).map(({ kind }) => kind);
 }
 
-/** Namespace whose UID identifies the cluster. */
+/** Namespace with the UID that is used as the id of the cluster. */
 const SYSTEM = { name: 'kube-system' };
 
 /**

@@ -8,7 +8,7 @@ test('every metric has a unique name and a help text, and counters end in _total
   expect(all.filter(({ name, type }) => type === 'counter' && !name.endsWith('_total'))).toEqual([]);
 });
 
-test('a section lists name, type, help and labels of its metrics', () => {
+test('a section of the metrics documentation lists name, type, help and labels of its metrics', () => {
   const vm = declaredMetrics().find(({ title }) => title === 'VM');
   expect(vm?.metrics).toContainEqual({
     name: 'vmwright_cloud_requests_total',

@@ -15,9 +15,9 @@ export interface AuditedResources<T> extends ExternalResources<T> {
 }
 
 /**
- * Returns an observer that writes an audit line for each change of a resource without an owner. For a stop, the line
- * has the act `powerOff`.
- * @param deletion act of the lines about deletions, and reason of all lines
+ * Returns an observer that writes an audit line for each change of a resource without an owner. If the collector
+ * stops a machine, the act in the line is `powerOff`. If it deletes the resource, the act is `deletion.act`.
+ * @param deletion act of a deletion; `reason` is the reason in all lines
  */
 export function auditOrphan<T>(
   { kind }: Kind,

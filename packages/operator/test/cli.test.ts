@@ -285,7 +285,8 @@ describe('vmwright check', () => {
 describe('vmwright status', () => {
   test('vmwright status shows controllers, leader, backends, counts of objects and the objects that need attention', async () => {
     const status = () => call(['status'], { ...admin, VMWRIGHT_OPERATOR_URL: operatorUrl });
-    // The tests above have restarted the operator and the cloud.
+    // Polled, because the tests above have restarted the operator and the cloud, which become available only after a
+    // moment.
     await expect
       .poll(async () => (await status()).stdout)
       .toMatch(/^ {2}cloud +available\n {2}vCenter default +available\n.*^ {2}VM +1 +1/ms);
@@ -370,7 +371,8 @@ test('vmwright orphans deletes only with --delete --yes, and only machines of ob
   const row = new RegExp(`^VM +${id} +server 'old' +default/old`, 'm');
   const until = async (pattern: RegExp) =>
     expect.poll(async () => (await call(['orphans', ...SETTINGS], operator)).stdout).toMatch(pattern);
-  await until(new RegExp(`${row.source} +\\S+ +\\d+s$`, 'm')); // no KEPT-BECAUSE, so the machine is older than the grace period
+  // The row ends with the age, so its column KEPT-BECAUSE is empty: the machine is older than the grace period.
+  await until(new RegExp(`${row.source} +\\S+ +\\d+s$`, 'm'));
   const dry = await call(['orphans', '--delete', ...SETTINGS], operator);
   expect(dry.stdout).toMatch(row);
   expect(dry.stderr).toContain(

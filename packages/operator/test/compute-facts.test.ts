@@ -370,7 +370,7 @@ test('apart from WaitForUpdatesEx, the number of vCenter calls does not depend o
   await until(() => facts.host(host.id)?.gpus.length === 0);
 });
 
-test('after the session expired, only changed objects are reported as changed', async () => {
+test('after the vCenter session expired, objects that did not change are not reported as changed', async () => {
   const { machine } = first();
   await east.control.expireSessions();
   await east.control.vm(machine, { cpuDemandMhz: 4321 });

@@ -137,7 +137,7 @@ describe('pods of a GPUInfo', () => {
 
 const GATED = { schedulingGates: [{ name: 'example.com/hold' }] };
 
-/** Spec of a Job whose pods use a GPUInfo. */
+/** Returns the spec of a Job with pods that use a GPUInfo. */
 function jobSpec(info: string, spec: object = {}, metadata: object = {}) {
   const containers = [{ name: 'a', image: 'a', resources: resourcesOf(1) }];
   return {
@@ -212,9 +212,9 @@ describe('Kueue', () => {
       metadata,
       spec: { ...jobSpec('queued', GATED), suspend: true },
     });
-    await api().merge(path, { spec: { suspend: false } }); // admitted
+    await api().merge(path, { spec: { suspend: false } }); // as Kueue does when it admits the Job
     await expect.poll(() => env.reservation('queued')).toMatchObject({ inUse: true });
-    await api().merge(path, { spec: { suspend: true } }); // evicted
+    await api().merge(path, { spec: { suspend: true } }); // as Kueue does when it evicts the Job
     await expect.poll(async () => (await api().list(PATHS.pods)).length).toBe(0);
     await env.info('next', onB);
     await env.pending('next', 'AllReserved');
@@ -288,7 +288,7 @@ describe('JobSets', () => {
 
   test('a deleted JobSet releases its reservation when its Jobs are gone', async () => {
     const create = await start('deleted');
-    await create('train', GATED, { finalizers: ['example.com/hold'] }); // its pod ends slowly
+    await create('train', GATED, { finalizers: ['example.com/hold'] }); // the finalizer keeps the Job's pod after its deletion
     await expect.poll(() => env.reservation('deleted')).toMatchObject({ inUse: true, mayRestart: true });
     await remove(`${SETS}/deleted`);
     await env.until('deleted', phaseIs('Ended'));

@@ -81,7 +81,7 @@ describe('requests', () => {
     expect(field(info, 'spec', 'gpuRequired'), 'the default').toBe(false);
   });
 
-  test('a request waits for a reserved GPU until the other request is deleted', async () => {
+  test('a request waits for a GPU that another request has reserved, until the other request is deleted', async () => {
     await Promise.all(['a', 'b', 'c'].map((name) => env.info(name)));
     const all = () => api().list(PATHS.infos);
     await expect
@@ -197,14 +197,14 @@ describe('jobs', () => {
 });
 
 describe('restarts of the operator', () => {
-  test('a restart of the operator keeps the chosen node if the status was not written yet', async () => {
+  test('a restart of the operator keeps a stored reservation even if the status was not written yet', async () => {
     await env.operator.stop();
     const { metadata } = await env.info('train');
     const from = new Date().toISOString();
     const reservation = { key: 'ml/train', generation: 1, node: 'gpu-b', pool: 'node/gpu-b', gpus: 1, from };
     await store(metadata.uid, { ...reservation, until: new Date(Date.now() + 360_000_000).toISOString() });
     await env.operator.start();
-    await env.reserved('train', 'gpu-b'); // otherwise, gpu-a would be chosen
+    await env.reserved('train', 'gpu-b'); // a new choice would be gpu-a
     expect(await env.reservation('train')).toMatchObject({ node: 'gpu-b', from });
   });
 
@@ -232,7 +232,7 @@ describe('restarts of the operator', () => {
     await env.operator.stop();
     await api().merge(PATHS.ledger, { data: { [metadata.uid]: null } });
     await env.operator.start();
-    await expect.poll(() => env.reservation('train')).toEqual(before); // otherwise, gpu-a would be chosen
+    await expect.poll(() => env.reservation('train')).toEqual(before); // a new choice would be gpu-a
   });
 
   test('a restart of the operator with other --namespaces releases only the reservations of deleted objects', async () => {
@@ -376,7 +376,7 @@ describe('two replicas', () => {
         const live = Object.values(Object(object.data))
           .map((text) => JSON.parse(String(text)))
           .filter(({ ended }) => ended === undefined);
-        const pools = live.map(({ pool }) => pool); // each has one GPU
+        const pools = live.map(({ pool }) => pool); // each pool has one GPU, so a repeated pool means two owners
         if (new Set(pools).size < pools.length) doubled.push(object.data);
         for (const { pool, key } of live) owners.set(pool, (owners.get(pool) ?? new Set()).add(key));
       }
@@ -402,13 +402,14 @@ test('an idle operator writes nothing', async () => {
   await env.event('more', 'NoneAvailable');
   const before = await settled();
   const { cluster } = env.controlPlane;
-  // Another program changes a label of a node. This label has no effect on the answers.
+  // Another program changes a label of a node. This label has no effect on the statuses of GPUInfos.
   for (let index = 0; index < 5; index++)
     await cluster.api.merge(`${PATHS.nodes}/cpu-a`, { metadata: { labels: { beat: String(index) } } });
   await env.info('last', { gpuRequired: false });
   await env.reserved('last', 'cpu-a');
   await env.event('last', 'Reserved');
-  expect(await settled()).toBeLessThanOrEqual(before + 4); // the request `last` causes up to four writes, such as reservation, status and event
+  // The request `last` causes up to four writes, such as reservation, status and event.
+  expect(await settled()).toBeLessThanOrEqual(before + 4);
 });
 
 /**
@@ -420,7 +421,7 @@ async function settled(): Promise<number> {
     const writes = await env.writes();
     if (writes === last) return writes;
     last = writes;
-    await env.controlPlane.cluster.kubectl(['get', 'gpu', '-A']); // takes some 100 ms
+    await env.controlPlane.cluster.kubectl(['get', 'gpu', '-A']); // only to wait: the command takes some 100 ms
   }
 }
 

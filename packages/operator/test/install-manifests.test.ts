@@ -101,7 +101,7 @@ describe('controllers that the manifests select', () => {
     operatorSettings(manifests).disabled.map(({ name }) => name);
 
   test.each(CONTROLLERS)(
-    'config/overlays/%s excludes the other controllers without naming its own',
+    'config/overlays/%s selects its controller only by excluding all others',
     async (name) => {
       const rendered = await kustomized(`overlays/${name}`);
       expect(operatorSettings(rendered).named.size).toBe(0);

@@ -50,7 +50,8 @@ export function imagePath(namespace: string, name: string): string {
 
 /**
  * Deletes an object.
- * @returns false if the API server rejects the deletion: the webhook found a reference, or did not answer
+ * @returns false if the API server rejects the deletion: the webhook found a reference to the object, or did not
+ *   answer
  */
 export async function deleteObject(cluster: Cluster, path: string): Promise<boolean> {
   try {

@@ -18,7 +18,7 @@ export interface MirrorDatabase {
   access(options?: Partial<PostgresDatabaseOptions>): PostgresDatabase;
   /** Opens a session of the mirror, which is closed when the test has finished. */
   open(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;
-  /** Opens a session that holds shard 0. */
+  /** Opens a session that has acquired shard 0, so that it may write the rows of this shard. */
   openHolder(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;
   /** Opens a plain connection as superuser, for transactions of other programs. */
   connect(): Promise<pg.Client>;
@@ -90,6 +90,9 @@ export async function createDatabase(server: Postgres): Promise<MirrorDatabase> 
   };
 }
 
-/** The fence table, as an administrator creates it for a role that may not create tables. */
+/**
+ * Creates the table that the mirror uses with `fence: table`. The table stores which replica holds each shard. An
+ * administrator runs this statement if the mirror's role may not create tables.
+ */
 export const FENCE_TABLE_DDL = `CREATE TABLE ssvirt_vm_controller_fence (
   shard integer PRIMARY KEY, epoch bigint NOT NULL, holder text NOT NULL, acquired_at timestamptz NOT NULL)`;

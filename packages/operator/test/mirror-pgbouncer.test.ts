@@ -11,8 +11,9 @@ import type { StatusWrite } from '../src/mirror/database.ts';
 import { createDatabase, type MirrorDatabase } from './mirror-database.ts';
 
 /*
- * Tests the fences through a real PgBouncer. Skipped where its Debian package is not available. In that case,
- * `mirror-postgres.test.ts` still covers the same statements: it distributes them over server sessions itself.
+ * Tests through a real PgBouncer that the mirror's fences reject writes of a replica that another replica has replaced.
+ * Skipped where the Debian package of PgBouncer is not available. In that case, `mirror-postgres.test.ts` still covers
+ * the same statements: it distributes them over server sessions itself.
  */
 
 const IDS = Array.from({ length: 20 }, (_, at) => `vm-${at}`);

@@ -16,7 +16,7 @@ import { createDatabase, FENCE_TABLE_DDL, type MirrorDatabase, NEVER } from './m
  * Not covered: `pg_is_in_recovery()`, which needs a standby server. A primary server with read-only sessions is covered.
  */
 
-/** Privileges that the mirror needs with the fence `session`. */
+/** Privileges that the mirror needs with the setting `fence: session`. */
 const MINIMAL = ['SELECT ON vms', 'UPDATE (status, updated_at) ON vms'];
 
 let postgres: Postgres;
@@ -160,7 +160,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect([written.length, skipped]).toEqual([99, [49]]);
     await other.query('COMMIT');
     expect(await session.write(poweredOn(...ids), [0])).toEqual({ written: [49], skipped: [] });
-    // The batch waits for a table lock. Otherwise, every migration of the schema would make a batch fail.
+    // If the whole table is locked, the batch waits. If it failed, every migration of the schema would make it fail.
     await other.query('BEGIN; LOCK TABLE vms');
     const writing = session.write([{ id: 'r00001', status: 'POWERED_OFF' }], [0]);
     const isWaiting = async () =>
@@ -201,10 +201,11 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect(skips, 'the other client has locked rows').toBeGreaterThan(0);
   });
 
-  test('a release that is requested during a write takes effect after both statements of the write', async () => {
+  test('if a shard is released during a write, the release waits until the write has skipped the locked rows and written the others', async () => {
     const { session, connect } = await start('POWERED_OFF', 'POWERED_OFF');
     const other = await connect();
-    await other.query(`BEGIN; SELECT 1 FROM vms WHERE id = 'a' FOR UPDATE`); // the first statement fails
+    // The first statement of the write fails, because row `a` is locked. The second statement skips this row.
+    await other.query(`BEGIN; SELECT 1 FROM vms WHERE id = 'a' FOR UPDATE`);
     const writing = session.write(poweredOn('a', 'b'), [0]);
     const releasing = session.release([0]);
     expect(await writing).toEqual({ written: [1], skipped: [0] });
@@ -274,7 +275,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     },
   );
 
-  test('a batch is rejected if the session does not hold the shard', async () => {
+  test('a batch is rejected if the session does not hold all shards of the batch', async () => {
     const { session, ssvirt } = await start('POWERED_OFF');
     for (const shards of [[1], [0, 1]])
       expect(await failureOf(session.write(poweredOn('a'), shards))).toMatchObject({
@@ -363,7 +364,7 @@ async function gateOf({ ssvirt, connect }: MirrorDatabase) {
   };
 }
 
-describe('the fence of session locks', () => {
+describe('the fence of session-level advisory locks', () => {
   /** Opens a second session with its own clock. The session tries to acquire the shard every 200 ms. */
   async function challenger({ open, ssvirt }: MirrorDatabase) {
     const clock = new VirtualClock();
@@ -378,8 +379,8 @@ describe('the fence of session locks', () => {
       }
     };
     /**
-     * Waits until the server process of the previous holder has ended, and lets the session try once more. The process
-     * still holds its locks for some time after it has sent the error to its client.
+     * Waits until the server process of the previous holder has ended, and lets the session try once more. A
+     * terminated process first sends an error to its client, and releases its locks some time later.
      */
     const tryAfterEnd = async (acquiring: Promise<void>) => {
       await expect

@@ -18,7 +18,7 @@ const NAMESPACES = Array.from({ length: 40 }, (_, i) => `vdc-${i}`);
 const SHARDS = 256;
 const OWNED = 'sharding_owned_shards{name="ssvirt-vm-controller"}';
 
-test('the replicas of config/ssvirt-sharding divide the namespaces, also after one of them is killed or stopped', async () => {
+test('the replicas of config/ssvirt-sharding divide the namespaces, also after a replica is killed or stopped', async () => {
   await using stack = new AsyncDisposableStack();
   const { cluster, pki, audited } = stack.use(await startControlPlane({ audit: [MIRROR_ACCOUNT] }));
   const postgres = stack.use(await startPostgres({ tls: pki.server('postgres', []) }));

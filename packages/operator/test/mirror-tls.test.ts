@@ -33,7 +33,7 @@ async function attempt(server: Postgres, options: Partial<PostgresDatabaseOption
 const UNTRUSTED = /; check sslrootcert, the file with the CA certificates to trust$/;
 const OTHER_NAME = /^ERR_TLS_CERT_ALTNAME_INVALID: .*; check the host name, or use the TLS mode verify-ca$/;
 
-describe('a server with TLS, whose certificate is for localhost', () => {
+describe('a server with TLS and a certificate for localhost', () => {
   let server: Postgres;
   let caFile: string;
   let otherCaFile: string;

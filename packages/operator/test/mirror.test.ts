@@ -193,7 +193,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     expect(await env.verify()).toMatchObject({ code: 0, stdout: 'The table agrees with the cluster.\n' });
   });
 
-  test('the mirror keeps changes while the database is down, and reports the outage', async ({
+  test('the mirror reports that the database is down, and writes the changes of VMs once it is back', async ({
     env,
     namespace,
     kubevirt,
@@ -306,7 +306,10 @@ describe('mirror', { timeout: 120_000 }, () => {
     await leader.part.stop(); // so that it does not lead in the next test, which starts a mirror with other settings
   });
 
-  test('the mirror writes rows with the fence "table"', async ({ env, namespace }) => {
+  test('with CONTROLLER_FENCE=table, the mirror keeps its fence in a database table and writes rows', async ({
+    env,
+    namespace,
+  }) => {
     const id = await env.ssvirt.insertVm({ namespace, name: 'fenced' });
     await env.mirror.part.stop();
     await env.start({ CONTROLLER_FENCE: 'table', CONTROLLER_LEASE_DURATION: '2s' });

@@ -17,7 +17,7 @@ export class VcenterUser {
   readonly #tasks: VcenterClient['tasks'];
   #cookie = '';
 
-  /** @param vcenter client that waits for the tasks */
+  /** @param vcenter client that waits for the tasks that the calls start */
   constructor(vcsim: Vcsim, { tasks }: Pick<VcenterClient, 'tasks'>) {
     this.#vcsim = vcsim;
     this.#tasks = tasks;

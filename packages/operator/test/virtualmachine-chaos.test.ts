@@ -29,7 +29,7 @@ const ROUND_MS = 120_000;
  * VirtualMachines share an image that does not exist yet. Operators are killed at random moments of the round. A round
  * ends when exactly the objects of this round and their children exist. The test counts them without the operator.
  */
-test(`kills of operators neither duplicate nor leak objects (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`when operators are killed, no object is duplicated or leaked (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
   await using stack = new AsyncDisposableStack();
   const env = await installed(stack, { kubevirt: true, args: QUICK_ELECTION });
@@ -82,7 +82,8 @@ async function create(cluster: Cluster, machine: NewMachine, message: string): P
 }
 
 /**
- * Requests the deletion of machines and their images; retries while the webhook does not answer or finds a reference.
+ * Requests the deletion of machines and their images. Retries while the webhook does not answer, or finds a reference
+ * to an image.
  */
 async function remove(cluster: Cluster, machines: readonly NewMachine[], message: string): Promise<void> {
   const paths = machines.flatMap(({ namespace, name, image }) => [

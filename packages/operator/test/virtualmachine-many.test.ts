@@ -14,14 +14,14 @@ const RUNNING = 10;
 /** Maximum writes of the operator per VirtualMachine: finalizer, five status writes, disk, Secret, machine, and an event. */
 const WRITES_EACH = 10;
 /**
- * Maximum writes of the operator per image: status, slot, disk, snapshot and events. A change of its references is also
- * a status write.
+ * Maximum writes of the operator per image: status, sync slot, disk, snapshot and events. A change of its references is
+ * also a status write.
  */
 const WRITES_EACH_IMAGE = 30;
 /** Maximum writes that do not depend on the number of objects: the Lease and the webhook certificates. */
 const OTHER_WRITES = 100;
 
-test(`${MACHINES_AT_ONCE} VirtualMachines on ${IMAGES_AT_ONCE} images converge with at most ${LIMIT} syncs at a time and few writes`, async () => {
+test(`${MACHINES_AT_ONCE} VirtualMachines on ${IMAGES_AT_ONCE} images converge with at most ${LIMIT} image syncs at a time and few writes`, async () => {
   await using stack = new AsyncDisposableStack();
   const env = await installed(stack, {
     kubevirt: true,
@@ -67,7 +67,7 @@ test(`${MACHINES_AT_ONCE} VirtualMachines on ${IMAGES_AT_ONCE} images converge w
 class Syncs {
   /** Maximum number of images in the phase Syncing. */
   most = 0;
-  /** Maximum number of slots held. */
+  /** Maximum number of sync slots that images held at the same time. */
   mostSlots = 0;
   readonly #phases = new Map<string, unknown>();
   readonly #ready = new Set<string>();

@@ -434,7 +434,8 @@ test('the webhook rejects an address that another machine uses; without the webh
   const loser = await env.until('second', isReason('AddressConflict'));
   expect(status(loser, 'phase')).toBe('Failed');
   await env.kubectl('delete', '-n', WORK, 'otvm', 'first');
-  // "third" has a disk, so it gets the address next. "second" gets it when "third" is deleted.
+  // Among the machines that wait for an address, one with a disk has priority, so "third" gets the address next.
+  // "second" gets it when "third" is deleted.
   await env.until('third', isReady);
   await env.until('second', isReason('AddressConflict'));
   await env.kubectl('delete', '-n', WORK, 'otvm', 'third');

@@ -21,7 +21,7 @@ interface Fault {
  * lost after the cloud has executed the request. The test compares the cloud's servers and audit log with the objects
  * in the API server, without the operator.
  */
-test(`kills of operators and of the cloud neither duplicate nor lose a machine (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
+test(`when operators and the cloud are killed, no machine is duplicated or lost (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);
   await using env = await install({
     args: ['--vm-refresh=1s', '--vm-sweep=1s', '--cloud-timeout=1s', ...QUICK_ELECTION],

@@ -248,7 +248,7 @@ describe('with --namespaces', () => {
     const foreign = await cluster.api.list(vmsIn('c'));
     expect(foreign.map(({ metadata }) => metadata.name)).toEqual(['foreign', 'unseen']);
     for (const vm of foreign) {
-      expect(vm.status).toEqual({ observedGeneration: -1 }); // the default
+      expect(vm.status).toEqual({ observedGeneration: -1 }); // the default of the CRD: the operator wrote no status
       expect(vm.metadata).not.toHaveProperty('finalizers');
     }
     expect((await servers()).map(({ name }) => name).toSorted()).toEqual(['vmseen-a', 'vmseen-b']);
@@ -266,7 +266,7 @@ describe('with --namespaces', () => {
     expect(left).toEqual(expect.arrayContaining(elsewhere));
   });
 
-  test('a namespace that loses its RoleBinding before its VM hangs in Terminating until a ClusterRoleBinding is created', async () => {
+  test('if the RoleBinding of a namespace is deleted before its VM, the namespace stays Terminating until a ClusterRoleBinding is created', async () => {
     const LONG = { timeoutMs: 150_000 };
     const { uid } = (await create('b', 'doomed', 'vmdoomed')).metadata;
     const vmId = status(await until('b', 'doomed', isRunning), 'vmId');

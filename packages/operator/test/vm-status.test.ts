@@ -86,7 +86,8 @@ describe('outages of the cloud', () => {
           expect([reasonOf(vm), status(vm, 'opStatus')]).toEqual([reason, 'Unknown']);
           expect(conditionOf(vm, 'CloudAvailable')).toMatchObject({ status: 'False', reason });
         }
-        // A VM may report a failed request of its own before the operator has detected the outage.
+        // Polled: Ready may be Unknown because of a failed request for this VM, before the operator has detected and
+        // logged the outage.
         await expect.poll(async () => countIn(await linesAfter(before), UNAVAILABLE)).toBe(1);
       }
       for (const name of names) {

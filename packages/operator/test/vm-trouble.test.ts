@@ -216,8 +216,8 @@ describe('after a 429 with Retry-After', () => {
     calm.controlPlane.cluster.waitFor(`${VMS}/${name}`, is, LONG);
 
   test.each([
-    { seconds: 2, times: 5 }, // short: the call waits and then retries
-    { seconds: 7, times: 2 }, // long: the call fails immediately
+    { seconds: 2, times: 5 }, // a short Retry-After: the call waits and then retries
+    { seconds: 7, times: 2 }, // a long Retry-After: the call fails immediately, and the reconcile is retried later
   ])(
     'the operator sends no request to the cloud for $seconds seconds, and then continues',
     async ({ seconds, times }) => {

@@ -24,7 +24,7 @@ beforeAll(async () => {
     args: ['--vm-refresh=1s', '--vm-sweep=2s', '--cloud-timeout=2s', '--vm-unknown-after=4s'],
     cloud: {
       prohibited: ['vmforbidden it is the name of a river', 'bad-*'],
-      config: config({ min: HOUR_MS, max: HOUR_MS }), // the first test shortens this time
+      config: config({ min: HOUR_MS, max: HOUR_MS }), // the first test shortens `stopMs`
       faults: true,
     },
   });

@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => env[Symbol.asyncDispose]());
 
-test('garbage collection deletes a machine that was created after its group was deleted, and logs this first', async () => {
+test('garbage collection deletes a machine that was created after its group was deleted, and writes an audit line before the machine is gone', async () => {
   const { control } = env.vcsim;
   const group = await deletedGroup('web');
   await control.delay({ tasks: { Destroy: HOUR_MS } });
@@ -73,7 +73,7 @@ test('garbage collection deletes a folder that vCenter creates only after its gr
   await orphanCount(0);
 }, 180_000);
 
-test('a folder is removed with its group even if the operator was killed before it recorded the owner', async () => {
+test('a folder is removed with its group even if the operator was killed before it recorded the group as the owner of the folder', async () => {
   const { control } = env.vcsim;
   const before = await env.folders();
   await control.fault({ method: 'SetField', fault: 'NoPermission' });

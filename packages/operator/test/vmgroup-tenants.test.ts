@@ -85,7 +85,7 @@ test.each([
 // Must be the first test with groups, because it counts the views and filters since the start of vCenter. Earlier tests
 // would distort the numbers: the views of a lost session end without a call that destroys them, and the operator
 // watches an unused folder for another minute.
-test('one collector watches twelve folders, with one view and one filter per folder', async () => {
+test('one PropertyCollector watches twelve folders, with one view and one filter per folder', async () => {
   const { control } = env.vcsim;
   const watched = async () => {
     const calls = await control.calls();
@@ -163,7 +163,7 @@ test('a folder that vCenter creates slowly does not delay groups in other folder
   await env.kubectl('delete', 'vmgroup', 'slow', 'quick');
 });
 
-test('a power-on does not wait for a clone of another group, and a clone that waits for a task slot is reported', async () => {
+test('a power-on does not wait for a clone of another group; a group reports that its clone waits for a vCenter task slot', async () => {
   await env.group('small', { replicas: 1 });
   const small = await env.running('small', 1);
   await env.vcsim.control.delay({ tasks: { CloneVm: HOUR } });
@@ -197,7 +197,7 @@ test('a password that becomes wrong at run time is reported as VcenterUnauthoriz
   await env.running('outage', 1);
 });
 
-test('a 503 of vCenter is reported with its HTTP status, by a new group immediately', async () => {
+test('if vCenter responds with 503, groups report the HTTP status; a new group reports it immediately', async () => {
   await env.vcsim.control.status(503, 1_000_000);
   await env.vcsim.control.drop();
   // Waits for this text, because calls in flight may report another cause first when the connections are dropped.

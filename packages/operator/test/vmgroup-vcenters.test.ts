@@ -74,7 +74,7 @@ function until(
 const running = (group: KubeObject) => isRunning(group, 2);
 const hasReason = (reason: string) => (group: KubeObject) => field(ready(group), 'reason') === reason;
 
-test('a group may use a vCenter that is configured for its namespace or for all, but not one of another namespace', async () => {
+test('a group may use a vCenter of its own namespace or of all namespaces, but not a vCenter of another namespace', async () => {
   await create('team-east', 'web');
   await create('default', 'web');
   await create('team-east', 'elsewhere', { vcenter: 'default' });

@@ -73,7 +73,8 @@ beforeAll(async () => {
     }),
   );
   ({ cluster } = controlPlane);
-  // virt-api is off, because it needs an ExternalName Service, which endpoint routing does not support.
+  // virt-api is off, because it needs an ExternalName Service, which the API server's option
+  // --enable-aggregator-routing does not support.
   stack.use(await startKubeVirt(controlPlane, { virtApi: false }));
   postgres = stack.use(await startPostgres({ tls: controlPlane.pki.server('postgres', []) }));
   ssvirt = stack.use(await Ssvirt.install(postgres));
@@ -149,7 +150,7 @@ const WALKTHROUGHS = {
   mirror: () => playLife(cluster, ssvirt, VDC),
 };
 
-test('the walk-throughs of all systems pass at the same time', async () => {
+test('the walk-throughs of all systems that vmwright replaces pass at the same time', async () => {
   const results = await Promise.allSettled(Object.values(WALKTHROUGHS).map((play) => play()));
   const failures = results.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
   if (failures.length > 0)

@@ -7,8 +7,8 @@ import type { Lease, LeaseSpec } from '../src/kind/builtin/lease.ts';
 import { Host, type HostOptions, type Network } from './host.ts';
 
 /*
- * Model of several machines and one API server with a Lease, in virtual time. The machines have inaccurate clocks and can
- * be suspended, put to sleep, disconnected and killed.
+ * Model of several machines and one API server with a Lease, in virtual time. The machines have inaccurate clocks and
+ * can be suspended, put to sleep, disconnected and killed.
  */
 
 /** True time of the simulation, with its scheduled events. */
@@ -138,7 +138,7 @@ export class Machine {
     return this.election?.isLeading() ?? false;
   }
 
-  /** Whether the leader's signal is not aborted. A mutant that checks only this signal would act as the leader. */
+  /** Whether a mutant would act as leader now: one that checks only the leader's abort signal, but not the clock. */
   get leadsBySignal(): boolean {
     return this.#leaderSignal !== undefined && !this.#leaderSignal.aborted;
   }

@@ -38,7 +38,7 @@ export async function clientOf(path: string, world: World = nodeWorld): Promise<
   });
 }
 
-/** Returns the real world with a wall clock that advances only by `pass`. */
+/** Returns `nodeWorld` with a wall clock that advances only when `pass` is called. */
 export function worldWithClock(): World & { pass(ms: number): void } {
   let now = Date.now();
   return {

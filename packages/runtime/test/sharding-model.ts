@@ -113,11 +113,11 @@ export interface ReplicaOptions extends HostOptions {
   readonly shards: number;
   /** Changes the options of the sharding, to create a mutant. */
   readonly mutate?: (options: ShardingOptions) => ShardingOptions;
-  /** Whether to report the end of work as soon as the work is aborted, to create a mutant. */
+  /** Creates a mutant: when work is aborted, the replica reports its end immediately, although the work continues. */
   readonly endsEarly?: boolean;
 }
 
-/** Replica on its own machine that works in random namespaces. */
+/** Replica that works in random namespaces. Each replica runs on its own machine. */
 export class Replica {
   readonly host: Host;
   readonly #options: ReplicaOptions;
@@ -152,7 +152,8 @@ export class Replica {
 
   /** Returns whether a mutant that relies only on its abort signal would act at this instant. */
   actsBySignal(at: number): boolean {
-    // A member that no longer acts on a shard has released it, as the mutant would.
+    // The mutant, too, releases a shard that it has to give up. While the replica is a member, a shard on which it does
+    // not act counts as released.
     if (this.sharding?.isMember() && !this.acts(at)) this.#gained.delete(at);
     return this.#gained.has(at) && this.#acting !== undefined && !this.#acting.aborted;
   }

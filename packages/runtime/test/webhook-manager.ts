@@ -71,7 +71,7 @@ export async function replica(
     readonly certificates?: CertificateOptions;
     readonly election?: ManagerElection;
     readonly webhooks?: Partial<WebhookOptions>;
-    /** @default the real one */
+    /** @default `nodeWorld`, the real clocks and network */
     readonly world?: World;
   },
   build: (manager: Manager) => void,

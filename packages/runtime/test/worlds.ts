@@ -7,8 +7,8 @@ import { VirtualClock } from '@vmwright/core/testing';
 const SHORTEST_TIMEOUT_MS = 30_000;
 
 /**
- * Returns the real world with back-offs divided by `factor`. Timeouts keep their length, so that a slow
- * server or a paused process is never mistaken for a dead one.
+ * Returns `nodeWorld` (the real clocks and network) with back-offs divided by `factor`. Timeouts keep their length, so
+ * that a slow server or a paused process is never mistaken for a dead one.
  */
 export function withShortBackoffs(factor: number): World {
   return {
@@ -18,7 +18,7 @@ export function withShortBackoffs(factor: number): World {
   };
 }
 
-/** Returns the real world with a monotonic clock that only the test advances, so that no timeout expires by itself. */
+/** Returns `nodeWorld` with a monotonic clock that only the test advances, so that no timeout expires by itself. */
 export function virtualWorld(): { readonly world: World; readonly clock: VirtualClock } {
   const clock = new VirtualClock();
   const world: World = {
@@ -29,7 +29,7 @@ export function virtualWorld(): { readonly world: World; readonly clock: Virtual
   return { world, clock };
 }
 
-/** Returns the real world with back-offs that end only when the test ends them. Timeouts keep their length. */
+/** Returns `nodeWorld` with back-offs that end only when the test ends them. Timeouts keep their length. */
 export function heldBackoffs() {
   const held = new Set<() => void>();
   const world: World = {

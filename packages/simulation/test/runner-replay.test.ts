@@ -26,7 +26,7 @@ async function inWorker(): Promise<unknown> {
 }
 
 describe('replay', () => {
-  test('a seed gives the same history in other processes, in a worker thread and from its tape', {
+  test('a seed gives the same history in other processes, in a worker thread and when its recorded choices are replayed', {
     timeout: 300_000,
   }, async () => {
     const hashes: Record<string, string> = {};

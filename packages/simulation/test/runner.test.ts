@@ -158,7 +158,7 @@ describe('runSeeds', () => {
 });
 
 describe('shrink', () => {
-  test('shrink reduces a failing tape to the choices that matter', async () => {
+  test('shrink reduces the recorded choices (tape) of a violation to those that matter', async () => {
     const tape = Array.from({ length: 500 }, (_, at) => (at * 7_919) % 1_000);
     const shows = async (candidate: readonly number[]) =>
       (candidate[3] ?? 0) > 600 && candidate.includes(17) ? candidate.length : undefined;

@@ -29,7 +29,10 @@ export class Random {
     return item;
   }
 
-  /** Returns `count` items in shuffled cycles, so that the counts of any two items differ by at most one. */
+  /**
+   * Returns `count` items: all items in random order, then all of them again in a new random order, and so on. The
+   * numbers of occurrences of two items differ by at most one.
+   */
   cycles<T>(items: readonly T[], count: number): T[] {
     const cycles = Array.from({ length: Math.ceil(count / items.length) }, () => this.shuffled(items));
     return cycles.flat().slice(0, count);

@@ -195,7 +195,10 @@ export class VcenterClient implements AsyncDisposable {
     return inventory;
   }
 
-  /** Fetches pending inventory changes now instead of after the pause, for a caller that waits for its own change. */
+  /**
+   * Fetches pending inventory changes now, without the usual pause between two inventory updates. For a caller that
+   * waits for its own change.
+   */
   flush(): void {
     this.#schedule.flush();
   }

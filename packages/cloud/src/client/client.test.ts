@@ -250,7 +250,7 @@ describe('transient failures', () => {
     expect(requests).toEqual(Array.from({ length: 4 }, () => 'GET /servers/{id} <error>'));
   });
 
-  test('a create without a key is not retried after a lost response or a 503', async () => {
+  test('a create without an idempotency key is not retried after a lost response or a 503', async () => {
     const { world, client } = start(lost);
     const error = await errorOf(world, calls['create without a key'](client));
     expect(error.message).toBe(
@@ -280,7 +280,7 @@ describe('transient failures', () => {
     },
   );
 
-  test('a create without a key is retried after a 429, unless Retry-After is long', async () => {
+  test('a create without an idempotency key is retried after a 429, unless Retry-After is long', async () => {
     const wait = (seconds: string) => ({ status: 429, body: '', headers: { 'retry-after': seconds } });
     const { world, client } = start(wait('1'), wait('60'));
     const error = await errorOf(world, calls['create without a key'](client));
@@ -362,7 +362,7 @@ describe('API keys', () => {
     expect(world.sentAt[1]).toBe(world.sentAt[0]);
   });
 
-  test('a call rejects with the error of the key source, and the key is read only once per attempt', async () => {
+  test('if the apiKey function throws, the call rejects with the thrown error; the function is called once per attempt', async () => {
     const missing = new Error('no key');
     const { world, client } = startWith(() => {
       throw missing;

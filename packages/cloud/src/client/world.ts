@@ -1,4 +1,7 @@
 import type { World } from '@vmwright/core';
 
-/** The part of a `World` that the client uses. `nodeWorld` of `@vmwright/core` implements it. */
+/**
+ * The part of the environment (`World`) that the client uses: clocks, randomness and network. Tests replace it. In
+ * production it is `nodeWorld` of `@vmwright/core`.
+ */
 export type CloudWorld = Pick<World, 'now' | 'monotonic' | 'after' | 'random' | 'connect'>;

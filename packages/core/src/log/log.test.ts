@@ -44,7 +44,7 @@ test('a text line has the time of day, the level, the message and the fields on 
   );
 });
 
-test('changing the level applies to all existing and future children', () => {
+test('a changed log level applies to all existing and future child loggers', () => {
   const { logger, lines } = collectingLogger('info');
   const child = logger.child({ controller: 'vm' });
   child.debug({}, 'dropped');

@@ -96,8 +96,8 @@ async function collect(
 }
 
 /**
- * Returns a filter that accepts the descendants of these owners. Apply it to each object before the children of that
- * object, because it finds a child by an owner that it already knows.
+ * Returns a filter that accepts the descendants of these owners. Call it for an object before its children: the filter
+ * accepts a child only if it has already accepted an owner of the child.
  */
 function relatedTo(owners: readonly KubeObject[]): (object: KubeObject) => boolean {
   const uids = new Set(owners.map(({ metadata }) => metadata.uid));

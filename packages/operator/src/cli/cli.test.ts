@@ -56,7 +56,7 @@ test('completion scripts contain every command and its flags', () => {
   }
 });
 
-test('a redactor removes guest data, credentials in URLs, and secrets with their copies in other texts', () => {
+test('a redactor removes guest data, credentials in URLs, and secrets, also where other texts repeat the secrets', () => {
   const redactor = new Redactor(['env-s3cret', undefined, '']);
   const machine = {
     metadata: {
@@ -129,7 +129,7 @@ test('children are found by their owner references, at every level', () => {
   ]);
 });
 
-test('every permission of the shipped roles is checked in the namespace in which it is bound', () => {
+test('`vmwright check` checks every permission of the shipped roles in the namespace in which it is bound', () => {
   const everywhere = accessesOf('sys');
   const patch = { group: VM.group, resource: 'vms', subresource: 'status', verb: 'patch' };
   expect(everywhere).toContainEqual(patch);
@@ -149,13 +149,13 @@ test('every permission of the shipped roles is checked in the namespace in which
   ]);
 });
 
-test('the check asks only for the permissions of the checked controllers', () => {
+test('`vmwright check` asks only for the permissions of the controllers that it checks', () => {
   const resources = accessesOf('sys', undefined, new Set(['vmgroup'])).map(({ resource }) => resource);
   expect(resources).toContain('vmgroups');
   for (const other of ['vms', 'virtualmachines', 'gpuinfoes']) expect(resources).not.toContain(other);
 });
 
-describe('the checked controllers', () => {
+describe('the controllers that `vmwright check` checks', () => {
   const served = (...plurals: readonly string[]) => ({
     raw: async () => JSON.stringify({ resources: plurals.map((name) => ({ name })) }),
   });
@@ -170,7 +170,7 @@ describe('the checked controllers', () => {
     );
   });
 
-  test('a controller without CRDs is checked if it is named, its backend is set, or no CRD is installed', async () => {
+  test('a controller without installed CRDs is checked if --controllers names it, its backend is set, or no CRD of any controller is installed', async () => {
     expect(await checkedControllers(served('gpuinfoes'), settings)).toEqual(new Set(['vmgroup', 'gpuinfo']));
     const named = new Set(['kubevirt'] as const);
     expect(await checkedControllers(served('vmgroups'), { ...settings, named })).toEqual(
@@ -180,7 +180,7 @@ describe('the checked controllers', () => {
   });
 });
 
-test('a CRD matches this version even if the API server has added fields', () => {
+test('an installed CRD matches the CRD of this vmwright version even if the API server has added fields', () => {
   const wanted = { versions: [{ name: 'v1', schema: { type: 'object' } }] };
   expect(contains({ versions: [{ name: 'v1', served: true, schema: { type: 'object' } }] }, wanted)).toBe(
     true,

@@ -76,7 +76,7 @@ export class Redactor {
   #add(secret: string | undefined): void {
     if (secret === undefined || secret.length < SHORTEST) return;
     this.#secrets.add(secret);
-    this.#secrets.add(JSON.stringify(secret).slice(1, -1)); // as JSON quotes it
+    this.#secrets.add(JSON.stringify(secret).slice(1, -1)); // as it appears inside a JSON string
     this.#secrets.add(encodeURIComponent(secret));
     this.#secrets.add(Buffer.from(secret).toString('base64'));
   }

@@ -25,7 +25,7 @@ export function stateOf(object: KubeObject): State {
   return ready === 'Unknown' ? 'Unknown' : ready === undefined ? 'Unseen' : 'Progressing';
 }
 
-/** Conditions that report a problem with the status True. Other conditions report a problem with the status False. */
+/** Condition types for which the status True means a problem. For all other types, the status False means a problem. */
 const ABNORMAL: ReadonlySet<string> = new Set([
   ...['Reconciling', 'Stalled', 'Paused', 'VmLost', 'ImageDiffers', 'UserNamesChanged', 'RestartRequired'],
   ...['DeletionBlocked', 'Degraded', 'Simulated', 'Failure'],

@@ -17,7 +17,7 @@ export interface RuleDoc {
   readonly message: string;
 }
 
-/** Fields whose content is described elsewhere: in the table of conditions, and in the spec of VMDiskImage. */
+/** Fields with subfields that other tables document: the table of conditions, and the spec of VMDiskImage. */
 const LEAVES: ReadonlySet<string> = new Set(['conditions', 'vmDiskImageTemplate']);
 
 /** Returns the fields of an object, each followed by its own fields. @param maxDepth maximum number of names in a path */

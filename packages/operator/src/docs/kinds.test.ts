@@ -33,7 +33,7 @@ test('validation rules are listed with the path that the validation error names'
 const REASONS =
   /\b(?:reason:|(?:normal|warning|fail|wait|problem|failed|retryable|terminal|ready)\()\s*'([A-Z]\w+)'/g;
 
-describe('the page of a kind explains every reason in the sources of the kind', () => {
+describe('the docs page of a kind explains every condition and event reason in the source code of the kind', () => {
   test.each([...docs.keys()])('%s', (kind) => {
     const folder = kind.toLowerCase();
     const page = readFileSync(`${PAGES}${folder}.md`, 'utf8');
@@ -49,7 +49,7 @@ describe('the page of a kind explains every reason in the sources of the kind', 
   });
 });
 
-test('the list of reasons in troubleshooting.md has every reason of every kind', () => {
+test('the list of reasons in troubleshooting.md has every condition reason of every kind', () => {
   const page = readFileSync(`${PAGES}troubleshooting.md`, 'utf8');
   for (const { kind, conditions } of docs.values())
     for (const reason of conditions.flatMap(({ reasons }) => reasons))

@@ -103,20 +103,29 @@ const anyRequests = fc
   .tuple(...UIDS.map(anyRequest))
   .chain((requests) => fc.subarray(requests, { minLength: 1 }));
 
-/** One to four successive steps. Each has its own facts and requests, and begins `hours` after the previous step. */
+/**
+ * Inputs of one to four successive allocations. Each has its own requests and its own state of the cluster (`facts`),
+ * and runs `hours` after the previous allocation.
+ */
 const history = fc.array(fc.record({ facts: anyFacts, requests: anyRequests, hours: fc.nat(60) }), {
   minLength: 1,
   maxLength: 4,
 });
 
-/** Returns a request at a later time. The spec changes only together with the generation, and the age never changes. */
+/**
+ * Returns the request of the next allocation. The spec changes only together with the generation, and the creation time
+ * never changes.
+ */
 function later(before: Request, { generation, mayReserve, ...changed }: Request): Request {
   const { createdAt } = before;
   if (generation === 1) return { ...before, mayReserve };
   return { ...changed, mayReserve, createdAt, generation: before.generation + 1 };
 }
 
-/** Allocates once per step. Formats and parses the reservations of each step before the next step starts from them. */
+/**
+ * Allocates once per step. Between two steps, the reservations are formatted and parsed, as if they were stored in the
+ * ConfigMap and read again.
+ */
 function* replay(
   steps: readonly { readonly facts: Facts; readonly requests: readonly Request[]; readonly hours: number }[],
 ) {
@@ -310,7 +319,7 @@ test('a second allocation with the same facts and requests changes nothing', () 
   );
 });
 
-test('reservations of deleted ledger entries are restored from the statuses, and exceed no pool', () => {
+test('if stored reservations are deleted, they are restored from the status of their GPUInfos, and exceed no GPU pool', () => {
   fc.assert(
     fc.property(history, fc.subarray([...UIDS]), (steps, deleted) => {
       for (const { input, now, result } of replay(steps)) {
@@ -366,8 +375,8 @@ test('of two equal requests without a node, the older request gets a GPU first',
         NOW,
       );
       const [older, younger] = pair.map(({ uid }) => result.reservations.get(uid));
-      // Not checked if pods use GPUs. Such a GPU is free only for the request of these pods, which may be the younger
-      // request.
+      // Not checked if pods of requests use GPUs. A GPU that a pod uses is free only for the request of this pod, which
+      // may be the younger request.
       const hasUses = [...last.facts.pools.values()].some(({ uses }) =>
         uses.some(({ holder }) => holder !== undefined),
       );

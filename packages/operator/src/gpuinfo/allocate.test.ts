@@ -421,7 +421,7 @@ describe('reservations', () => {
     expect(moved(2)).toMatchObject({ pool: 'host', gpus: 2 });
   });
 
-  test('a request with a changed spec is served before an older one, unless it needs more GPUs', () => {
+  test('a request with a changed spec is served before an older request, unless the change asks for more GPUs than are reserved for it', () => {
     const one = facts([gpuNode('n')], [pool('n', 2)]);
     const requests = [request('r', { generation: 2 }), request('old', { age: 9, gpus: 2 })];
     const given = { requests, facts: one, reservations: { r: held('n', { gpus: 2 }) } };
@@ -544,7 +544,7 @@ describe('reservations', () => {
   });
 });
 
-describe('space in the ledger', () => {
+describe('space in the ledger, the ConfigMap that stores all reservations', () => {
   const ofNamespace = (namespace: string, count: number, age = 0) =>
     Array.from({ length: count }, (_, index) => {
       const uid = `${namespace}-${String(index).padStart(4, '0')}`;
@@ -621,7 +621,7 @@ describe('nextAt, the time of the next change that no event announces', () => {
   });
 });
 
-describe('reservations that are in the status but not in the ledger', () => {
+describe('reservations that are in the status of the GPUInfo but not in the ledger (the ConfigMap of all reservations)', () => {
   const two = facts(
     [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
     [pool('m', 1), pool('n', 1)],

@@ -20,8 +20,8 @@ import { type Rejection, Suitability, type Window, windowOf } from './suitabilit
  *   bound to the node, its object is paused, or the facts about the node are unknown.
  * - Free GPUs go to the oldest request that can use them.
  * - A reservation is made only if the GPU pool of the node has enough free GPUs.
- * - A request without a reservation gets one if a suitable node exists, unless its object is paused or the ledger is
- *   full.
+ * - A request without a reservation gets one if a suitable node exists, unless its object is paused or the ConfigMap
+ *   that stores the reservations is full.
  * @param now milliseconds since 1970
  */
 export function allocate(input: AllocationInput, now: number): Allocation {
@@ -92,9 +92,9 @@ class Allocator {
   /**
    * Returns the reservations in the order in which `#keep` judges them. Each has the pool that `followPools` chose.
    *
-   * Reservations come last if their node now draws from another pool that has no room for them. So they take no GPU
-   * from the other reservations. In both groups, reservations that cannot move come first, because they keep their GPUs
-   * in any case.
+   * There are two groups. The second group has the reservations for which the node now belongs to another GPU pool that
+   * has no room for them. They come second, so that they take no GPU from the first group. In each group, reservations
+   * that cannot move come first, because they keep their GPUs in any case.
    */
   #ordered(held: readonly Held[]): readonly Held[] {
     const fixed = held.filter((each) => this.#isFixed(each));
@@ -157,7 +157,8 @@ class Allocator {
   }
 
   /**
-   * Keeps a reservation if its spec is unchanged and its node is suitable, or if the reservation must not be moved.
+   * Keeps a reservation if the spec of its GPUInfo is unchanged and its node is suitable, or if the reservation must
+   * not be moved.
    * @returns whether the reservation is kept
    */
   #keep(held: Held): boolean {
@@ -177,13 +178,13 @@ class Allocator {
     if (isChanged && !isFixed) return false; // a node is chosen again for the changed spec
     if (isChanged && request.mayReserve) {
       this.#changed.push(held);
-      this.#decide(request, reservation); // `#extend` adapts it after all reservations that stay are counted
+      this.#decide(request, reservation); // `#extend` adapts it when all kept reservations are counted
       return true;
     }
     const rejection = this.#rejectionOf(request, candidate, reservation);
-    // With a changed spec, only an object that may not reserve gets here, such as a paused one. `rejection` was
-    // computed for the new spec, which may need fewer GPUs than are reserved. So the reservation is not moved to the
-    // current pool of the node.
+    // With a changed spec, only an object without `mayReserve` gets here, such as a paused one. Its reservation is not
+    // moved to the current pool of the node, because that pool may be too small for it: `rejection` was computed for
+    // the new spec, which may need fewer GPUs than are reserved.
     if (rejection === undefined)
       this.#decide(request, isChanged ? reservation : inPoolOf(candidate, reservation));
     else if (isFixed) this.#decide(request, reservation, rejection);
@@ -216,9 +217,9 @@ class Allocator {
   }
 
   /**
-   * Restores a reservation that is in the status but not in the ledger, for example after a person has deleted its
-   * entry. The job may rely on the reservation, so it is restored before waiting requests get nodes. It takes no GPU
-   * from a stored reservation.
+   * Restores a reservation that the status shows but the ledger (the ConfigMap with all reservations) lacks, for
+   * example after a person has deleted it there. The job may rely on the reservation, so it is restored before waiting
+   * requests get nodes. The restored reservation takes no GPU from a stored one.
    * @returns false if there is nothing to restore, the status is not plausible, the node is not suitable, or the ledger
    * has no space
    */
@@ -234,7 +235,7 @@ class Allocator {
     return true;
   }
 
-  /** Reserves the best suitable node, unless there is none, the object is paused or the ledger has no space. */
+  /** Reserves the best suitable node, unless there is none, the object is paused or the ConfigMap is full. */
   #choose(request: Request): void {
     const { uid, key, generation, gpus, hours, mayReserve } = request;
     const node = mayReserve ? this.#found(request) : undefined;
@@ -282,8 +283,8 @@ class Allocator {
    * equal requests.
    */
   #found(request: Request): Candidate | undefined {
-    // Not remembered, because the GPUs that pods of this request use are free for this request, but not for equal
-    // requests.
+    // This result is not remembered, because it does not apply to equal requests: only this request can also use the
+    // GPUs that its own pods use.
     if (this.#occupancy.isInUseBy(request.uid)) return this.#best(request);
     const shape = shapeOf(request);
     if (this.#hopeless.has(shape)) return undefined;
@@ -298,7 +299,7 @@ class Allocator {
     const isSuitable = (node: Candidate) =>
       suitability.rejection(node, this.#occupancy, window) === undefined;
     // Prefers a node on which pods of the job already run, because running pods cannot move. The job of these pods may
-    // have no reservation, for example after a person has edited the ledger.
+    // have no reservation, for example after a person has deleted it from the ConfigMap.
     const own = this.#jobOf(request.uid)?.boundTo.map((name) => this.#nodes.get(name)) ?? [];
     const current = own.find((node) => node !== undefined && isSuitable(node));
     if (current !== undefined) return current;
@@ -306,8 +307,8 @@ class Allocator {
   }
 
   /**
-   * Returns why a reserved node is no longer suitable; undefined if it is suitable. Ignores the horizon, because the
-   * time of the reservation is already promised.
+   * Returns why a reserved node is no longer suitable; undefined if it is suitable. `BeyondHorizon` does not count,
+   * because the node is already promised for the whole time of the reservation.
    */
   #rejectionOf(request: Request, candidate: Candidate, { until }: Reservation): Rejection | undefined {
     const window: Window = { start: this.#now, end: Math.max(this.#now, until ?? this.#now) };

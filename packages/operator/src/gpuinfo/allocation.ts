@@ -11,7 +11,7 @@ export type Reservations = ReadonlyMap<string, Reservation>;
 export interface AllocationInput {
   readonly requests: readonly Request[];
   readonly facts: Facts;
-  /** Reservations before the allocation. Reservations of GPUInfos that `requests` lacks are kept. */
+  /** Reservations before the allocation. If `requests` lacks the GPUInfo of a reservation, the reservation is kept. */
   readonly reservations: Reservations;
   /**
    * Reservations that the statuses of the GPUInfos show, by UID of the GPUInfo. If `reservations` lacks one of them,

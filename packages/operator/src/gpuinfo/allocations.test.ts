@@ -130,13 +130,13 @@ describe('allocations', () => {
     replica.see('a');
     await replica.allocations.current(server.reservations, now);
     server.jobs.add('a');
-    replica.facts = { ...one, version: 2 }; // the watch of jobs is late
+    replica.facts = { ...one, version: 2 }; // a late cache: it lacks the job
     const ended = async (at = NOW) => {
       const { allocation } = await replica.allocations.current(server.reservations, () => at);
       return allocation.verdicts.get('a')?.reservation?.ended?.reason;
     };
     expect(await ended()).toBeUndefined();
-    replica.facts = { ...one, version: 3, jobs: new Map([['a', job('Ended')]]) }; // the watch of pods is late
+    replica.facts = { ...one, version: 3, jobs: new Map([['a', job('Ended')]]) }; // a late cache: it lacks new pods
     expect(await ended()).toBeUndefined();
     server.jobs.clear();
     expect(await ended(NOW + 30_000), 'the API server is asked again after 30 s').toBe('JobEnded');
@@ -206,7 +206,7 @@ describe('allocations', () => {
     expect(moved.allocations.latest?.unwatched).toEqual([]);
   });
 
-  test('an allocation restores a reservation from the status after a person has deleted its entry', async () => {
+  test('if a person deletes a stored reservation, the reservation is restored from the status of its GPUInfo', async () => {
     const server = new Server();
     const two = facts(
       [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],
@@ -225,7 +225,7 @@ describe('allocations', () => {
     expect(new Map(server.entries.values)).toEqual(before);
   });
 
-  test('an allocation enqueues a request after a person has deleted its entry, even if no node is free', async () => {
+  test('if a person deletes the stored reservation of a request, the request is enqueued, even if no node is free', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a');
@@ -260,7 +260,7 @@ describe('allocations', () => {
     );
   });
 
-  test('an allocation fails if its write fails, and the next allocation reads the ledger again', async () => {
+  test('an allocation fails if its write fails, and the next allocation reads the stored reservations again', async () => {
     const server = new Server();
     const replica = new Replica(one);
     replica.see('a');
@@ -276,7 +276,7 @@ describe('allocations', () => {
     expect(server.writes).toBe(1);
   });
 
-  test('an allocation ignores and replaces entries that people made invalid', async () => {
+  test('an allocation ignores stored reservations that people made invalid, and replaces them', async () => {
     const server = new Server();
     server.entries = {
       resourceVersion: '1',

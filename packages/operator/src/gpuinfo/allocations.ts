@@ -40,16 +40,16 @@ interface Latest extends StoredAllocation {
  *   changed since the allocation read them (resourceVersion). So a GPU is never promised twice, even if two replicas
  *   run, or if one crashes before it writes a status.
  * - If the caches lack the object of a reservation, the reservation is dropped only after the API server has confirmed
- *   that the object does not exist. If they lack the job, the reservation is ended only after the same confirmation.
+ *   that the object does not exist. If they lack its job, the reservation is ended only after the same confirmation.
  */
 export class Allocations {
   readonly #options: AllocationsOptions;
   readonly #ledger = new Ledger();
   readonly #confirmations = new Confirmations();
-  /** Lookups in progress, shared by all reconciles that wait for an allocation. */
+  /** Lookups in the API server that are in progress. All reconciles that wait for an allocation share them. */
   #lookups: Promise<unknown> | undefined;
   #latest: Latest | undefined;
-  /** Entries as the last allocation left them, to find the entries that have changed since. */
+  /** Stored reservations after the last allocation, to find those that have changed since. */
   #entries: Entries | undefined;
 
   constructor(options: AllocationsOptions) {
@@ -83,8 +83,8 @@ export class Allocations {
   }
 
   /**
-   * Drops reservations of objects that were deleted before the cache had them. Restores reservations after a person has
-   * deleted their entries.
+   * Drops reservations of objects that were deleted before the cache had them. Restores reservations that a person
+   * has deleted from the ConfigMap.
    */
   async sweep(store: ReservationStore, now: () => number): Promise<void> {
     await this.#ledger.refresh(store);
@@ -94,8 +94,8 @@ export class Allocations {
   }
 
   /**
-   * Looks up objects and jobs that the caches lack. Runs before the ledger operation, so that other ledger operations
-   * do not wait for the lookups.
+   * Looks up objects and jobs that the caches lack. Called before `Ledger.decide`: its calls run one after the other,
+   * so lookups during one call would delay all others.
    */
   async #lookUp(store: ReservationStore, now: () => number): Promise<void> {
     const entries = await this.#ledger.read(store);

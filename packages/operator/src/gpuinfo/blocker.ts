@@ -6,7 +6,7 @@ import type { Node, Taint } from './kinds.ts';
  * Returns why no job can start on a node according to Kubernetes.
  * @param resource extended resource of the node's accelerators. A `NoSchedule` taint with this key is no blocker,
  * because it keeps only other pods off the node. Pods that request the resource get a toleration from the admission
- * plugin ExtendedResourceToleration or from the placement.
+ * plugin ExtendedResourceToleration or from `status.placement` of their GPUInfo.
  */
 export function nodeBlocker(
   { metadata, spec, status }: Node,

@@ -18,7 +18,7 @@ import { isMaintenanceCondition } from './time-sources/conditions.ts';
  */
 export function configureCaches(caches: Caches): void {
   caches.get(Node, { transform: leanNode });
-  caches.get(Pod, { transform: leanPod, initialList: 'pages' }); // pods are many and large
+  caches.get(Pod, { transform: leanPod, initialList: 'pages' }); // one response with all pods could be too large
   caches.get(Job, { transform: leanJob });
   // Kubernetes before 1.34 does not serve these kinds.
   caches.get(ResourceSlice, { transform: leanSlice, optional: true });

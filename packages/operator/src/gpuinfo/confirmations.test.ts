@@ -106,7 +106,7 @@ describe('lookups at the API server', () => {
     expect(asked).toHaveLength(3);
   });
 
-  test('a job that a lookup did not find is looked up again after `settle`, even within RECHECK_MS', async () => {
+  test('`settle` discards the result of a lookup that found no job, so the job is looked up again even within RECHECK_MS', async () => {
     const { asked, store } = apiServer([]);
     const state = given({ a: held({ inUse: true }) }, [request('a')]);
     const confirmations = new Confirmations();

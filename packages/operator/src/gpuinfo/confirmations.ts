@@ -22,7 +22,7 @@ interface Answer<T> {
   readonly cached?: JobFacts | undefined;
 }
 
-/** State that the API server has to confirm. */
+/** Stored reservations, and cached requests and facts, which may be out of date until the API server confirms them. */
 export interface Unconfirmed {
   readonly reservations: Reservations;
   readonly requests: readonly Request[];

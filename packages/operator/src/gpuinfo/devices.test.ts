@@ -73,7 +73,7 @@ test('a GPU that is published as several devices counts once, and each of these 
   ]);
 });
 
-test('partitions count if the driver publishes no whole GPUs', () => {
+test('partitions are counted as GPUs if the driver publishes no whole GPUs', () => {
   const mig = { type: 'mig', productName: 'A100 MIG', parentUUID: 'GPU-0' };
   expect(deviceGpusOf([slice([device('mig-0', mig), device('mig-1', mig)])])?.total).toBe(2);
 });
@@ -83,7 +83,7 @@ test('a node that has only tainted devices has no usable GPU', () => {
   expect(deviceGpusOf([slice([tainted])])).toMatchObject({ total: 0 });
 });
 
-test('devices of the newest complete generation of a pool count; if none is complete, the newest counts', () => {
+test('only devices of the newest complete pool generation are counted; if no generation is complete, those of the newest one', () => {
   const old = slice([device('a'), device('b')], { generation: 1 });
   const half = slice([device('c')], { generation: 2, resourceSliceCount: 2 });
   const rest = slice([device('d'), device('e')], { generation: 2, resourceSliceCount: 2 });

@@ -153,7 +153,7 @@ export class Evaluation {
     return most > 0 ? most : undefined;
   }
 
-  /** Returns the time at which `fitsIfShortenedTo` decreases only because time passes; undefined if it does not. */
+  /** Returns when `fitsIfShortenedTo` decreases if nothing but the time changes; undefined if it does not decrease. */
   changesAt(): number | undefined {
     const hours = this.fitsIfShortenedTo();
     if (hours === undefined) return undefined;

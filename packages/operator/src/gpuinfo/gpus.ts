@@ -82,8 +82,8 @@ function modelsIn(gpus: readonly { readonly model: string }[]): readonly string[
 }
 
 /**
- * Returns how many GPUs of a host powered-on VMs use. The holder is undefined, because vCenter does not know which
- * GPUInfo a VM belongs to.
+ * Returns how many GPUs of a host are in use by powered-on VMs. The holder is undefined, because vCenter does not know
+ * which GPUInfo a VM belongs to.
  */
 export function hostUses(host: HostFacts | undefined): readonly GpuUse[] {
   const gpus = host?.gpus.filter(({ isInUse }) => isInUse).length ?? 0;

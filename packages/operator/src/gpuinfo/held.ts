@@ -14,9 +14,10 @@ export function isEdited({ request, reservation }: Held): boolean {
 }
 
 /**
- * Counts all reservations. The GPUs of a node may now belong to another pool than its reservation. The reservation is
- * moved to that pool if the pool has enough free GPUs; otherwise it stays in its old pool.
- * @param newPool returns the pool of the node of a reservation, if it differs from the pool of the reservation
+ * Adds all reservations to `occupancy`. If the GPUs of a reserved node now belong to another pool, moves the
+ * reservation to that pool, provided that the pool has enough free GPUs. Otherwise the reservation stays in its old
+ * pool.
+ * @param newPool returns the pool of the reserved node, if it differs from the pool of the reservation
  */
 export function followPools(
   held: readonly Held[],

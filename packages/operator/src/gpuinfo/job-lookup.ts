@@ -54,7 +54,7 @@ export async function lookUpJob(
     }
     return uses.jobs().get(uid);
   } catch (error) {
-    if (error instanceof ForbiddenError) return UNREADABLE; // the namespace is no longer watched
+    if (error instanceof ForbiddenError) return UNREADABLE; // no permission, because the namespace is no longer watched
     throw error;
   }
 }

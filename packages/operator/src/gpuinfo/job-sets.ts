@@ -17,7 +17,7 @@ export class JobSets {
   readonly #ofJob = new Map<string, string>();
   readonly #jobs = new Multimap<string, string>();
 
-  /** @returns whether the state of the JobSet or its GPUInfos have changed */
+  /** @returns whether the JobSet has changed: its state, or which GPUInfos its pod templates refer to */
   onJobSet(jobSet: JobSet, isGone: boolean): boolean {
     const { uid = '' } = jobSet.metadata;
     const before = JSON.stringify(this.#sets.get(uid));

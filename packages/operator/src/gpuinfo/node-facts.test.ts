@@ -397,7 +397,7 @@ test('of several NodeClaims of a node, the one that expires first counts', () =>
   expect(candidate('a')?.maintenance[0]?.startsAt).toBe(NOW + 24 * HOUR);
 });
 
-test('maintenance whose start is not known blocks the node', () => {
+test('maintenance with an unknown start blocks the node', () => {
   const compute = new TestCompute();
   const { facts, put, candidate } = setUp({ compute });
   const blocker = (name: string) => candidate(name)?.blocker;
@@ -445,7 +445,7 @@ test('an invalid maintenance annotation is ignored if maintenance is simulated',
   expect([candidate('a')?.blocker, facts.facts.warnings]).toEqual([undefined, []]);
 });
 
-test('the condition MaintenancePlanned is ignored only if the Node itself announces a time', () => {
+test('the condition MaintenancePlanned is ignored only if the Node itself announces the time of the maintenance', () => {
   const { put, candidate } = setUp();
   const planned = (annotations: Record<string, string>): Node => {
     const { status, ...rest } = node('a', { annotations });

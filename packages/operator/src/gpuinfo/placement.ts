@@ -171,7 +171,7 @@ export function pinnedNode({ affinity }: PodSpec): string | undefined {
   return undefined;
 }
 
-/** Returns the term that selects one node. */
+/** Returns the node selector term that selects one node by name. */
 export function termOf(node: string) {
   return { matchFields: [{ key: 'metadata.name', operator: 'In', values: [node] }] };
 }

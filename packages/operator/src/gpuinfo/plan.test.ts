@@ -412,7 +412,7 @@ describe('changed results', () => {
     expect(next(ended, two(), { generation: 2 }, NOW + 101 * HOUR_MS).status.phase).toBe('Reserved');
   });
 
-  test('the status keeps the last facts of a reserved node whose facts are unknown now', () => {
+  test('if the facts of a reserved node become unknown, the status keeps the last known facts', () => {
     const first = planned(info(), two({ maintenance: maintenance(200) }));
     const stale = { blocker: { reason: 'FactsUnknown', message: 'stale' } } as const;
     const unknown = facts([node('a', stale), gpuNode('b')], [pool('b', 1)], {

@@ -289,7 +289,7 @@ test('a complete Job of a JobSet counts as ended only when the JobSet has ended'
   expect(facts(), 'it is gone, and its pods are ending').toEqual(job('Ended', ['n1'], { isOver: true }));
 });
 
-test('a Job whose JobSet has not been observed may be started again', () => {
+test('a Job of a JobSet that has not been observed may be started again', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { info: 'training', job: 'j1', phase: 'Succeeded' }));

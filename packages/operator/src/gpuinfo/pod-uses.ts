@@ -47,8 +47,8 @@ export interface UseListener {
  * Tracks what pods use: CPU, memory and accelerators by node, and the jobs of GPUInfos. Keeps no record of a pod that
  * uses no accelerator and refers to no GPUInfo.
  *
- * A pod uses a GPUInfo if its label names the GPUInfo and its annotation has the UID of the GPUInfo. Both must be in
- * the same namespace, so that an edited pod cannot use a reservation of another namespace.
+ * A pod uses a GPUInfo if its label names the GPUInfo and its annotation has the UID of the GPUInfo. The pod and the
+ * GPUInfo must be in the same namespace, so that an edited pod cannot use a reservation of another namespace.
  */
 export class PodUses {
   readonly #listener: UseListener;
@@ -68,7 +68,7 @@ export class PodUses {
   /** UIDs of Jobs with a controller, such as a JobSet, which may start them again. */
   readonly #controlled = new Set<string>();
   readonly #jobSets = new JobSets();
-  /** GPUInfos by UID of the Job that uses them. The entry stays while the Job has no pods before a retry. */
+  /** GPUInfos by UID of the Job that uses them. Kept while the Job has no pods, for example before it retries a pod. */
   readonly #infoOfJob = new Map<string, { readonly key: string; readonly uid: string }>();
 
   constructor(listener: UseListener) {

@@ -23,10 +23,10 @@ export function reportedIn({ status = {} }: GPUInfo): Reported | undefined {
 const SKEW_MS = 5 * 60_000;
 
 /**
- * Returns the reservation that a status shows, in order to restore it after its entry was deleted. A client with write
- * access to the status can forge a reservation. So the result is undefined unless the operator can have reported it: it
- * must have the length `desAccTime`, must begin between the creation of the object and now, and must not be over. The
- * caller checks the node and its GPUs.
+ * Returns the reservation that a status shows, in order to restore it after it was deleted from the ConfigMap. A client
+ * with write access to the status can forge a reservation. So the result is undefined unless the operator can have
+ * reported it: it must have the length `desAccTime`, must begin between the creation of the object and now, and must
+ * not be over. The caller checks the node and its GPUs.
  * @param now milliseconds since 1970
  */
 export function restoredFrom(

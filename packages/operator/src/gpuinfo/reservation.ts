@@ -43,7 +43,7 @@ export interface Reservation {
 
 const time = (description: string) => string({ description, format: 'date-time' });
 
-/** A reservation in the ledger. Times are RFC 3339, so that people can read them. */
+/** A reservation as the ConfigMap stores it. Times are RFC 3339, so that people can read them. */
 const STORED = object({
   key: string(),
   generation: integer(),

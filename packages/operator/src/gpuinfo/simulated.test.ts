@@ -19,12 +19,12 @@ const node = (name: string): Candidate => ({
 });
 const of = (name: string, seed = 'seed', now = NOW) => simulated(node(name), seed, now);
 
-test('the same seed and node give the same result, and another seed gives another result', () => {
+test('the same seed and node give the same simulated facts, and another seed gives other facts', () => {
   expect(NAMES.map((name) => of(name))).toEqual(NAMES.map((name) => of(name)));
   expect(NAMES.map((name) => of(name))).not.toEqual(NAMES.map((name) => of(name, 'other')));
 });
 
-test('about half of the nodes have one GPU', () => {
+test('about half of the nodes get one simulated GPU', () => {
   const withGpu = NAMES.filter((name) => of(name).pool !== undefined);
   expect(withGpu.length).toBeGreaterThan(150);
   expect(withGpu.length).toBeLessThan(250);
@@ -36,7 +36,7 @@ test('about half of the nodes have one GPU', () => {
   }
 });
 
-test('at every time of the day, 300 to 400 hours are left until the maintenance', () => {
+test('at every time of the day, 300 to 400 hours are left until the simulated maintenance', () => {
   for (const name of NAMES)
     for (const now of [NOW, NOW + 15 * HOUR, NOW + 16 * HOUR - 1, NOW + 16 * HOUR]) {
       const [maintenance] = of(name, 'seed', now).candidate.maintenance;
@@ -47,7 +47,7 @@ test('at every time of the day, 300 to 400 hours are left until the maintenance'
     }
 });
 
-test('the start of the maintenance changes at midnight (UTC) only', () => {
+test('the start of the simulated maintenance changes at midnight (UTC) only', () => {
   const midnight = simulationChangesAt(NOW);
   expect(new Date(midnight).toISOString()).toBe('2026-01-06T00:00:00.000Z');
   expect(of('a', 'seed', midnight - 1)).toEqual(of('a'));

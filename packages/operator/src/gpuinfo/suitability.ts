@@ -55,8 +55,8 @@ export class Suitability {
   }
 
   /**
-   * Returns why a node does not fit the request, whatever its readiness and the other requests. Returns `FactsUnknown`
-   * if the facts about the node are unknown.
+   * Returns why the labels or the GPUs of a node do not match the request. Ignores whether the node is ready, and how
+   * many of its GPUs are free. Returns `FactsUnknown` if the facts about the node are unknown.
    */
   #mismatch({ labels, blocker, gpus }: Candidate, occupancy: Occupancy): Rejection | undefined {
     const { gpus: wanted } = this.#request;

@@ -1,7 +1,10 @@
 import type { Candidate, Warning } from './candidate.ts';
 import { hasLabels } from './suitability.ts';
 
-/** Merges warnings with the same message into one warning that has all their nodes. Sorts the result by message. */
+/**
+ * Merges warnings with the same message into one warning, which has the nodes of all of them. If one of them has no
+ * nodes, it concerns all nodes, and the merged warning has none either. Sorts the result by message.
+ */
 export function mergedWarnings(warnings: readonly Warning[]): readonly Warning[] {
   const merged = new Map<string, Warning>();
   for (const { message, nodes } of warnings) {

@@ -7,7 +7,7 @@ import { webhookAddress } from '../declarations.ts';
 import { MAINTENANCE_ATTRIBUTE } from '../vcenter/host-maintenance.ts';
 import { addGpuInfos } from './wiring.ts';
 
-/** A world with timers that are 100 times as fast, so that files are polled often. */
+/** The real environment, but with timers that are 100 times as fast, so that files are polled often. */
 const world: World = { ...nodeWorld, after: (ms, callback) => nodeWorld.after(ms / 100, callback) };
 
 test('a standby replica reads the calendar file again when the file changes', async () => {

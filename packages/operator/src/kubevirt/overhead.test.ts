@@ -18,11 +18,11 @@ test.for([
   ['no overhead if CDI reports an illegal value', claim('Filesystem', 'broken'), config, 0],
   ['no overhead if it is a block volume', claim('Block', 'nfs'), config, 0],
   ['no overhead if CDI does not report one', claim('Filesystem', 'fast'), undefined, 0],
-] as const)('a claim has %s', ([, object, cdi, expected]) => {
+] as const)('the filesystem overhead of a PersistentVolumeClaim: %s', ([, object, cdi, expected]) => {
   expect(filesystemOverhead(object, cdi)).toBe(expected);
 });
 
-test('a claim is larger than its disk by the overhead, as in CDI', () => {
+test('a PersistentVolumeClaim is larger than its disk by the filesystem overhead, as in CDI', () => {
   expect(requiredSpace(GIB, 0)).toBe(GIB);
   expect(requiredSpace(GIB, 0.06)).toBe(Math.ceil(GIB / 0.94));
   expect(requiredSpace(GIB + 1, 0.06)).toBe(Math.ceil((GIB + 2 ** 20) / 0.94));

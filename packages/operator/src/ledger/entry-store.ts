@@ -78,7 +78,7 @@ export function entryStore<T extends KubeObject>(
     version: async () => (await ignoreNotFound(client.get(ConfigMap, ref)))?.metadata.resourceVersion,
     stateOf: async (key, uid) => {
       const object = refOf(key);
-      if (object.namespace === undefined) return 'Gone'; // the operator writes no entry without a namespace
+      if (object.namespace === undefined) return 'Gone'; // not an entry of the operator: those have a namespace
       try {
         const found = await ignoreNotFound(client.get(kind, object));
         return found?.metadata.uid === uid ? 'Exists' : 'Gone';

@@ -91,7 +91,7 @@ describe('failures that concern no row', () => {
     expect(statements).toBe(1);
   });
 
-  test('a failure that does not concern a row is also thrown during the bisection', async () => {
+  test('a failure that does not concern a row is also thrown while the halves of a rejected batch are written', async () => {
     const { write, statements } = tableWith({ bad: ['r0'] });
     const breaking: typeof write = (writes, shards) => {
       if (statements.length === 2) throw new DatabaseError('connection terminated', '57P01', 'session');

@@ -8,12 +8,12 @@
  */
 export type CacheAge = 'stale' | 'late' | 'listed';
 
-/** Tracks how old the cache of VMs may be at each comparison of a term. */
+/** Tracks how old the cache of VMs may be at each comparison during a leadership term. */
 export class CacheAges {
   readonly #takesOver: boolean;
   /**
-   * Number of times that shards passed from one replica to another. The other replica may have written newer states
-   * than those in the cache. The start of a term counts too, unless the cache was filled by a list right before.
+   * Number of times that this replica took over shards. The previous owner may have written newer states than those in
+   * the cache. The start of a term counts too, unless the cache was filled by a list right before.
    */
   #takeOvers: number;
   /** Value of `#takeOvers` when the last successful comparison began. */
@@ -31,7 +31,7 @@ export class CacheAges {
     this.#takeOvers = isListed ? 0 : 1;
   }
 
-  /** Records that another replica may have written newer states. */
+  /** Records that this replica took over shards from another one, which may have written newer states. */
   tookOver(): void {
     this.#takeOvers += 1;
   }

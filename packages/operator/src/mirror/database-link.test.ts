@@ -158,7 +158,7 @@ describe('outages', () => {
     expect(messages()).toEqual([DOWN, UP]);
   });
 
-  test('the failure of a session that has passed a check is a new outage with its own log and back-off', async () => {
+  test('if a session fails after it has passed a periodic check, the failure is a new outage with its own log and back-off', async () => {
     const { link, fake, openedAt, messages, advance, never } = start({ open: isDown });
     await advance(60_000);
     fake.open = async () => undefined;
@@ -171,7 +171,7 @@ describe('outages', () => {
     expect(messages()).toEqual([DOWN, UP, DOWN, UP]);
   });
 
-  test('if no session passes a check, all failures belong to one outage', async () => {
+  test('if each session fails before its first periodic check, all failures belong to one outage', async () => {
     // If the database is read-only, the table can be read, but each batch fails.
     const { link, sessions, messages, failures, advance } = start();
     const readOnly = new DatabaseError('cannot execute UPDATE', '25006', 'session');
@@ -231,7 +231,7 @@ describe('failed sessions', () => {
     expect(new Set(checks)).toEqual(new Set([sessions[1]]));
   });
 
-  test('a session that fails is replaced, even if its check never returns', async () => {
+  test('a session that fails is replaced, even if a periodic check of it never returns', async () => {
     const { link, fake, sessions, closed, advance, never } = start();
     const first = await link.session(never);
     fake.check = () => new Promise(() => undefined);

@@ -35,7 +35,7 @@ export class DatabaseLink {
   #ready = Promise.withResolvers<Session>();
   #session: Session | undefined;
   #fail: ((error: DatabaseError) => void) | undefined;
-  /** Number of failures since a session last passed a check. */
+  /** Number of failures since `Session.check` last succeeded. */
   #failures = 0;
 
   constructor(options: DatabaseLinkOptions) {

@@ -36,7 +36,7 @@ export interface Session extends AsyncDisposable {
   /**
    * Claims shards. Resolves when no other session can write for them any more.
    * @param takeOver whether to take shards from a session that does not release them. If false, waits for their release
-   *   for a limited time. The fence `table` takes them in any case
+   *   for a limited time. With the fence mode `table`, takes them in any case
    */
   acquire(shards: readonly number[], takeOver: boolean, signal: AbortSignal): Promise<void>;
   /** Releases shards that this session holds. */

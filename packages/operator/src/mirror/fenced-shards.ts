@@ -13,7 +13,7 @@ export class FencedShards {
   readonly #ownership: ShardOwnership | undefined;
   /** Whether to take shards from another session that does not release them. */
   readonly #takesOver: boolean;
-  /** Shards whose fence the session holds. */
+  /** Shards that the current session has acquired in the database. */
   #acquired: ReadonlySet<number> = new Set();
   /**
    * Acquired shards that were compared with the cluster. Rows of other shards are not written yet, because they may

@@ -89,7 +89,7 @@ describe('a VM with its row', () => {
     ]);
   });
 
-  test('an older row becomes DELETED if it has a status that the mirror writes for existing VMs', () => {
+  test('an older row of a VM becomes DELETED if it has a status that the mirror writes for existing VMs', () => {
     const rows = [row('POWERED_OFF', 'r-1', 1), row('POWERED_OFF', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({
       ...NOTHING,
@@ -101,7 +101,7 @@ describe('a VM with its row', () => {
     expect(planned(vm(), after)).toEqual({ ...NOTHING, row: 'r-2' });
   });
 
-  test('an older row is not changed if it has a status that the mirror never writes', () => {
+  test('an older row of a VM is not changed if it has a status that the mirror never writes', () => {
     const rows = [row('INSTANTIATING', 'r-1', 1), row('POWERED_ON', 'r-2', 2)];
     expect(planned(vm(), rows)).toEqual({ ...NOTHING, row: 'r-2', duplicates: ['r-1'] });
   });
@@ -224,7 +224,7 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('a re-created VM that waits uses its own row as soon as the row appears', () => {
+  test('a re-created VM waits for its own row, and uses the row as soon as it appears', () => {
     const rows = [row('DELETED', 'r-1', 1), row('INSTANTIATING', 'r-2', 2)];
     expect(planned(successor, rows, { waitedMs: 4_000 }).writes).toEqual(['r-2 POWERED_ON Running u-2']);
   });
@@ -320,7 +320,7 @@ test('a row counts as mirrored if it has a status that the mirror writes for an 
   ]);
 });
 
-test('a key of a row is never a key of a VM', () => {
+test('the key of a row in the work queue is never the key of a VM', () => {
   expect(rowIdOf(rowKey({ id: 'urn:vcloud:vm:1' }))).toBe('urn:vcloud:vm:1');
   expect(rowIdOf('tenant/web')).toBeUndefined();
 });

@@ -25,8 +25,8 @@ export interface PlanOptions {
   /** Time after which a state that may be transient is written. */
   readonly settlingMs: number;
   /**
-   * Time that a re-created VM waits for a row of its own; then it takes over the row of its predecessor. SSVirt may
-   * insert the new row some time after it creates the VM.
+   * Time that a re-created VM waits for a row of its own; then it takes over the row of its predecessor. SSVirt,
+   * which manages the table, may insert the new row some time after it creates the VM.
    */
   readonly claimMs: number;
 }
@@ -83,11 +83,11 @@ export function plan(observed: Observed, options: PlanOptions): Plan {
   const row = keepsRow ? bound : match.row;
   const older = match.older.filter((each) => each !== row);
   const duplicates = older.filter(({ status }) => status !== mapping.Deleted);
-  // Rows to mark as DELETED. Names of VMs are unique, so an older row belongs to an earlier VM if it has a status that
-  // the mirror writes for existing VMs.
+  // Rows to mark as DELETED. If an older row has a status that the mirror writes for existing VMs, it has had a VM.
+  // That VM no longer exists, because names of VMs are unique.
   const stale = new Set([...predecessor, ...older.filter((each) => isMirrored(each, mapping))]);
-  // Whether the row belongs to a deleted VM. If so, the VM waits: SSVirt usually inserts another row for a new VM with
-  // the same name, but may do so after it creates the VM.
+  // Whether the row belongs to a deleted VM of the same name. If so, the new VM waits for a row of its own: SSVirt
+  // usually inserts one, but may do so after it creates the VM.
   const isPredecessors = isSuccessor
     ? row === bound
     : binding === undefined && row.status === mapping.Deleted;

@@ -336,8 +336,9 @@ export class Term {
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      // If a VM has to be planned again later, its change stays pending. There is one exception: a VM has a row, and
-      // only waits before it switches to a newer row. This batch then writes the change to the current row.
+      // `changedAt` holds the changes that end with this batch. If a VM has to be planned again later, its change stays
+      // pending. There is one exception: a VM has a row, and only waits before it switches to a newer row. This batch
+      // then writes the change to the current row.
       if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
         changedAt.delete(key);
       for (const write of plan.writes) {
@@ -415,8 +416,8 @@ export class Term {
     const { world, reporter } = this.#options;
     const { key } = write;
     this.#vmRows.committed(key, write);
-    // If the row was written under its own key, its VM is planned again: the last plan of the VM may have used the old
-    // status of the row.
+    // If the row was written under its own key (`rowKey`), its VM is planned again: the last plan of the VM may have
+    // used the old status of the row.
     if (rowIdOf(key) !== undefined && write.row.namespace !== '') this.#queue.add(write.vmKey);
     if (isChanged) {
       const changedAt = this.#changedAt.get(key);

@@ -119,7 +119,7 @@ describe('comparisons of the table with the cluster', () => {
     ['listed', 'other', 0],
     ['listed', 'gone', 1],
   ])(
-    'a comparison with the cache age %s and a row of the VM "%s" lists the VMs %i times',
+    'if the cache of VMs is "%s", a comparison with a row of the VM "%s" lists the VMs %i times',
     async (cacheAge, name, times) => {
       const { put, compareWith } = start();
       put('same');
@@ -134,7 +134,7 @@ describe('comparisons of the table with the cluster', () => {
   );
 
   test.each<CacheAge>(['late', 'listed'])(
-    'a comparison with the cache age %s ignores a change that is written while the VMs are listed',
+    'if the cache of VMs is "%s", a comparison does not report a row that is corrected while the VMs are listed',
     async (cacheAge) => {
       const { put, compareWith } = start();
       put('web', { printable: 'Paused' });
@@ -166,7 +166,7 @@ describe('comparisons of the table with the cluster', () => {
     expect(found.flatMap(mirror)).toEqual([]);
   });
 
-  test('a comparison ignores a row without a VM unless it has a status for existing VMs', async () => {
+  test('a comparison of the table with the cluster ignores a row without a VM if the mirror never writes the status of the row for an existing VM', async () => {
     const { compareWith } = start();
     const rows = [row('a', 'INSTANTIATING'), row('b', ''), row('c', 'DELETED'), row('d', 'RESOLVED')];
     expect(await compareWith(rows)).toEqual([]);
@@ -188,7 +188,7 @@ describe('comparisons of the table with the cluster', () => {
     expect(await compareWith(rows)).toEqual(['/gone']);
   });
 
-  test('a comparison of the table with the cluster finds a row if the VM of that name belongs to another vApp', async () => {
+  test('a comparison of the table with the cluster finds that a row has no VM if the VM of that name belongs to another vApp', async () => {
     const { put, compareWith, mirror } = start();
     put('web', { vapp: 'w' });
     const rows = [
@@ -199,7 +199,7 @@ describe('comparisons of the table with the cluster', () => {
     expect(mirror('/old')).toEqual(['old DELETED']);
   });
 
-  test('a comparison of many rows with many VMs lets other work run between its slices', async () => {
+  test('a comparison of many rows with many VMs is done in slices, so that other work can run in between', async () => {
     const { clock, put, compareWith } = start();
     const names = Array.from({ length: 5_000 }, (_, at) => `vm-${at}`);
     for (const name of names) put(name);
@@ -267,7 +267,7 @@ describe('reads of the table', () => {
     expect(vmRows.rows.size).toBe(2);
   });
 
-  test('a search does not replace a known row, because a write to that row may be in flight', async () => {
+  test('a known row is not replaced by the result of a search, because a write to the row may be in flight', async () => {
     const { vmRows } = start();
     await vmRows.read(pagesOf([row('a', 'POWERED_ON')]));
     vmRows.found(row('a', 'POWERED_OFF'));
@@ -275,8 +275,8 @@ describe('reads of the table', () => {
   });
 });
 
-describe('searches', () => {
-  test('a search is needed for VMs that were created after the read of the table began', async () => {
+describe('searches for the row of a VM', () => {
+  test('the row of a VM must be searched for if the VM was created after the read of the table began', async () => {
     const { put, vmRows } = start();
     const create = (name: string) => {
       put(name);
@@ -294,7 +294,7 @@ describe('searches', () => {
     expect(vmRows.needsSearch('tenant/new')).toBe(false);
   });
 
-  test('a search is needed for all VMs that were created after the last successful read began', async () => {
+  test('the row of a new VM must still be searched for after a failed read of the table', async () => {
     const { put, vmRows } = start();
     put('web');
     vmRows.created('tenant/web');
@@ -306,7 +306,7 @@ describe('searches', () => {
     expect(vmRows.needsSearch('tenant/web')).toBe(true);
   });
 
-  test('a search is needed for a VM after its row was soft-deleted', async () => {
+  test('another row of a VM must be searched for after its row was soft-deleted', async () => {
     const { put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_OFF')]));
     put('web');
@@ -331,7 +331,7 @@ test('a printableStatus that the mapping lacks is reported each time a VM change
 });
 
 describe('transient Stopped', () => {
-  test('the settling time of Stopped starts again when the VM reports another state in between', async () => {
+  test('a VM must report Stopped for 3 s without interruption before its row becomes POWERED_OFF', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_ON')]));
     put('web');

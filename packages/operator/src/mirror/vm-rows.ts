@@ -48,7 +48,7 @@ export interface VmRowsOptions extends PlanOptions {
 interface Reading {
   /** Ids of rows that were written or found during the read. The read may return older versions of them. */
   readonly touched: Set<string>;
-  /** VMs that appeared or lost their row. */
+  /** VMs that appeared, or lost their row, during the read. */
   readonly unsearched: Set<string>;
 }
 
@@ -158,7 +158,7 @@ export class VmRows {
     return planned;
   }
 
-  /** Stores the results of a plan, except for its writes: binding, missing row, duplicates. */
+  /** Stores which row a planned VM has, if any, and its duplicates. `committed` stores the writes of the plan. */
   settle(key: string, { writes, row, duplicates, isTakeOver }: Plan): void {
     if (rowIdOf(key) !== undefined) return;
     const vm = this.vm(key);
@@ -199,7 +199,7 @@ export class VmRows {
   deleted(key: string, vm: VirtualMachine): void {
     if (this.#bindings.has(key)) return;
     this.#deleted.set(key, vm);
-    this.created(key); // the row may have been inserted since the table was read
+    this.created(key); // so that the table is searched: the row may have been inserted since the last read
   }
 
   /**
@@ -222,7 +222,7 @@ export class VmRows {
   }
 
   /**
-   * Binds the row of a deleted VM. The caller must list the cluster first: the row may belong to a new VM of the same
+   * Binds a deleted VM to its row. The caller must list the cluster first: the row may belong to a new VM of the same
    * name that the cache does not contain yet.
    */
   bindDeleted(key: string): void {
@@ -242,7 +242,8 @@ export class VmRows {
    */
   #rowOfDeleted({ row, older }: Match, { metadata }: VirtualMachine): Row | undefined {
     const deletedAt = Date.parse(metadata.deletionTimestamp ?? '') || Number.POSITIVE_INFINITY;
-    const rows = [row, ...older].filter(({ createdAt }) => createdAt <= deletedAt + 1_000); // timestamps are in seconds
+    // One second is added, because `deletionTimestamp` has no fraction of a second.
+    const rows = [row, ...older].filter(({ createdAt }) => createdAt <= deletedAt + 1_000);
     const shown = rows.find((each) => isMirrored(each, this.#options.mapping));
     return shown ?? (rows.length === 1 ? rows[0] : undefined);
   }
@@ -337,7 +338,7 @@ export class VmRows {
   gone(key: string, row: Row): void {
     this.rows.delete(row.id);
     this.#unbind(key, row);
-    if (rowIdOf(key) === undefined) this.created(key); // another row may describe the VM
+    if (rowIdOf(key) === undefined) this.created(key); // so that the table is searched: another row may describe the VM
   }
 
   /**

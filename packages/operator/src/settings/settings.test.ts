@@ -84,7 +84,7 @@ describe('controllers', () => {
     ['-vm', ['off', 'default', 'default']],
     ['*,vmgroup,-vm', ['off', 'named', 'default']],
     [' vm , -kubevirt', ['named', 'off', 'off']],
-  ])('--controllers=%j selects %j for vm, vmgroup and kubevirt', (value, expected) => {
+  ])('with --controllers=%j, the selections of vm, vmgroup and kubevirt are %j', (value, expected) => {
     const selectionOf = selectControllers('--controllers', value);
     expect((['vm', 'vmgroup', 'kubevirt'] as const).map(selectionOf)).toEqual(expected);
   });
@@ -154,7 +154,7 @@ describe('contradictory settings are rejected', () => {
   });
 });
 
-test('a suggestion is made only for a similar name', () => {
+test('an unknown name gets a "did you mean" suggestion only if a known name is similar', () => {
   const known = ['vm', 'vmgroup', 'kubevirt'];
   expect(['vmgroups', 'kubvirt', 'x', 'gpuinfo'].map((name) => didYouMean(name, known))).toEqual([
     ' (did you mean "vmgroup"?)',

@@ -4,7 +4,7 @@ import { MIN_INTERVAL_MS, parseBoolean, parseInteger, parseTime, required, Setti
 
 /** Settings of the vCenters, and of the VmGroup controller. */
 export interface VsphereSettings {
-  /** vCenter for all namespaces that the file does not assign to another vCenter; undefined if only the file is given. */
+  /** vCenter for all namespaces that `file` does not assign to another vCenter; undefined if only `file` is given. */
   readonly vcenter: VcenterSettings | undefined;
   /** File with several vCenters and their namespaces. */
   readonly file: string | undefined;
@@ -81,7 +81,7 @@ export function parseVsphereSettings(sources: Sources): VsphereSettings {
   };
 }
 
-/** Whether flags, environment variables or the config file name a vCenter. */
+/** Whether a vCenter is configured: by a flag, by an environment variable or in the config file. */
 export function hasVcenter(sources: Sources): boolean {
   return sources.isGiven('vcenters') || isVcenterGiven(sources);
 }

@@ -107,7 +107,7 @@ export class ComputeInventory implements Disposable {
       },
       onLiveness,
     });
-    this.#synced.promise.catch(() => undefined); // handled by the callers of `synced`
+    this.#synced.promise.catch(() => undefined); // prevents an unhandled rejection; callers of `synced` get the error
     this.#inventory.synced().catch(this.#synced.reject);
   }
 

@@ -4,7 +4,7 @@ import { outageOf, type VcenterOutageError } from './errors.ts';
 
 /**
  * If a vCenter does not respond, or its inventory is not current, for this time, it counts as unavailable and Ready
- * becomes Unknown. During a shorter gap, the operator only performs no actions.
+ * becomes Unknown. During a shorter gap, the operator performs no actions, but Ready keeps its value.
  */
 export const STALE_MS = 10_000;
 /** Timeout of a probe. It is shorter than the timeout of other calls, because the next probe follows soon. */

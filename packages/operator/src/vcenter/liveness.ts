@@ -1,10 +1,10 @@
 import { STALE_MS } from './health.ts';
 import type { WatchedFolder } from './watched-folder.ts';
 
-/** The members of a watched folder that `Liveness` uses. */
+/** The properties of the class `WatchedFolder` that `Liveness` uses. */
 export type LiveFolder = Pick<WatchedFolder, 'ref' | 'staleMs'>;
 
-/** The members of a vCenter that `Liveness` uses. */
+/** The properties of the class `VCenter` that `Liveness` uses. */
 interface LiveVCenter {
   readonly folders: {
     readonly open: readonly LiveFolder[];

@@ -55,7 +55,11 @@ export const NO_OWNERSHIP: Readonly<Record<string, string>> = {
   [TEMPLATE_ID]: '',
 };
 
-/** Returns the `instanceUuid` of the machine in a slot: a name-based UUID (version 5), known before the machine exists. */
+/**
+ * Returns the `instanceUuid` of a machine: a name-based UUID (version 5), known before the machine exists.
+ * @param uid UID of the VmGroup
+ * @param slot number of the machine in the group
+ */
 export function instanceUuid(uid: string, slot: number): string {
   const bytes = createHash('sha1').update(`vmwright.dev/vmgroup/${uid}/${slot}`).digest().subarray(0, 16);
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x50, 6);

@@ -3,7 +3,7 @@ import type { ComputeInventory } from './compute-inventory.ts';
 import { normalizeUuid, swapUuid } from './machine-uuid.ts';
 import type { VCenterPool } from './vcenter-pool.ts';
 
-/** The members of a compute inventory that `PooledComputeFacts` uses. */
+/** The properties and methods of the class `ComputeInventory` that `PooledComputeFacts` uses. */
 type Source = Pick<ComputeInventory, 'name' | 'isStale' | 'host' | 'machinesBy' | 'subscribe' | 'synced'>;
 
 /** Opens the inventories of hosts and machines of all vCenters. Each inventory is closed when its vCenter is closed. */

@@ -85,7 +85,7 @@ export class VCenter implements AsyncDisposable {
     return this.#limiters[task];
   }
 
-  /** Removes the object with this key (`namespace/name`) from the queues for permits. */
+  /** Removes the object with this key (`namespace/name`) from the queues in which objects wait to start tasks. */
   cancelPermits(key: string): void {
     for (const limiter of Object.values(this.#limiters)) limiter.cancel(key);
   }

@@ -65,7 +65,7 @@ export class WatchedFolder implements Disposable {
     });
   }
 
-  /** Resolves when the first list is complete. */
+  /** Resolves when the inventory has been read completely for the first time. */
   synced(signal: AbortSignal): Promise<void> {
     return this.#inventory.synced(signal);
   }

@@ -23,7 +23,7 @@ interface Opening {
 const OPEN_WAIT_MS = 1_000;
 /** Time for which a failed opening is reported before the next attempt. */
 const FAILED_MS = 3_000;
-/** Timeout of the first list of a folder. */
+/** Timeout of the first complete read of the inventory of a folder. */
 const SYNC_TIMEOUT_MS = 60_000;
 /** Time for which a folder without a group stays open. Users often delete a group and then create another. */
 const UNUSED_MS = 60_000;

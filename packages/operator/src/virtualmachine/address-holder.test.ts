@@ -68,7 +68,7 @@ test.for<readonly [string, Facts, Facts]>([
   expect([keepsAddress(a, b, ADDRESS), keepsAddress(b, a, ADDRESS)]).toEqual([true, false]);
 });
 
-test('exactly one of any two machines with the same address keeps it, without cycles', () => {
+test('exactly one of any two machines with the same address keeps it, and the decisions for all pairs form no cycle', () => {
   const statuses = [{}, disk, { ip: ADDRESS }, { ...disk, ip: ADDRESS }, { ...disk, conditions: [conflict] }];
   const machines = statuses.flatMap((status, i) =>
     [true, false].flatMap((isIgnored) =>

@@ -4,8 +4,8 @@ import { shouldRun } from './children.ts';
 import type { VirtualMachine } from './resource.ts';
 
 /**
- * Whether VirtualMachine `a` keeps an address that `b` also has. These criteria are checked in order. The first one
- * that only one of them meets decides:
+ * Whether VirtualMachine `a` keeps an address that `b` also has. These criteria are checked in order. The first
+ * criterion that only one of the two VirtualMachines meets decides:
  * 1. It runs with the address.
  * 2. It should run.
  * 3. Its status reports no address conflict.
@@ -34,9 +34,9 @@ export function holderPart(vm: VirtualMachine): readonly unknown[] {
 }
 
 /**
- * Returns whether a VirtualMachine meets the first four criteria of `keepsAddress`. The third one serves restarts: a
- * machine that restarts reports no address for a while. It still keeps its address then, because the other
- * VirtualMachine reports the conflict.
+ * Returns whether a VirtualMachine meets the first four criteria of `keepsAddress`. The third criterion is needed for
+ * restarts: a machine that restarts reports no address for a while. It keeps its address nevertheless, because only the
+ * other VirtualMachine reports the conflict.
  */
 function factsOf(vm: VirtualMachine, address: string): readonly boolean[] {
   const { ip, conditions, dataVolume } = vm.status ?? {};

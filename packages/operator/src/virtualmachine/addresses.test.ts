@@ -32,7 +32,7 @@ test('the same address on the same network is a conflict, whatever the prefix le
   expect(six).toMatchObject({ address: 'fd00::1', network: 'b/net6' });
 });
 
-test('a machine has no conflict with itself, on another network, or if the other machine does not keep the address', () => {
+test('an address is no conflict if no other interface has it, if the other interface is on another network, or if the other machine does not keep it', () => {
   const demo = vm('a', 'demo', ['net', '10.0.0.1/24']);
   const other = vm('b', 'other', ['net', '10.0.0.1/24']);
   expect(findAddressConflict(demo, among(demo, other), always)).toBeUndefined();

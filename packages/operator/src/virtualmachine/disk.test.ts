@@ -18,13 +18,13 @@ const using = (name: string) => ({
   },
 });
 
-test('the root disk has the name in the status, unless that name is invalid', () => {
+test('the name of the root disk comes from the status, unless the name in the status is invalid', () => {
   expect(currentVolumeName(vm({ dataVolume: `${first}-3` }), [], undefined)).toBe(`${first}-3`);
   expect(currentVolumeName(vm({ dataVolume: 'of-another' }), [], undefined)).toBe(first);
   expect(currentVolumeName(vm({ dataVolume: `${first}-x` }), [], undefined)).toBe(first);
 });
 
-test('without a stored name, the disk that the machine uses is preferred, then a finished clone', () => {
+test('if the status does not name the root disk, the disk that the machine uses is preferred, then a finished clone', () => {
   const disks = [
     disk(`${first}-2`, 'Succeeded'),
     disk(`${first}-3`, 'Pending'),

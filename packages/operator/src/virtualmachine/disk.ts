@@ -34,8 +34,9 @@ export interface DiskPlan {
 }
 
 /**
- * Requeue interval while no snapshot allows another clone. A clone that another reconcile reserved becomes free if that
- * reconcile fails to store it. No watch event reports this, because no object changes.
+ * Requeue interval while every snapshot has its maximum number of clones. This number includes clones that other
+ * reconciles have reserved. If such a reconcile fails to store its choice, its reservation ends. No watch event reports
+ * this, because no object changes.
  */
 const FREE_SNAPSHOT_MS = 30_000;
 

@@ -7,7 +7,10 @@ import type { VirtualMachine } from './resource.ts';
 export const PREFIX = 'vmwright.dev/';
 const LABEL_VALUE = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
 
-/** Annotation of a template and of the instances that KubeVirt starts from it: the static addresses. */
+/**
+ * Annotation with the static addresses. The operator sets it on the template of the KubeVirt VirtualMachine. KubeVirt
+ * copies it to each instance that it starts.
+ */
 const ADDRESSES = `${PREFIX}addresses`;
 
 interface Metadata {

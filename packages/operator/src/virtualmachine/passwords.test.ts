@@ -45,7 +45,7 @@ test('the password is read at most once in five minutes if the cloud-init Secret
   expect(state.requests).toBe(2);
 });
 
-test('the password is read again after a change of the spec, without a cloud-init Secret, and after a failure', async () => {
+test('the password is read again if the spec has changed, the cloud-init Secret is missing, or the last read failed', async () => {
   const { state, reader, read } = setup();
   await read(true);
   await read(true, 2);

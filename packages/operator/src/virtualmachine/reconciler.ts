@@ -24,7 +24,7 @@ import { hasNewIntent, problemStatus, withVolumeReady } from './status.ts';
 
 /**
  * Retry interval after the API server rejected an action. The operator does not watch every possible cause, such as a
- * quota. So no event may report that the cause is gone.
+ * quota. So it may happen that no event reports the end of the cause.
  */
 const REJECTED_RETRY_MS = 30_000;
 
@@ -50,12 +50,13 @@ export class VirtualMachineReconciler {
     const claim = await readDoubtfulClaim(vm, volume, context);
     const hasSecret = context.cache(Secret).get({ ...vm.metadata, name: secretName(vm) }) !== undefined;
     const read = { passwords: await passwords.read(vm, hasSecret, context), volume, claim };
-    // No await until the clone is reserved: another reconcile must not choose the same last free clone of a snapshot.
+    // There is no await before `storeIntent` reserves the clone. Otherwise, if `maxClones` allows only one more clone
+    // of a snapshot, two concurrent reconciles could both choose that snapshot.
     const observed = observe(vm, read, context, this.#options);
     const planned = plan(vm, observed, context.now());
     const stored = await storeIntent(vm, planned, context, clones);
-    // If an intent was stored, the write has proved that this version of the object is the newest: it carries the
-    // resourceVersion. Otherwise `isNewest` checks the version before the actions.
+    // If an intent was stored, `vm` was the newest version of the object: the write carried its resourceVersion.
+    // Otherwise `isNewest` checks the version before the actions.
     const mayBeOld = stored === vm && planned.actions.length > 0;
     // In an address conflict, the other VirtualMachine is also checked: a newer version of it may have released the address.
     const { holder } = observed.addressConflict ?? {};

@@ -34,7 +34,8 @@ export function planResize(vm: VirtualMachine, observed: Observed): ResizePlan {
     return unchanged;
   const { name, uid } = claim.metadata;
   const where = keyOf(claim.metadata);
-  // The claim grows only if the spec asks for a larger disk: a new overhead alone must not expand the claims of all machines.
+  // The claim grows only if the spec asks for a larger disk. If an administrator only changes the file system overhead
+  // in CDI's configuration, this must not expand the claims of all machines.
   const cloned = volumes.find(({ metadata }) => metadata.name === name)?.spec?.storage?.resources?.requests;
   const isEnlarged = isLarger(diskSize, request) || isLarger(diskSize, cloned?.storage);
   if (isEnlarged && isLarger(wanted, request)) {

@@ -156,8 +156,8 @@ export function planRestart(
   const { generation } = machine.metadata;
   const isForChange = message !== undefined && vm.spec.updatePolicy === 'Restart';
   const isRestarted = generation === record.restartedGeneration;
-  // The operator stored the restart and stopped before it deleted the instance. If the instance has recovered since then, it is
-  // kept.
+  // True if the operator stopped after it had stored the restart, and before it deleted the instance. If the instance
+  // has recovered since then (`isNeeded` is false), it is kept.
   const isInterrupted = uid !== undefined && uid === record.restartedInstance;
   const isNeeded = isFailing(observed) || (isForChange && isRestarted);
   if (isInterrupted && isNeeded && isDiskReady && !isDiskReplaced(observed))

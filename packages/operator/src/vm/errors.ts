@@ -55,7 +55,8 @@ export function toCondition(error: unknown): ConditionError | undefined {
       message: 'The operator cannot read its API key. An administrator of the operator has to restore it',
       ...NEEDS_ADMINISTRATOR,
     };
-  if (error instanceof NameTakenError) return undefined; // the server with the name is gone by now, so the next attempt succeeds
+  // `observeAnswer` throws this error only if the server with the name is gone by now. So the next attempt succeeds.
+  if (error instanceof NameTakenError) return undefined;
   if (asksToBackOff(error))
     return {
       reason: 'CloudBusy',

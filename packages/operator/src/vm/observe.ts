@@ -87,7 +87,7 @@ async function serversOf(cloud: CloudClient, { metadata }: VM): Promise<readonly
 /**
  * Returns the servers of a VM that is being deleted.
  * @param all whether all servers are needed. If false, the server that `status.vmId` names is enough while it exists.
- * This saves a list, and a later reconcile finds the others
+ * This saves a list request, and a later reconcile finds the other servers
  */
 export async function remainingServers(cloud: CloudClient, vm: VM, all: boolean): Promise<readonly Server[]> {
   const { status = {} } = vm;

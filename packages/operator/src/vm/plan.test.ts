@@ -85,7 +85,7 @@ const ready = (status: VMStatus) => conditionOf(status.conditions, 'Ready');
 const available = (status: VMStatus) => conditionOf(status.conditions, 'CloudAvailable');
 
 describe('new VMs', () => {
-  test('an empty vmId counts as no machine; the controller that this operator replaces writes it for new VMs', () => {
+  test('a VM with an empty vmId has no machine; the predecessor of this operator writes an empty vmId for new VMs', () => {
     expect(lookup(vm({ vmId: '' }), {})).toEqual({ type: 'checkName', name: 'vmsample' });
     expect(isOutdated(vm({ vmId: '', opStatus: 'New' }), new Map())).toBe(false);
     expect(ended(next(vm({ vmId: '' }), { server: running }))).toMatchObject({ vmId: 's-1' });
@@ -214,7 +214,7 @@ describe('VMs that have a machine', () => {
     ['the fourth', 3, 40_000],
     ['the hundredth', 99, 300_000],
   ])(
-    'the replacement of %s machine that is lost or fails is delayed with exponential back-off',
+    'the delay before the replacement of %s lost or failed machine follows an exponential back-off',
     (_, recreations, pauseMs) => {
       const made = { vmId: 's-1', recreations, recreatedAt: new Date(NOW - 1_000).toISOString() };
       const object = vm(recreations === 0 ? { vmId: 's-1' } : made, RECREATE);
@@ -264,8 +264,8 @@ describe('VMs that have a machine', () => {
       const error = { reason, message: 'some cause', isOutage, isTransient: false };
       const status = valid(errorStatus(vm(before), error, NOW));
       expect(status).toMatchObject({ vmId: 's-1', opStatus: 'Unknown', msg: 'some cause' });
-      // After a rejected request, the work queue retries the VM with back-off. So a list of the servers does not
-      // enqueue it.
+      // After a rejected request, the work queue retries the VM with back-off. So the periodic list of the servers must
+      // not enqueue it.
       expect(isOutdated(vm(status), new Map([[running.id, running]]))).toBe(isOutage);
     }
     expect(errorStatus(vm(), REJECTED, NOW).opStatus).toBe('Failed');

@@ -13,7 +13,7 @@ export interface PollingOptions {
 export interface Polling {
   /** Timeout of each page of a list. */
   readonly listTimeoutMs: number;
-  /** Longest pause between two lists. */
+  /** Longest pause between two lists of the servers. */
   readonly everyMs: number;
 }
 

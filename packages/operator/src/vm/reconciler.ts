@@ -28,8 +28,8 @@ import {
 } from './status.ts';
 
 /**
- * Requeue interval of a deletion that an annotation blocks, as a safety net: a changed annotation enqueues the VM at
- * once.
+ * Requeue interval of a deletion that an annotation blocks, as a safety net: a changed annotation enqueues the VM
+ * immediately.
  */
 const HELD_MS = 10 * 60_000;
 /** Requeue interval during an outage, as a safety net: the end of the outage enqueues every object. */

@@ -15,7 +15,7 @@ import type { VM } from './resource.ts';
 import type { ServerInventory } from './server-inventory.ts';
 import { isReported } from './status.ts';
 
-/** List interval during an outage, so that the operator notices its end soon. */
+/** Interval at which the servers are listed during an outage. It is short, so that the end is noticed soon. */
 const OUTAGE_MS = 3_000;
 
 export interface RefresherOptions {
@@ -24,7 +24,7 @@ export interface RefresherOptions {
   readonly inventory: Pick<ServerInventory, 'refresh' | 'servers'>;
   readonly availability: Pick<Availability, 'outage' | 'restart'>;
   readonly vms: Pick<ObjectCache<VM>, 'list'>;
-  /** Longest pause between two lists. */
+  /** Longest pause between two lists of the servers. */
   readonly everyMs: number;
 }
 
@@ -49,8 +49,8 @@ export class Refresher {
   }
 
   readonly source: Source = (enqueue, signal) => {
-    // Forgets a known outage. It may have ended while another replica was the leader, because this replica did not poll
-    // then.
+    // Forgets a known outage. It may have ended while another replica was the leader. This replica has not noticed the
+    // end, because only the leader polls.
     this.#options.availability.restart();
     return this.#poller.source(enqueue, signal);
   };

@@ -13,11 +13,11 @@ export interface ServerInventoryOptions {
   readonly maxAgeMs: number;
   /** Timeout of each page of a list. */
   readonly timeoutMs: number;
-  /** Receives the result of each list. */
+  /** Receives the result of each list request. */
   readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
-/** Time after a failed list in which no other list is started. Callers get the error of the failed list. */
+/** Pause after a failed list request. During the pause, `get` throws its error and does not list again. */
 const LIST_BACKOFF_MS = 1_000;
 
 interface Observation {

@@ -7,8 +7,8 @@ import type { VMDiskImage } from './resource.ts';
 import { NAMED_REFERRERS } from './status.ts';
 
 /**
- * Users as which kube-controller-manager deletes the contents of a terminating namespace. It uses the second user
- * when it runs without `--use-service-account-credentials`.
+ * Names of the users that kube-controller-manager authenticates as when it deletes the contents of a terminating
+ * namespace. It is the second user if it runs without `--use-service-account-credentials`.
  */
 const NAMESPACE_CONTROLLERS: ReadonlySet<string> = new Set([
   'system:serviceaccount:kube-system:namespace-controller',

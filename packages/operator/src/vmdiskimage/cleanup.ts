@@ -36,7 +36,8 @@ export function hasImportedDisk({ volume, claim, isUnverified }: Observed): bool
 
 /**
  * Returns the children that have to be gone before the next attempt.
- * - An unfinished import is always removed. Otherwise two importers could run in one sync slot.
+ * - An unfinished import is always removed. Otherwise, two importers of one image could run at the same time, although
+ *   a sync slot permits only one import.
  * - An imported disk is kept if its source has not changed, because another download costs money. Only its snapshot is
  *   taken again.
  * - A usable snapshot and its disk are kept until the next attempt is Ready, because VMs may still be cloned from the

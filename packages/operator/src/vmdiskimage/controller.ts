@@ -40,7 +40,7 @@ const FINALIZER = 'vmwright.dev/vmdiskimage';
 
 export interface ImageControllerOptions extends KubevirtSettings {
   readonly world: World;
-  /** Namespace of the operator, which contains the ConfigMap with the sync slots. */
+  /** Namespace of the operator, which contains the ConfigMap with the sync slots (permits to import an image). */
   readonly namespace: string;
 }
 

@@ -131,7 +131,7 @@ const owned = (object: VMDiskImage, name: string) => ({
   resourceVersion: '1',
 });
 
-test('the start of the deletion is stored after two lists and before a child is deleted', async () => {
+test('deletionStartedAt is stored after the machines were listed twice, and before a child is deleted', async () => {
   const { caches, done, finalize } = setup();
   const ready = image({ phase: 'Ready', dataVolume: NAME });
   caches.get(DataVolume).onWrite({ metadata: owned(ready, NAME) });
@@ -143,7 +143,7 @@ test('the start of the deletion is stored after two lists and before a child is 
 });
 
 test.each(['Failed', 'Ready', 'Deleting'] as const)(
-  'a %s image is kept if a machine that refers to it is created between the two lists',
+  'a %s image is kept if a machine that refers to it is created after the machines were listed once and before they are listed again',
   async (phase) => {
     const { caches, done, finalize } = setup((count) => {
       if (count === 2) caches.get(VirtualMachine).onWrite(MACHINE);
@@ -166,7 +166,7 @@ test('a referenced image is deleted if its namespace is being deleted, and kept 
   }
 });
 
-test('a reference does not block the foreground deletion of an image', async () => {
+test('a machine that refers to an image does not block the foreground deletion of the image', async () => {
   for (const created of [0, 1]) {
     const { caches, done, finalize } = setup((count) => {
       if (count > created) caches.get(VirtualMachine).onWrite(MACHINE);
@@ -177,7 +177,7 @@ test('a reference does not block the foreground deletion of an image', async () 
   }
 });
 
-test('a machine in another namespace blocks the deletion of an image only if it may use the image', async () => {
+test('a machine in another namespace blocks the deletion of an image only if the machine may use the image', async () => {
   for (const sharedWith of ['other', 'other, lab']) {
     const { caches, done, finalize } = setup(undefined, []);
     caches.get(VirtualMachine).onWrite(MACHINE);
@@ -240,7 +240,7 @@ describe('the deletion policy Orphan', () => {
     expect(done).toEqual(['list', 'maintain']);
   });
 
-  test('with the deletion policy Orphan, the deletion is stored before the children lose their owner', async () => {
+  test('with the deletion policy Orphan, deletionStartedAt is stored before the children lose their owner', async () => {
     const { caches, client, done, finalize } = setup();
     caches.get(DataVolume).onWrite({ metadata: owned(orphaning, NAME) });
     vi.spyOn(client, 'mergePatch').mockImplementation(async (_, { name }) => {

@@ -58,8 +58,8 @@ export interface ImageFinalizerOptions {
  * 2. VirtualMachines and DataVolumes are listed from etcd. If one of them refers to the image, the image stays and is
  *    maintained.
  * 3. The phase Deleting is stored. From now on, VMs do not use the image.
- * 4. VirtualMachines and DataVolumes are listed again. If a VM was created between the two lists, the image becomes
- *    usable again.
+ * 4. VirtualMachines and DataVolumes are listed again. If an object that refers to the image was created since step 2,
+ *    the image becomes usable again.
  * 5. `deletionStartedAt` is stored. From now on, the image cannot become usable again, even if an object refers to it.
  * 6. Snapshots and DataVolumes are deleted, or lose their owner reference. A VM that is created now waits until the
  *    image is gone.
@@ -167,8 +167,9 @@ export class ImageFinalizer {
   }
 
   /**
-   * Removes the owner reference from the children, so that the garbage collector keeps them. The children are listed
-   * from etcd. A child that the caches lack would keep its owner reference, and be deleted with the image.
+   * Removes the owner reference from the children, so that the garbage collector keeps them. The children are first
+   * listed from etcd. Otherwise, a child that the caches lack would keep its owner reference, and be deleted with the
+   * image.
    */
   async #orphan(image: VMDiskImage, { client, signal, log }: ReconcileContext<VMDiskImage>): Promise<Result> {
     const { caches, slots } = this.#options;
@@ -192,7 +193,7 @@ export class ImageFinalizer {
 
   /** Keeps a referenced image usable while it waits for its deletion. */
   async #maintain(found: VMDiskImage, context: ReconcileContext<VMDiskImage>): Promise<Result> {
-    const newest = context.cache(VMDiskImage).get(context.key); // this reconcile may have stored the phase Deleting
+    const newest = context.cache(VMDiskImage).get(context.key); // newer than `found` if this reconcile wrote the status
     const image = newest !== undefined && newest.metadata.uid === found.metadata.uid ? newest : found;
     const result = await this.#options.reconcile(image, context);
     return requeueAfter(Math.min(result?.requeueAfterMs ?? REFERENCED_MS, REFERENCED_MS));

@@ -38,7 +38,7 @@ test.each([
   ],
   ['SourceForbidden', 'Failed to read registry image: unauthorized: authentication required'],
   ['ChecksumMismatch', 'Unable to process data: checksum mismatch: expected sha256:a, got sha256:b'],
-])('%s is recognized in: %s', (reason, message) => {
+])('the final failure %s is recognized in the message: %s', (reason, message) => {
   expect(classify(plain, message)).toMatchObject({ reason, isTerminal: true });
 });
 

@@ -51,7 +51,7 @@ describe('the names of children', () => {
     expect(attemptOf(digits, { metadata: { name: 'win-11111111-3-1' } })).toBe(3);
   });
 
-  test('names of other objects belong to no attempt', () => {
+  test('an object with any other name belongs to no import attempt', () => {
     for (const name of ['win', 'win-12345678', 'win-12345678-x', 'other-12345678-1', 'win-12345678-1-2-3'])
       expect(attemptOf(image('win'), { metadata: { name } })).toBe(0);
   });
@@ -65,7 +65,7 @@ test('a child does not belong to another image of the same name', () => {
   for (const value of Object.values(child.metadata.labels)) expect(value.length).toBeLessThanOrEqual(63);
 });
 
-test('the digest depends only on the fields that determine the data', () => {
+test('the source digest depends only on the spec fields that determine the imported data', () => {
   const digest = sourceDigest(spec);
   for (const same of [
     { secretRef: 'keys' },

@@ -15,7 +15,7 @@ const UID_DIGITS = 8;
 
 /**
  * Returns the beginning of the names of all children of an image. It contains a part of the UID, because an old image
- * of the same name may still have terminating children. Their names must not collide.
+ * of the same name may still have terminating children. The names of the new children must differ from theirs.
  */
 function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
   // A part of a name between two dots must not end with a hyphen, so hyphens and dots at the end are removed.

@@ -148,7 +148,7 @@ const condition = ({ status }: Plan, type: string) => conditionOf(status.conditi
 const running = (message: string) => [{ type: 'Running', status: 'False', reason: 'Error', message }];
 
 describe('Queued', () => {
-  test('a new image is queued and asks for a slot', () => {
+  test('a new image is queued and asks for a sync slot', () => {
     const planned = next(image());
     expect(planned.status).toMatchObject({
       phase: 'Queued',
@@ -166,7 +166,7 @@ describe('Queued', () => {
     expect(planned).toMatchObject({ actions: [], requeueAfterMs: MINUTE });
   });
 
-  test('a queued image begins an attempt, and its time limits start, when it gets a slot', () => {
+  test('when a queued image gets a sync slot, its import attempt begins, and its time limits start', () => {
     const planned = next(image({ phase: 'Queued', queuedAt: ago(20 * HOUR) }), { slot: 'held' });
     expect(planned.status).toMatchObject({
       phase: 'Syncing',
@@ -183,7 +183,7 @@ describe('Queued', () => {
     expect(shown(planned)).toEqual(['create win-12345678-5']);
   });
 
-  test('a queued image has no place in the queue until the unfinished import of its last attempt is deleted', () => {
+  test('an image in phase Queued enters the queue only after the unfinished import of its last attempt is deleted', () => {
     const queued = image({ phase: 'Queued', attempt: ATTEMPT, queuedAt: ago(HOUR) });
     const planned = next(queued, { volume: volume({ phase: 'ImportInProgress' }), slot: 'held' });
     expect(shown(planned)).toEqual(['delete DataVolume farm/win-12345678-1']);
@@ -254,7 +254,7 @@ describe('attempts', () => {
     expect(shown(next(image(SYNCING), seen))).toEqual(['create win-12345678-1-2']);
   });
 
-  test('an attempt reports progress in steps of 5, and writes nothing in between', () => {
+  test('an attempt reports progress in steps of 5 %, and does not change the status in between', () => {
     const at = (progress: string, status: VMDiskImageStatus) =>
       next(image(status), { ...held, volume: volume({ phase: 'ImportInProgress', progress }) }).status;
     const first = at('61.0%', SYNCING);

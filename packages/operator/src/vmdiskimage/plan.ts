@@ -244,7 +244,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
   const { phase, pruneAt: announced } = image.status;
   const { status } = withRetention(ready(image, observed, now), observed, now);
   const { pruneAt } = status;
-  // An additional snapshot (maxClones) that does not become ready is deleted and taken again.
+  // If a snapshot that was taken because of `maxClones` does not become ready, it is deleted and taken again.
   const pending = observed.snapshots.filter((each) => !isTerminating(each) && !isReadyToUse(each));
   const endsAt = (snapshot: VolumeSnapshot) =>
     Date.parse(snapshot.metadata.creationTimestamp ?? '') + observed.limits.syncs.maxAttemptMs;

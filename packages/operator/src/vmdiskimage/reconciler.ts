@@ -13,7 +13,10 @@ import { plan } from './plan.ts';
 import { VMDiskImage } from './resource.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
-/** Maximum number of plans in one reconcile. A sync needs five: queued, started, created, and two to remove an attempt. */
+/**
+ * Maximum number of plans in one reconcile. A sync needs five: one each to queue the image, to start the attempt and to
+ * create its DataVolume, and two to remove the children of an earlier attempt.
+ */
 const MAX_TURNS = 12;
 /** Requeue interval if the caches do not show the result of a write yet. The watch event usually comes first. */
 const RETRY_MS = 1_000;

@@ -57,7 +57,7 @@ interface State {
   readonly sources: Map<string, DataSource>;
 }
 
-test('the references from the indexes equal a recount of all objects after any sequence of changes', () => {
+test('after any sequence of changes, the indexes find the same references to images as a recount of all objects', () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
       const { caches } = new Manager({

@@ -60,7 +60,7 @@ export function paused(image: Reported, now: number): Reported {
   return report(withCondition, { state: 'progressing', reason: 'Paused', message }, now);
 }
 
-/** Returns an image that has to be synced. It has no place in the queue yet. */
+/** Returns an image that has to be synced, in the phase Queued. It gets no sync slot until its `queuedAt` is set. */
 export function enqueued(image: Reported): Reported {
   const {
     progress: _1,
@@ -93,7 +93,8 @@ export function queued(image: Reported, { limits }: Observed, now: number): Repo
 }
 
 /**
- * Returns a Queued image without a place in the queue, because children of its last attempt still exist.
+ * Returns an image in the phase Queued that still has children of its last attempt. It gets no sync slot until they are
+ * deleted, so `queuedAt` is removed.
  * @param child one of these children
  */
 export function cleaning(image: Reported, child: string, now: number): Reported {

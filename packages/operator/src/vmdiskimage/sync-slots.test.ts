@@ -105,7 +105,7 @@ describe('slots', () => {
     expect(await old.acquire('a', server.store)).toBe(true);
     expect(await current.acquire('b', server.store)).toBe(false);
     await old.release('a', server.store);
-    await current.release('a', server.store); // `current` knows an old version, which still lists the image a
+    await current.release('a', server.store); // `current` has read the slots before, and still lists the image a
     expect(await current.acquire('b', server.store)).toBe(true);
     expect(server.most).toBe(1);
   });

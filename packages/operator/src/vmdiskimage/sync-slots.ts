@@ -75,7 +75,8 @@ export class SyncSlots<C = Client> {
       await operation.write({ [uid]: next.key });
       return true;
     }
-    // Only the first waiting images look for abandoned slots, so that a long queue causes few requests.
+    // Looks for the slots of deleted images only if this image is one of the first that wait. So a long queue causes
+    // few requests.
     const waiting = queue().filter((image) => !holders.has(image.uid));
     if (!waiting.slice(0, limit).some((image) => image.uid === uid)) return false;
     // A holder that is missing from the cache may still exist, because the watch may be delayed. So it is read from the

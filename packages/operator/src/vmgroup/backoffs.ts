@@ -14,9 +14,9 @@ export interface BackingOff extends Failure {
 }
 
 /**
- * Target of a back-off.
- * - `slot`: all operations on a slot
- * - `size`: only changes of the size of a slot's machine
+ * Target of a back-off. A slot is the number of a machine in the group.
+ * - `slot`: all operations on the machine of a slot
+ * - `size`: only changes of the size of the machine of a slot
  * - `clones`: all clones of the group, because they fail for the same reasons
  * - `template`: the lookup of the template
  * - `group`: the whole group, when it could not be observed

@@ -45,9 +45,9 @@ export interface VmGroupControllerOptions {
  * Adds the controller of VmGroup: machines cloned from templates on vSphere.
  *
  * Guarantees:
- * - A slot never has more than one machine, even after crashes and lost requests. The slot is stored, with a
- *   resourceVersion precondition, before the clone is requested. Name and UUID of the machine are derived from group
- *   and slot. vCenter rejects a second machine of the same name in a folder.
+ * - A slot (the number of a machine in the group) never has more than one machine, even after crashes and lost
+ *   requests. The slot is stored, with a resourceVersion precondition, before the clone is requested. Name and UUID of
+ *   the machine are derived from group and slot. vCenter rejects a second machine of the same name in a folder.
  * - A machine is removed only after its slot was stored as terminating.
  * - A machine that has neither the UUID of a slot nor the ownership labels of the group is neither counted nor changed.
  *   A machine that has the UUID of a slot but lacks the labels gets them when the slot is cloned again.

@@ -52,7 +52,10 @@ interface Running extends Operating {
   readonly machine: string;
   /** When the operation started, on the monotonic clock. */
   readonly startedAt: number;
-  /** Fence that closes when the operation ends or is cancelled, or when its leadership term ends. */
+  /**
+   * Once it is closed, the operation sends no more requests. It closes when the operation ends or is cancelled, or when
+   * its leadership term ends.
+   */
   readonly fence: Fence;
   task: string | undefined;
   /** When the operation succeeded. The slot stays busy until the inventory shows the result. */
@@ -284,8 +287,9 @@ export class GroupInFlight {
       running.task = undefined;
       permit.release();
       started.resolve();
-      // A cancelled operation does not enqueue the group. Otherwise, after the lease has expired, reconciles would fail
-      // in a loop that keeps the timer from ending the term.
+      // A cancelled operation does not enqueue the group. Otherwise, after the lease has expired, each reconcile would
+      // fail and enqueue the group again without a pause. This loop would keep the timer that ends the leadership term
+      // from firing.
       if (!isCancelled) enqueue(key);
     };
     const targets = targetsOf(type, slot);

@@ -68,7 +68,7 @@ function pending(type: Operation['type'] = 'clone') {
 }
 
 describe('operations', () => {
-  test('an operation releases its permit when it ends, and its slot when the inventory shows the result', async () => {
+  test('an operation releases its permit when it ends, and the slot of its machine when the inventory shows the result', async () => {
     const { state, enqueued, permit } = start();
     const { operation, resolve, inventory } = pending();
     await state.start(0, operation, permit);
@@ -97,7 +97,7 @@ describe('operations', () => {
     expect(state.isWaitingForInventory).toBe(false);
   });
 
-  test('an operation frees its slot after 30 s if the inventory does not show its result', async () => {
+  test('an operation frees the slot of its machine after 30 s if the inventory does not show its result', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const { operation, resolve } = pending();
     await state.start(0, operation, permit);
@@ -147,7 +147,7 @@ describe('operations', () => {
     expect(inFlight.of(KEY, group(), term).backoffs.failures()).toEqual([]);
   });
 
-  test('a clone that fails because of its own machine makes only its slot back off', async () => {
+  test('if a clone fails because of its own machine, only the operations on the slot of this machine back off', async () => {
     const { state, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -175,7 +175,7 @@ describe('operations', () => {
     expect(delays).toEqual([1_000, 2_000, 4_000, 8_000]);
   });
 
-  test('an operation that takes longer than ten minutes keeps its slot and releases its permit', async () => {
+  test('an operation that takes longer than ten minutes keeps the slot of its machine and releases its permit', async () => {
     const { state, permit, world } = start();
     const { operation } = pending();
     await state.start(0, operation, permit);
@@ -185,7 +185,7 @@ describe('operations', () => {
     expect(state.operating().size).toBe(1);
   });
 
-  test('repeated power-ons of the same machine back off without a reported failure', async () => {
+  test('repeated power-ons of the same machine back off even if each of them succeeds, and no failure is reported', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 8; count++) {
@@ -222,7 +222,7 @@ describe('operations', () => {
     expect([...state.backoffs.slots('size')]).toEqual([]);
   });
 
-  test('an operation that temporarily fails to resize a machine is retried with exponential back-off', async () => {
+  test('a resize that fails with a temporary error is retried with exponential back-off', async () => {
     const { state, enqueued, permit, world, requeueMs } = start();
     const delays: number[] = [];
     for (let count = 1; count <= 7; count++) {
@@ -242,7 +242,7 @@ describe('operations', () => {
     await expect.poll(() => state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('a proof that a machine is gone holds until the inventory lists the machine or a clone starts', async () => {
+  test('once an operation has proved that a machine is gone, the proof holds until the inventory lists the machine or a clone starts', async () => {
     const { inFlight, term, state, enqueued, permit } = start();
     const succeed = async (type: Operation['type'], proof?: boolean) => {
       const { operation, resolve } = pending(type);
@@ -326,7 +326,7 @@ describe('operations', () => {
     expect(spans).toEqual(['vmgroup clone web-0']);
   });
 
-  test('when an operation ends, its own fence closes, and the fence of the leadership term stays open', async () => {
+  test('when an operation ends, its abort signal is aborted, and the leadership term does not end', async () => {
     const { state, enqueued, permit, term } = start();
     const { operation, resolve } = pending();
     let scope: ChangeOptions = {};
@@ -370,14 +370,14 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
     cancel(env);
     await expect.poll(() => permit.released).toBe(1);
     expect(() => scope?.assertLeader?.()).toThrow(OperationCancelledError);
-    expect(enqueued).toEqual([]); // not enqueued: a reconcile after the end of the term would fail in a loop
+    expect(enqueued).toEqual([]); // not enqueued: after the end of the leadership term, reconciles would fail in a loop
     expect([...state.operating(), ...state.backoffs.slots('slot')]).toEqual([]);
     expect(state.backoffs.failures()).toEqual([]);
   });
 });
 
 describe('dropped failures', () => {
-  test('failures of two operations on a slot are dropped a minute after their back-offs end', async () => {
+  test('failures of a power-on and of a resize of the same machine are dropped a minute after their back-offs end', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (type: Operation['type'], error: Error) => {
       const { operation, reject } = pending(type);
@@ -403,7 +403,7 @@ describe('dropped failures', () => {
     expect(state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('failures that are retried in turn keep their order', async () => {
+  test('failures that are retried in turn stay listed in the order in which they first occurred', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (slot: number) => {
       const { operation, reject } = pending('powerOn');

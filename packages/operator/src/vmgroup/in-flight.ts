@@ -29,7 +29,7 @@ export class InFlight {
   /**
    * Returns the state of a group. Replaces the state of an earlier term, or of an earlier object with the same name.
    * Resets the back-offs if the spec has changed.
-   * @param term fence of the reconcile
+   * @param term fence of the current leadership term
    */
   of(key: string, group: VmGroup, term: Fence): GroupInFlight {
     const known = this.#groups.get(key);

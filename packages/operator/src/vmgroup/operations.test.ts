@@ -34,7 +34,7 @@ test('a successful destroy proves that the machine is gone', async () => {
   expect(await isProvedGone(async () => TASK)).toBe(true);
 });
 
-test('an unknown reference does not prove that the machine is gone', async () => {
+test('the fault ManagedObjectNotFound does not prove that the machine is gone', async () => {
   const unknown = new FaultError('destroying vm-7', 'ManagedObjectNotFound', {}, 'it is not there');
   expect(unknown.code).toBe('OBJECT_NOT_FOUND');
   expect(await isProvedGone(() => Promise.reject(unknown))).toBe(false);

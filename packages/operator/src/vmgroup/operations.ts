@@ -148,7 +148,7 @@ const ACTS: Readonly<Record<MachineChange, Act>> = {
   destroy: 'delete',
 };
 
-/** Returns options with which an `ensure` function reports its changes to `onAct`. */
+/** Returns options with which `ensurePoweredOn`, `ensurePoweredOff` and `ensureDestroyed` report changes to `onAct`. */
 function ensuring({ onAct, scope }: Pick<Running, 'onAct' | 'scope'>): EnsureOptions {
   return { ...scope, onTask: (task, change) => onAct(task, ACTS[change]) };
 }

@@ -39,8 +39,8 @@ export function vcenterOf(vcenters: VCenterPool, group: VmGroup): VCenter | unde
 }
 
 /**
- * Returns the placement of a group's machines. Once they are placed, datacenter and folder come from the status; the rest comes
- * from the spec and the defaults.
+ * Returns the placement of a group's machines. Once they are placed, datacenter and folder come from the status. All
+ * other fields come from the spec, or from the defaults of the vCenter.
  */
 function placementOf(vcenter: VCenter, { spec, status }: VmGroup): Placement & FolderPlacement {
   const { datacenter, folder, folderId } = status ?? {};

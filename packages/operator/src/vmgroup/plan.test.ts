@@ -543,7 +543,7 @@ describe('requests to replace machines', () => {
     const first = plan(asking(request, { replicas }), found(), NOW);
     expect(summary(first.actions)).toEqual(['remove 0']);
     expect(first.status.replacing).toEqual({ request, slots: [2] });
-    // Slot 0 has a machine again, under the same name.
+    // The machine of slot 0 has been replaced: the slot has a new machine with the same name.
     const repeated = { ...first.status, replicas };
     const second = plan(asking(request, repeated), found(), NOW);
     expect(terminatingSlots(second.status)).toEqual([2]);

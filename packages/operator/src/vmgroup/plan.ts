@@ -124,8 +124,8 @@ function scaledSlots(group: VmGroup, observed: Observed, now: number): readonly 
 }
 
 /**
- * Returns the stored replicas by slot, and a replica for each machine that the status lacks: its clone finished after the slot
- * was dropped, or the status was lost.
+ * Returns the stored replicas by slot, and a replica for each machine that the status lacks. The status lacks a machine
+ * if its clone finished after the slot was dropped, or if the status was lost.
  */
 function knownReplicas(group: VmGroup, { machines }: Observed, now: number): Map<number, Replica> {
   const { uid = '' } = group.metadata;
@@ -274,7 +274,7 @@ function gracePeriodOf({ spec: { shutdownSeconds = 0 } }: VmGroup): number {
 
 /**
  * Returns the time until the first grace period ends. Ignores grace periods that have ended. They need no requeue: the
- * action starts now, or an event enqueues the group.
+ * action that waited for the shutdown starts now, or an event enqueues the group.
  */
 function gracePeriodLeft(group: VmGroup, slots: readonly Slot[], now: number): number | undefined {
   const left = slots.flatMap(({ replica: { shutdownAt }, machine }) => {
@@ -333,7 +333,8 @@ function newReplica(group: VmGroup, slot: number, now: number): Replica {
     name: replicaName(group, slot),
     instanceUuid: instanceUuid(group.metadata.uid ?? '', slot),
     created: new Date(now).toISOString(),
-    // The first clone counts as a retry, because an earlier machine of the slot may exist outside the inventory.
+    // An earlier machine of the slot may exist outside the inventory. With `attempts`, the first clone counts as a
+    // retry, and a retry first looks up the machine by its UUID.
     ...(wasUsed && { attempts: 1 }),
   };
 }

@@ -253,7 +253,7 @@ export class VmGroupReconciler {
     }
   }
 
-  /** Stores the intent, starts the operations, and stores their vCenter tasks. */
+  /** Stores in the status which operations start, starts them, and stores their vCenter tasks. */
   async #execute(
     group: VmGroup,
     location: Location,
@@ -324,7 +324,8 @@ export class VmGroupReconciler {
     try {
       return await setStatus(group, intended);
     } catch (error) {
-      // Must precede the release of the permits, which would otherwise enqueue the group during its back-off.
+      // Leaves the queues for permits first. Otherwise, a permit that is released below could enqueue this group during
+      // its back-off.
       location.vcenter.cancelPermits(key);
       for (const { permit } of permitted) permit.release();
       throw error;

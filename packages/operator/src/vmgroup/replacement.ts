@@ -8,7 +8,7 @@ export type Replacing = NonNullable<VmGroupStatus['replacing']>;
 /** Result of a request to replace machines. */
 export interface Replacement {
   readonly slots: readonly Slot[];
-  /** The request and the slots whose machines are still to be replaced. */
+  /** The request, and the slots of the machines that are still to be replaced. */
   readonly replacing: Replacing | undefined;
   /** Errors about names in the request that match no machine of the group. */
   readonly errors: readonly ConditionError[];

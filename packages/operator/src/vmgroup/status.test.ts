@@ -18,14 +18,14 @@ const EMPTY = { ...NOTHING_OBSERVED, isUnplaced: false };
 const conditionsOf = ({ conditions = [] }: VmGroupStatus) =>
   Object.fromEntries(conditions.map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 
-describe('groups that wait for a permit', () => {
-  test('a group that waits for a permit reports this in its message and in the condition Ready', () => {
+describe('groups that wait for a permit to start a vCenter task', () => {
+  test('a group that waits for a permit to start a vCenter task reports this in its message and in the condition Ready', () => {
     const { status, waitingStatus } = plan(group(), EMPTY, NOW);
     expect(status.lastMessage).toBe('0 of 2 machines exist');
     expect(waitingStatus.lastMessage).toBe('0 of 2 machines exist; waiting for a vCenter task slot');
     const ready = waitingStatus.conditions?.find(({ type }) => type === 'Ready');
     expect(ready?.message).toBe(waitingStatus.lastMessage);
-    // A second reconcile does not append the text again.
+    // A second reconcile does not append the text about the task slot again.
     expect(plan(group(waitingStatus), EMPTY, NOW).waitingStatus).toEqual(waitingStatus);
   });
 

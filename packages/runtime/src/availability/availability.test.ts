@@ -94,7 +94,7 @@ test('after restart() the backend becomes unavailable if it does not respond wit
   expect(availability.outage).toEqual({ error: refused });
 });
 
-test('a restart drops an outage from an earlier leadership term', () => {
+test('restart() forgets an outage of an earlier leadership term', () => {
   const { clock, availability } = setUp();
   availability.failed(refused);
   clock.advance(25_000); // this replica lost its network, and another replica led afterwards

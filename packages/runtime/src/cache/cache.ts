@@ -19,8 +19,8 @@ import { leanObject, transformed } from './stored-object.ts';
  *   it syncs without those that cannot be listed (`unlistable`); their objects are added later as `initial` events.
  * - If the kind is optional and its CRD is not installed, the cache is synced and empty (`isServed`). When the CRD is
  *   removed, its objects are removed from the cache; when the CRD is installed, its objects are added.
- * - An object never goes back to an older version. Writes through the client of a reconcile's context are visible at
- *   once (`onWrite`), so a reconcile never acts on a state older than its own last write.
+ * - An object never goes back to an older version. Writes through the client of a reconcile's context are visible
+ *   immediately (`onWrite`), so a reconcile never acts on a state older than its own last write.
  * - Readers get copies and cannot modify the cache.
  */
 export class ObjectCache<T extends KubeObject> {
@@ -64,7 +64,8 @@ export class ObjectCache<T extends KubeObject> {
         ? new Map([['', new NamespacePartition<T>(undefined)]])
         : new Map([...namespaces].map((name) => [name, partition(name)]));
     this.#shared = options.shared ?? new SharedNamespaces();
-    // A cache with a single partition (one namespace, or all namespaces) never leaves it out: nothing to coordinate.
+    // Only a cache of several namespaces can leave out a namespace, so only such a cache is coordinated with the caches
+    // of other kinds.
     if (namespaces.size > 1) this.#shared.join(this.#partitions, () => this.#checkSynced());
   }
 
@@ -248,7 +249,7 @@ export class ObjectCache<T extends KubeObject> {
     });
   }
 
-  /** Ends a list: only the objects in `keys` existed at this version. */
+  /** Called at the end of a list: only the objects in `keys` existed at this version. */
   #complete(partition: NamespacePartition<T>, keys: ReadonlySet<string>, version: number): void {
     const { namespace = '', staged } = partition;
     const store = staged ?? this.#store;
@@ -274,8 +275,9 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Stores whether the API server had the kind when a namespace was listed. One success is enough: the API server serves a
-   * kind in all namespaces or in none, and a 404 may arrive late. Failing namespaces do not count.
+   * Stores whether the API server had the kind when a namespace was listed. The kind counts as served if one namespace
+   * had it: the API server serves a kind in all namespaces or in none, and a 404 may arrive late. Failing namespaces do
+   * not count.
    */
   #setServed(partition: NamespacePartition<T>, hasKind: boolean): void {
     this.#servedIn.set(partition, hasKind);
@@ -329,7 +331,10 @@ export class ObjectCache<T extends KubeObject> {
       this.#notifyPublished(partition, change);
   }
 
-  /** Resolves `waitForSync` once every namespace is published or excluded, and at least one is published. */
+  /**
+   * Resolves `waitForSync` once every namespace is published (visible to readers) or excluded (cannot be listed), and
+   * at least one is published.
+   */
   #checkSynced(): void {
     if (this.#hasSynced) return;
     const partitions = [...this.#partitions];
@@ -341,8 +346,8 @@ export class ObjectCache<T extends KubeObject> {
   }
 
   /**
-   * Notifies subscribers unless the partition is staged. Objects of a staged partition are reported when it is
-   * published.
+   * Notifies subscribers unless the partition is staged, that is, not visible to readers yet. Objects of a staged
+   * partition are reported when it is published.
    */
   #notifyPublished({ staged }: NamespacePartition<T>, change: Change | undefined): void {
     if (staged === undefined) this.#notify(change);
@@ -370,7 +375,7 @@ export class ObjectCache<T extends KubeObject> {
     const { namespaces } = this.#options;
     const { namespace = '' } = object.metadata;
     if (namespaces !== undefined && !namespaces.includes(namespace)) return false;
-    // While the namespace is staged, the object becomes visible together with the rest of the namespace.
+    // The object of a staged namespace becomes visible later, together with all other objects of the namespace.
     if (this.#partitions.get(namespace)?.staged !== undefined) return false;
     const watched = namespaces === undefined ? '' : namespace;
     const versions = [this.#observedVersions.get(watched) ?? 0, this.#refreshedVersions.get(watched) ?? 0];

@@ -131,7 +131,7 @@ function cacheOf(
   return { cache, lines, reports, endWatches, until, events, next };
 }
 
-test('a cache of several namespaces syncs without a forbidden one, and adds its objects when access is granted', async ({
+test('a cache of several namespaces syncs although one is forbidden, and adds the objects of that one when access is granted', async ({
   cluster,
 }) => {
   const { admin, client, names, allow, run } = await setUp(cluster, 2);

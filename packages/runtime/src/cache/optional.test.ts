@@ -63,7 +63,7 @@ async function installGadgets(cluster: Cluster, client: Client): Promise<void> {
   await expect.poll(() => isServed().catch(() => false)).toBe(true);
 }
 
-test('an optional kind that one namespace has listed stays served when the 404 of another namespace arrives late', async ({
+test('an optional kind that was listed in one namespace still counts as served if the watch of another namespace later fails with 404', async ({
   cluster,
 }) => {
   await using stack = new AsyncDisposableStack();

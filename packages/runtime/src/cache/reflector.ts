@@ -11,7 +11,9 @@ interface Sink<T> {
   put(object: T): void;
   /** Removes an object that the watch reported as deleted; `object` is its last state. */
   remove(object: T): void;
-  /** Ends a list: the objects of `keys` have been put, and no others existed at this resource version. */
+  /**
+   * Called at the end of a list: the objects of `keys` have been put, and no others existed at this resource version.
+   */
   complete(keys: ReadonlySet<string>, resourceVersion: string): void;
   /** Reports that every change up to this resource version was delivered. */
   advance(resourceVersion: string): void;

@@ -178,7 +178,7 @@ test('refresh stores a re-created object while the watch lags, and the old objec
   expect(get('again')?.metadata.uid).not.toBe(old.uid);
 });
 
-test('an object that the watch reports as deleted while refresh lists does not come back', async ({
+test('an object does not come back if the watch reports its deletion while refresh reads the list', async ({
   cluster,
 }) => {
   const { create, remove, env } = await setUp(cluster);
@@ -192,7 +192,7 @@ test('an object that the watch reports as deleted while refresh lists does not c
   expect(events).toEqual(['removed deleted']);
 });
 
-test('changes that the watch delivers while refresh lists are kept', async ({ cluster }) => {
+test('refresh keeps changes that the watch delivers while the list is read', async ({ cluster }) => {
   const { create, patch, env } = await setUp(cluster);
   await create('changed', { n: '1' });
   const { fetchPage, get, until, events } = await env();

@@ -239,7 +239,9 @@ export class Client implements AsyncDisposable {
       object,
       ref,
       uid: object?.metadata.uid ?? uidOf(response),
-      conditional: false, // because a reconcile that deletes its own object must run again, to finalize it
+      // The event of this write must enqueue the object: a reconcile that deletes its own object must run again, to
+      // finalize it.
+      conditional: false,
     });
   }
 

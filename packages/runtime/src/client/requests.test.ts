@@ -63,7 +63,7 @@ describe('assertLeader', () => {
     expect(sent).toEqual([]);
   });
 
-  test('assertLeader is called for each attempt: a fence that closes between two attempts prevents the retry', async () => {
+  test('assertLeader is called for each attempt: a replica that loses its leadership between two attempts does not retry', async () => {
     const { requests, sent, clock } = server(respond(503));
     let open = true;
     const assertLeader = () => {
@@ -77,7 +77,7 @@ describe('assertLeader', () => {
     expect(sent).toHaveLength(1);
   });
 
-  test('assertLeader is called after the credentials are available: the fence may close while a token is fetched', async () => {
+  test('assertLeader is called after the credentials are available, because leadership can be lost while a token is fetched', async () => {
     const { requests, sent } = server(respond(200));
     let open = true;
     const slow: Credentials = {

@@ -127,7 +127,8 @@ export class Requests {
       } catch (caught) {
         deadline.end();
         signal?.throwIfAborted();
-        // Nothing was sent. A retry would only run a failing credential plugin again, or hit the same closed fence.
+        // Nothing was sent, and a retry would fail again: this process may no longer write, or the credentials are not
+        // available.
         if (caught instanceof FenceClosed) throw caught.cause;
         if (caught instanceof AccessError) throw caught;
         const error = caught instanceof ApiError ? caught : connectionErrorOf(outgoing, deadline, caught);

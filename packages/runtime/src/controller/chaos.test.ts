@@ -121,8 +121,8 @@ test(`after any fault the cache equals the server and every object was reconcile
         [...cache.list()].map(({ metadata }) => [keyOf(metadata), metadata.resourceVersion]),
       );
     const message = `round ${round} of seed ${SEED}, fault: ${fault}`;
-    // Polled: after a 410, the cache lists the objects again. It may then get the fence before other objects, and
-    // removes deleted objects only at the end of the list.
+    // Polled: after a 410, the cache lists the objects again. It may then get the object `fence` before other
+    // objects, and removes deleted objects only at the end of the list.
     await expect.poll(cached, { message }).toEqual(expected);
     await expect
       .poll(() => Object.keys(expected).filter((key) => reconciled.get(key) !== expected[key]), { message })

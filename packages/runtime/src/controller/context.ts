@@ -7,7 +7,9 @@ import type { KubeObject } from '../kind/object.ts';
 
 /** Context of a reconcile or of a job's run. */
 export interface WorkContext {
-  /** Aborts on timeout, when the program stops, when leadership is lost, or when the object's shard moves away. */
+  /**
+   * Aborts on timeout, when the program stops, when leadership is lost, or when another replica gets the object's shard.
+   */
   readonly signal: AbortSignal;
   /**
    * Client for reads and writes. Its writes are visible in the caches immediately, and fail once `fence` is closed. In
@@ -18,13 +20,14 @@ export interface WorkContext {
   readonly client: Client;
   /**
    * Fence of the work. It is open while this replica leads without interruption (with sharding: owns the object). Once
-   * closed, it stays closed, even if the same replica leads again. The fence outlives the reconcile. An operation that continues after
-   * its reconcile creates a fence of its own (`fence.nested()`), and ends when the signal of that fence aborts.
+   * closed, it stays closed, even if the same replica leads again. The fence outlives the reconcile. An operation that
+   * continues after its reconcile creates a fence of its own (`fence.nested()`), and ends when the signal of that fence
+   * aborts.
    */
   readonly fence: Fence;
   /**
    * Throws if the fence is closed. The client calls it before each write. Code that writes to other systems must call
-   * it right before each request. After a pause of the whole process, `signal` may abort too late.
+   * it right before each request, because `signal` may abort too late after a pause of the whole process.
    */
   assertLeader(): void;
   readonly log: Logger;

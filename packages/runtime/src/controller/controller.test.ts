@@ -299,7 +299,7 @@ test('the finalizer is added before the first reconcile and removed when finaliz
   await until(client, namespace.name, 'held', (object) => object === undefined);
 });
 
-test('an object is enqueued by objects that it owns, by watched objects that map to it, and by sources', async ({
+test('an object is enqueued by changes of objects that it owns or that a watch maps to it, and by event sources', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -439,7 +439,9 @@ test('stopping the manager waits for the running reconcile and starts no other r
   expect(seen.all[1]).toBe(seen.all[0]?.replace('begins', 'ends'));
 });
 
-test('the deletion of a child that the running reconcile created enqueues the owner', async ({ cluster }) => {
+test('if a child is deleted during the reconcile that created it, the owner is enqueued again', async ({
+  cluster,
+}) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
   const child = { namespace: namespace.name, name: 'child' };
@@ -580,7 +582,7 @@ test('repeated conflicts on an object are logged as a warning', async ({ cluster
   expect(logged).toMatchObject({ level: 'warn', object: `${namespace.name}/kube-root-ca.crt`, failures: 6 });
 });
 
-test('a Retry-After that is longer than the back-off delays the retry', async ({ cluster }) => {
+test('if Retry-After is longer than the back-off, the retry waits for Retry-After', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<number>();
   await run(cluster, namespace.name, {

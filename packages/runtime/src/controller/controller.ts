@@ -110,7 +110,7 @@ interface Outcome {
 
 /** A reconcile in progress. */
 interface Run {
-  /** Versions that the conditional writes of the reconcile produced (`resource@version`). */
+  /** Versions (`resource@version`) that the reconcile wrote with the replaced resource version as a precondition. */
   readonly ownWrites: string[];
   /** Events of the reconciled key that arrived during the reconcile. */
   readonly pendingEvents: { readonly change: string; readonly priority: number }[];
@@ -144,8 +144,8 @@ export class Controller<T extends KubeObject> {
   readonly #runs = new Map<string, Run>();
   /**
    * Keys of objects that may have a newer version than the cached one, because a write failed with a conflict or
-   * without a response. A later reconcile may succeed on the old version, so the predicate is not applied
-   * to the next change of the object.
+   * without a response. A later reconcile may succeed on the old version. The predicate might then drop the change that
+   * brings the newer version, so it is not applied to the next change of the object.
    */
   readonly #possiblyStale = new Set<string>();
 
@@ -172,8 +172,8 @@ export class Controller<T extends KubeObject> {
     this.#declared = declareCaches(caches, [options.for, ...others]);
     this.#cache = caches.get(options.for);
     this.#cache.subscribe((event) => {
-      // A change older than this term may be the previous leader's last write, delivered after the term began. Its
-      // object is enqueued without the predicate, which might drop the change.
+      // A change older than this leadership term may be the previous leader's last write, delivered after the term
+      // began. Its object is enqueued without the predicate, which might drop the change.
       const isLate = event.version < (environment.sinceVersion?.() ?? 0);
       if (this.#possiblyStale.delete(event.key) || isLate || this.#matchesPredicate(event))
         this.#enqueueEvent(event.key, options.for, event);
@@ -194,7 +194,10 @@ export class Controller<T extends KubeObject> {
     });
   }
 
-  /** Runs until the signal aborts and the reconciles in progress have ended. Can be called again for the next term. */
+  /**
+   * Runs until the signal aborts and the reconciles in progress have ended. Can be called again for the next leadership
+   * term.
+   */
   async run(signal: AbortSignal): Promise<void> {
     const { sources = [], concurrency = 1, onStartedLeading } = this.#options;
     onStartedLeading?.();
@@ -389,7 +392,8 @@ export class Controller<T extends KubeObject> {
       log.error({ ...retry, stack: error.stack }, 'Reconcile failed with a programming error');
       return { result: 'error', cause: 'panic' };
     }
-    // All objects of the backend fail in the same way: `Availability` logs the outage once.
+    // All objects of the backend fail in the same way. `Availability` logs the outage once, so the error of each object
+    // is logged only at debug level.
     if (error instanceof BackendUnavailableError)
       log.debug({ ...retry, backend: error.backend }, 'Reconcile failed: backend unavailable');
     else log.error(retry, 'Reconcile failed');

@@ -16,13 +16,13 @@ export interface WorkEnvironment {
   /** Records reconciles and jobs as spans. @default no tracing */
   readonly tracer?: Tracer | undefined;
   /**
-   * Returns the fence of the current leadership term or, with sharding, of this replica's ownership of the key. The
-   * fence is closed if this replica does not lead or does not own the key.
+   * Returns the fence that is checked before each write: the fence of the current leadership term or, with sharding, of
+   * this replica's ownership of the key. It is closed if this replica does not lead or does not own the key.
    */
   readonly fence: (key: string) => Fence;
-  /** Resource version at which the current term began; older changes may arrive late. @default 0 */
+  /** Resource version at which the current leadership term began; older changes may arrive late. @default 0 */
   readonly sinceVersion?: () => number;
-  /** Whether it is known that no other replica has led since the first list of the caches. @default false */
+  /** Whether it is known that no other replica has led since the caches first listed their objects. @default false */
   readonly hasFreshCaches?: () => boolean;
   /** Keys that this replica owns, if the work is sharded. @default all */
   readonly share?: ShardOwnership | undefined;
@@ -48,7 +48,7 @@ export function workContext(
   declared: ReadonlySet<string>,
   { key, signal, log, onWrite }: WorkItem,
 ): WorkContext {
-  // The fence is read once, because work that began in one term must not write in the next.
+  // The fence is read once, because work that began in one leadership term must not write in the next.
   const fence = fenceOf(key);
   const assertLeader = () => fence.assertOpen();
   const rest: Omit<WorkContext, 'log'> = {

@@ -136,7 +136,7 @@ describe('debug endpoints', () => {
     await expect.poll(() => send(UNRECORDED)).toMatchObject({ status: 400 });
   });
 
-  test('while a heap snapshot is sent, other recordings are rejected; they are accepted again once its client has disconnected', async () => {
+  test('while a heap snapshot is sent, other heap snapshots and CPU profiles are rejected, until the client of the snapshot disconnects', async () => {
     await using env = await start({ authorize });
     const { state, send, port } = env;
     state.isLeading = false;

@@ -69,7 +69,7 @@ class Candidate {
   readonly election: LeaderElection;
   readonly transitions: string[] = [];
   readonly failures: unknown[] = [];
-  /** Signal of the last term. */
+  /** Signal of the last leadership term. */
   signal: AbortSignal | undefined;
   #work = Promise.withResolvers<void>();
   ended: Promise<void> | undefined;
@@ -151,7 +151,7 @@ describe('leaders', () => {
     expect(candidate.transitions).toEqual(['lease false', 'lease true', 'lease false', 'lease true']);
   });
 
-  test('the fence of a lost term stays closed in the next term of the same process', async () => {
+  test('the fence of a lost leadership term still rejects operations when the same process leads again', async () => {
     using env = new TestEnv();
     let fails = false;
     const open = env.client();
@@ -235,7 +235,7 @@ describe('candidates', () => {
     expect(candidate.leads).toBe(true);
   });
 
-  test("a candidate waits for the record's duration from its own first read, whatever times the record contains", async () => {
+  test('a candidate waits for the lease duration from its own first read of the Lease, whatever renewTime the Lease has', async () => {
     using env = new TestEnv();
     const renewTime = '1999-12-31T23:59:59.000000Z';
     env.server.create({

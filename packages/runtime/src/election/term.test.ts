@@ -55,7 +55,7 @@ test('a term lasts renewMs from the start of its last renewal', () => {
   expect(term.holds).toBe(false);
 });
 
-test('a term that its fence has found expired stays over when the wall clock is set back', () => {
+test('once the fence has detected that its term is over, the term stays over when the wall clock is set back', () => {
   const { clock, term } = begin();
   clock.wall += 20_000;
   expect(() => term.fence.assertOpen()).toThrow('has ended');

@@ -18,7 +18,7 @@ export interface TermOptions {
   /** Time right before the request that acquired the lease was sent. */
   readonly since: Moment;
   readonly renewMs: number;
-  /** Fence of a longer period that the term is part of: the term is lost when that fence closes. @default none */
+  /** Fence of an outer term that contains this term. When that fence closes, this term is lost. @default none */
   readonly within?: Fence | undefined;
 }
 

@@ -62,7 +62,7 @@ test('a witnessed deletion is forgotten when the object is restored with the sam
   expect(deletions.has('a')).toBe(false);
 });
 
-test('a witnessed deletion is forgotten after an hour without a call of touch', () => {
+test('a witnessed deletion is forgotten after an hour without a call of touch()', () => {
   removed(vm('a', true));
   removed(vm('b', true));
   now = HOUR_MS - 1;

@@ -5,14 +5,17 @@ import type { KubeObject } from '../kind/object.ts';
 type Change = Pick<CacheEvent<KubeObject>, 'type' | 'object' | 'before' | 'replaces'>;
 
 export interface WitnessedDeletionsOptions {
-  /** The cache of the kind. */
+  /** Cache of the objects that own external resources. */
   readonly cache: { subscribe(subscriber: (change: Change) => void): unknown };
   readonly world: Pick<World, 'monotonic'>;
   /** Returns whether the external resources of a deleted object should be deleted with it. */
   readonly deletesExternal: (object: KubeObject) => boolean;
 }
 
-/** Time for which a deletion is remembered. A resource that is created after that time is reported, not deleted. */
+/**
+ * Time for which the deletion of an object is remembered. An external resource of the object that is created after that
+ * time is reported, not deleted.
+ */
 const KEPT_MS = 60 * 60_000;
 /** Maximum number of remembered deletions (about 1 MB). Above it, the oldest are dropped. */
 const MOST = 10_000;

@@ -87,7 +87,7 @@ describe('type inference', () => {
     expectTypeOf(Full).toExtend<DeclaredKind>();
   });
 
-  test('the compiler infers the type of each version, and the kind has that of the storage version', () => {
+  test('the compiler infers the type of each version, and the type of the kind is that of the storage version', () => {
     const Vm = defineKind({
       ...names,
       versions: [

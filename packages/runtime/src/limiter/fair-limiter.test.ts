@@ -40,7 +40,7 @@ describe('FairLimiter', () => {
     expect(limiter.acquire('a')).toBe(undefined);
   });
 
-  test('a key with many operations delays another key by one round at most', () => {
+  test('while a key waits for a permit, a key with many operations gets at most one', () => {
     const { limiter, available } = start(3);
     const permits = [1, 2, 3].map(() => limiter.acquire('many'));
     expect(limiter.acquire('many')).toBe(undefined);
@@ -65,7 +65,7 @@ describe('FairLimiter', () => {
     expect(limiter.acquire('c')).toBeDefined();
   });
 
-  test('cancel gives up the place in the queue and the reserved permit', () => {
+  test('cancel gives up the place of a key in the queue and the permit that is reserved for the key', () => {
     const { limiter, available } = start(1);
     const only = limiter.acquire('a');
     limiter.acquire('b');
@@ -75,7 +75,7 @@ describe('FairLimiter', () => {
     expect(available).toEqual(['b', 'c']);
   });
 
-  test('adopted permits count towards the limit and may exceed it', () => {
+  test('permits from adopt() count towards the limit and may exceed it', () => {
     const { limiter } = start(1);
     const [one, two] = [limiter.adopt(), limiter.adopt()];
     expect(limiter.acquire('a')).toBe(undefined);

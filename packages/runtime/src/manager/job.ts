@@ -85,7 +85,7 @@ export class Job {
       await (this.#environment.tracer?.span(`job ${name}`, {}, work) ?? work());
     } catch (error) {
       if (signal.aborted) jobLog.debug({ error: messageOf(error) }, 'Job aborted');
-      // `Availability` logs the outage once.
+      // Logged only at debug level, because `Availability` logs the outage once.
       else if (error instanceof BackendUnavailableError)
         jobLog.debug({ error: messageOf(error), backend: error.backend }, 'Job failed: backend unavailable');
       else jobLog.error({ error: messageOf(error) }, 'Job failed, retrying at the next interval');

@@ -132,7 +132,7 @@ test('writes of a replica that is no longer leader are rejected', async ({ clust
     for: ConfigMap,
     reconcile: async (object, context) => {
       if (object.metadata.name !== 'late') return;
-      stop.abort(); // leadership is released only after this reconcile, so it may still write
+      stop.abort(); // leadership is released only after this reconcile, so the reconcile may still write
       await context.client.mergePatch(ConfigMap, object.metadata, { data: { by: 'the leader' } });
       void running.then(async () => {
         outcome.resolve(

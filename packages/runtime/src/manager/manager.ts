@@ -176,8 +176,8 @@ export class Manager {
   }
 
   /**
-   * Whether this replica may act at this moment. With election: whether it leads. With sharding: whether it is a
-   * member. With neither: whether `run` was called.
+   * Whether this replica may act at this moment. With election: whether it leads. With sharding: whether it may act on
+   * its shards. With neither: whether `run` was called.
    */
   get isActive(): boolean {
     return this.#election?.isLeading() ?? this.#sharding?.isMember() ?? this.#running;

@@ -17,7 +17,7 @@ import type { RunnableContext } from './runnable.ts';
 /** A leader keeps its Lease if its process or the API server pauses for less than 10 s. */
 const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 300 };
 
-/** Starts a manager with one runnable. `terms` has a context for each call of `run`. */
+/** Starts a manager with one runnable. `terms` has a context for each call of `run`, one per leadership term. */
 async function start(
   cluster: Cluster,
   options: Partial<ManagerOptions>,
@@ -101,13 +101,13 @@ test('a runnable ends with the term of its replica, and runs again in the next t
   await client.mergePatch(Lease, lease, { spec: { holderIdentity: 'another' } });
   await until(() => ended() === 1);
   expect(terms[0]?.signal.reason).toBeInstanceOf(LeadershipLostError);
-  await client.mergePatch(Lease, lease, { spec: { holderIdentity: '' } }); // released
+  await client.mergePatch(Lease, lease, { spec: { holderIdentity: '' } }); // releases the Lease
   await until(() => terms.length === 2);
   expect(() => terms[1]?.assertLeader()).not.toThrow();
   expect(() => terms[0]?.assertLeader()).toThrow();
 });
 
-test('caches are fresh only if the Lease shows that no other replica has led since their list', async ({
+test('hasFreshCaches is true only if the Lease shows that no other replica has led since the caches were listed', async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();
@@ -199,7 +199,7 @@ test('a runnable can read declared caches, write objects and record events', asy
   await using client = await connect(cluster.kubeconfig);
   const ref = { namespace: namespace.name, name: 'subject' };
   const object = await client.create(ConfigMap, { metadata: ref });
-  const { world } = virtualWorld(); // so that sending the remaining events after the stop cannot time out
+  const { world } = virtualWorld(); // its clock stands still, so the sending of events after the stop cannot time out
   const { terms, until, stop, running } = await start(cluster, { world, namespaces: [namespace.name] });
   await until(() => terms.length === 1);
   const [context] = terms;

@@ -14,8 +14,9 @@ export interface RunnableContext extends WorkContext {
    */
   readonly shards: ShardOwnership | undefined;
   /**
-   * Whether the caches were listed after another replica last led. They then contain everything that this other replica
-   * acted on. False if that is not known. Always false without the election option `observesFirst`.
+   * Whether the caches first listed their objects after the last time that another replica led. They then contain
+   * everything that this other replica acted on. False if that is not known. Always false without the election option
+   * `observesFirst`.
    */
   readonly hasFreshCaches: boolean;
   /** Records a Kubernetes event about an object, which does not have to exist; see `EventRecorder`. */
@@ -40,9 +41,9 @@ export interface RunnableEnvironment extends WorkEnvironment {
  * Long-running work that neither reconciles single objects nor runs periodically, such as a consumer that writes
  * changes of a cache to another system in batches.
  *
- * Guarantees: with leader election, the work runs only on the leader, once per term, with the fence of that term. With
- * sharding, the work runs on every member and must check `shards` for each key. The context's fence then covers only
- * the shard of cluster-scoped objects, so the work must use `shards.fence(key)` instead.
+ * Guarantees: with leader election, the work runs only on the leader, once per leadership term, with the fence of that
+ * term. With sharding, the work runs on every member and must check `shards` for each key. The context's fence then
+ * covers only the shard of cluster-scoped objects, so the work must use `shards.fence(key)` instead.
  */
 export class Runnable {
   readonly #options: RunnableOptions;

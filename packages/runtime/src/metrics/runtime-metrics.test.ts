@@ -134,7 +134,7 @@ test('requests to the API server are counted by status code and timed', async ({
   expect(sampleOf(text, 'rest_client_request_duration_seconds_count', { verb: 'GET', host })).toBe(2);
 });
 
-test('metrics show the leadership, the webhook requests, and the reads and the expiry of certificates', () => {
+test('metrics show the leadership, the webhook requests, how often certificates are read, and when they expire', () => {
   const { registry, metrics } = start();
   const election = metrics.election('lease');
   election.leading(true);

@@ -155,7 +155,7 @@ export class RuntimeMetrics {
 
   /**
    * Sharding metrics, registered only if sharding is used, because controller-runtime has none.
-   * @param name name of the sharding
+   * @param name `ShardingOptions.name`, the value of the label `name`
    */
   sharding(name: string): ShardingMetrics {
     const labels = ['name'] as const;

@@ -53,7 +53,7 @@ async function statusLineOver(socket: Socket, path = '/'): Promise<string> {
   return String(data).split('\r\n')[0] ?? '';
 }
 
-test('a connection above the limit replaces the least recently used one without a pending request', async () => {
+test('a connection above the limit replaces the least recently used connection that has no pending request', async () => {
   await using env = await start();
   const used = await env.dial();
   const silent = await env.dial();

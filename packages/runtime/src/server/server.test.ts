@@ -56,7 +56,7 @@ describe('health', () => {
     expect(await send(server, '/healthz/ping')).toMatchObject({ status: 200, text: 'ok' });
   });
 
-  test('if a check fails, the endpoint responds with 500 and lists all checks by name', async () => {
+  test('if a health or readiness check fails, its endpoint responds with 500 and lists all checks by name', async () => {
     await using env = await start();
     const { server, lines } = env;
     let synced = false;
@@ -402,7 +402,7 @@ describe('additional routes', () => {
     expect(env.lines[0]).toMatchObject({ level: 'error', path: '/broken' });
   });
 
-  test('a local route of a server that listens on all addresses is open to local clients', async () => {
+  test('a route for local clients accepts local clients even if the server listens on all addresses', async () => {
     for (const host of ['0.0.0.0', '::']) {
       await using env = await withRoutes({ host });
       expect((await send(env.server, '/dead-letters')).status, host).toBe(200);
@@ -410,7 +410,7 @@ describe('additional routes', () => {
   });
 
   test.skipIf(external === undefined)(
-    'a local route is forbidden for clients with a non-loopback address',
+    'a route for local clients rejects clients with a non-loopback address',
     async () => {
       await using env = await withRoutes({ host: '0.0.0.0' });
       const get = async (path: string, headers: Record<string, string> = {}, method = 'GET') => {

@@ -67,11 +67,14 @@ test.for([
   ['Bearer', 401],
   ['Bearer a b', 401],
   [`Bearer ${'x'.repeat(10_000)}`, 401],
-])('the invalid header %j is rejected without a review', async ([authorization, status]) => {
-  const { request, reviews } = start();
-  expect(await request(authorization === undefined ? undefined : String(authorization))).toBe(status);
-  expect(reviews).toEqual([]);
-});
+])(
+  'the invalid Authorization header %j is rejected without a TokenReview',
+  async ([authorization, status]) => {
+    const { request, reviews } = start();
+    expect(await request(authorization === undefined ? undefined : String(authorization))).toBe(status);
+    expect(reviews).toEqual([]);
+  },
+);
 
 test('an invalid token gets 401, and the token of a user without permission gets 403', async () => {
   const { request, reviews } = start();

@@ -20,7 +20,7 @@ export function assign(shards: number, members: Iterable<string>): readonly (str
     let highest = -1;
     for (const { name, seed } of candidates) {
       const score = mixed(seed ^ Math.imul(shard + 1, 0x9e3779b1));
-      // Ties must not depend on the order of the members.
+      // The winner of a tie must not depend on the order of the members.
       if (score < highest || (score === highest && best !== undefined && name > best)) continue;
       best = name;
       highest = score;

@@ -18,7 +18,7 @@ export class ShardLeavingError extends Error {
   }
 }
 
-/** Abort reason of work on all shards when the membership is lost, as opposed to a requested stop. */
+/** Abort reason of work on all shards when the replica loses its membership, as opposed to a requested stop. */
 export class ShardsLostError extends Error {
   readonly code = 'SHARDS_LOST';
 

@@ -27,7 +27,7 @@ function start() {
 
 const OWNERS = ['x-a', undefined, 'x-b'];
 
-test('the shard map is absent before the first write; after that, a read returns what was last written: a blank map or the owners', async () => {
+test('the shard map is absent before the first write; afterwards, read returns what was written last, either a blank map or the owners of the shards', async () => {
   const { store } = start();
   expect((await store.read()).shardMap).toBe('absent');
   expect(await store.write(undefined, 'blank')).toBe(true);

@@ -10,7 +10,7 @@ import type { Kind } from '../kind/kind.ts';
 import { keyOf, type ObjectRef } from '../kind/object.ts';
 import { type Owners, SHARD_MAP_ANNOTATION, type ShardMap, shardMapOf, shardMapText } from './shard-map.ts';
 
-/** Label of all Leases of a sharding. Its value is the name of the sharding. */
+/** Label of the Leases of all replicas that shard one program's work. Its value is `ShardingOptions.name`. */
 export const LABEL = 'runtime.vmwright.dev/sharding';
 
 /** Client methods that sharding needs. */
@@ -27,7 +27,7 @@ export interface LeaseStoreOptions {
   readonly callMs: number;
 }
 
-/** All Leases of a sharding at one moment. */
+/** Leases of all members, and the Lease with the shard map, at one moment. */
 export interface Snapshot {
   readonly shardMap: ShardMap;
   /** Lease that stores the shard map. */
@@ -36,7 +36,7 @@ export interface Snapshot {
   readonly members: ReadonlyMap<string, Lease>;
 }
 
-/** Leases of a sharding in the API server: one per member, and one with the shard map. */
+/** Reads and writes the Leases for sharding: one per member, and one with the shard map. */
 export class LeaseStore {
   readonly labels: Readonly<Record<string, string>>;
   readonly #options: LeaseStoreOptions;

@@ -49,8 +49,9 @@ export class MemberObservations {
       if (members.has(name) || !owners.has(name)) this.#missing.delete(name);
     for (const name of owners) {
       if (name === undefined || members.has(name)) continue;
-      // A member that creates its Lease again writes the shard map before it acts. So the wait restarts with every new
-      // version of the map. Writes of other members restart it too, which is acceptable for a Lease deleted by hand.
+      // A member that creates its Lease again writes the shard map before it acts. So the wait until the member counts
+      // as gone restarts with every new version of the map. Writes of other members restart it too, which is acceptable
+      // for a Lease deleted by hand.
       if (this.#missing.get(name)?.version !== version) this.#missing.set(name, { version, at: now });
     }
   }
@@ -71,7 +72,7 @@ export class MemberObservations {
     return missing !== undefined && this.#now - missing.at >= this.#longestMs;
   }
 
-  /** Whether it is certain that no member still acts according to the shard map that the blank one replaced. */
+  /** If the shard map is blank: whether it is certain that no member still acts according to the map before it. */
   get blankIsSafe(): boolean {
     if (!this.#othersHold) return true;
     return this.#shardMap !== undefined && this.#now - this.#shardMap.at >= this.#longestMs;

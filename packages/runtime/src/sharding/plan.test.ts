@@ -60,7 +60,7 @@ test('a member writes the map again if the map assigns it a shard that it does n
 
 describe('shard map with unknown owners', () => {
   test.for(['absent', 'damaged'] as const)(
-    'a shard map with unknown owners is replaced by a blank one if it is %s',
+    'if the shard map is %s, a blank shard map is written',
     (shardMap) => {
       expect(plan({ shardMap, blankIsSafe: true })).toEqual({ write: 'blank', claims: [], release: [] });
     },
@@ -78,15 +78,15 @@ describe('shard map with unknown owners', () => {
   });
 });
 
-describe('member with another number of shards than the map', () => {
+describe('number of shards in the configuration and in the map', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('a member with another number of shards than the map uses that of the map while another member acts', () => {
+  test('if the configured number of shards differs from the map, a member uses that of the map while another member acts', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('a member with another number of shards than the map writes a new map when no other member acts', () => {
+  test('if the configured number of shards differs from the map, a member writes a new map when no other member acts', () => {
     expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
     const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';

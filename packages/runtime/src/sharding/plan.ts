@@ -1,7 +1,7 @@
 import { assign } from './assignment.ts';
 import type { Owners, ShardMap } from './shard-map.ts';
 
-/** State from which a member plans. */
+/** State from which a member plans the next change of the shard map. */
 export interface PlanInput {
   /** Name of this member; undefined if this replica is not a member yet. */
   readonly self: string | undefined;
@@ -10,7 +10,7 @@ export interface PlanInput {
   readonly live: readonly string[];
   /** Returns whether it is certain that a member no longer acts. */
   isGone(member: string): boolean;
-  /** Whether it is certain that no member still acts according to the shard map that the blank one replaced. */
+  /** If the shard map is blank: whether it is certain that no member still acts according to the map before it. */
   readonly blankIsSafe: boolean;
   /** Shards that this member holds, including those that it is releasing. */
   readonly held: ReadonlySet<number>;

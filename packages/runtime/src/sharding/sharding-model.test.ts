@@ -77,7 +77,7 @@ const history = fc.record({
   steps: fc.array(step, { minLength: 1, maxLength: 50, size: 'max' }),
 });
 
-/** Mutations of the model or of the code under test. */
+/** Bugs that a test adds to the model or to the code under test, to check that the property detects them. */
 interface Mutation {
   readonly mutate?: (options: ShardingOptions) => ShardingOptions;
   readonly endsEarly?: boolean;
@@ -215,7 +215,7 @@ function property({
   });
 }
 
-/** SHARDING_HISTORIES sets the number of histories, SHARDING_SEED replays a seed. */
+/** SHARDING_HISTORIES sets the number of random fault histories to run; SHARDING_SEED sets their seed. */
 const HISTORIES = Number(process.env.SHARDING_HISTORIES ?? 300);
 const SEED = process.env.SHARDING_SEED;
 
@@ -237,7 +237,7 @@ test('at most one replica acts in a namespace at a time, and after the faults ex
   expect(counts.edits).toBeGreaterThan(scaled(200));
 }, 3_600_000);
 
-test('a member joins again after its wall clock jumped forward and back between two syncs', async () => {
+test('a member joins again after its wall clock jumped forward and back between two renewals of its Lease', async () => {
   const timeline = new Timeline();
   const server = new LeaseTable();
   const member = new Replica({

@@ -56,7 +56,7 @@ async function restrictedKubeconfig(
   return cluster.kubeconfigFor({ namespace, name: 'default' });
 }
 
-test('a joining replica gets a namespace only after the reconciles in it have ended', async ({
+test('a replica that joins gets a namespace only after the previous owner has ended its reconciles in that namespace', async ({
   cluster,
   namespace,
 }) => {

@@ -72,7 +72,7 @@ export class Sharding implements ShardOwnership {
   readonly #listeners: ((isGained: (key: string) => boolean) => void)[] = [];
   #membership: Membership | undefined;
   #endPause: (() => void) | undefined;
-  /** Whether a shard was released since the last read, so that the shard map has to be written. */
+  /** Whether a shard was released after the last sync planned its write: the shard map must be written again soon. */
   #syncRequested = false;
   #lastReport = '';
 

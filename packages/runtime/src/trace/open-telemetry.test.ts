@@ -57,7 +57,7 @@ function start() {
   return { clock, spans, tracer: openTelemetryTracer(api, clock) };
 }
 
-test('a call becomes a child of its span, with times from the clock of the tracer', async () => {
+test('a call in a span is recorded as a child of that span, with times from the clock of the tracer', async () => {
   const { clock, spans, tracer } = start();
   await tracer.span('reconcile vm', { a: 1 }, async (span) => {
     expect(span.traceId).toBe('a'.repeat(32));

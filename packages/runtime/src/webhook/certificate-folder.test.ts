@@ -88,7 +88,7 @@ async function issuerOf(port: number): Promise<string> {
   return String(issuer.CN);
 }
 
-test('the API server trusts a certificate from files through ca.crt, even when the CA changes', async ({
+test('if the certificate comes from files, the API server trusts the CAs in ca.crt, even when the CA is replaced', async ({
   program,
   cluster,
   namespace,

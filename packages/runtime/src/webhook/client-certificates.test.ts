@@ -47,7 +47,8 @@ test('webhooks that check client certificates accept the API server and reject o
   const configuration = `/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/${NAME}`;
   await waitForTrust(cluster, [configuration, CRD]);
   await using client = await connect(cluster.kubeconfig);
-  // The API server observes the caBundles through watches.
+  // The API server observes changed caBundles only after some time, through watches. The test therefore polls until the
+  // API server calls the webhook.
   const create = (name: string, dryRun: boolean) =>
     client.create(ConfigMap, { metadata: { namespace: 'default', name } }, { dryRun });
   const isCalled = () => create('ours-0', true).then(() => validated.includes('ours-0'));

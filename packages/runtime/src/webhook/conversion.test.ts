@@ -43,8 +43,8 @@ function convert(desiredAPIVersion: unknown, objects: unknown) {
   return { review: JSON.parse(JSON.stringify(review)), lines };
 }
 
-describe('objects of a review', () => {
-  test('objects of a review are converted between any versions by way of the storage version', () => {
+describe('objects of a ConversionReview', () => {
+  test('objects of a ConversionReview are converted between any two versions through the storage version', () => {
     const { review } = convert('ropes.dev/v1beta1', [
       rope('v1', { meters: 6 }),
       rope('v1alpha1', { feet: '3' }),
@@ -59,7 +59,7 @@ describe('objects of a review', () => {
     ]);
   });
 
-  test('objects of a review keep all metadata except labels and annotations that the conversion sets', () => {
+  test('objects of a ConversionReview keep all metadata except labels and annotations that the conversion sets', () => {
     const { review } = convert('ropes.dev/v1beta1', [rope('v1', { meters: 6 })]);
     const [{ metadata }] = review.response.convertedObjects;
     expect(metadata).toEqual({

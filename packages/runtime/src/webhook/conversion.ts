@@ -17,8 +17,8 @@ export type ObjectAt<V extends Versions, N extends V[number]['name']> = ObjectOf
 export type StoredName<V extends Versions> = Extract<V[number], { readonly storage: true }>['name'];
 
 /**
- * Content of a converted object. If set, labels and annotations replace the present ones; all other metadata stays
- * unchanged.
+ * Content of a converted object. If labels or annotations are set here, they replace those of the original object. All
+ * other metadata stays unchanged.
  */
 export type Converted<T extends KubeObject> = Omit<T, keyof KubeObject> & {
   readonly metadata?: {

@@ -23,7 +23,8 @@ export interface Endpoint {
   readonly maxBytes: number;
   /**
    * Whether a client certificate is required, if the server checks client certificates. False for conversions: the API
-   * server sends no certificate with them. The response to a conversion reveals nothing beyond its input.
+   * server sends no certificate with them. This is safe, because the response to a conversion reveals nothing that the
+   * request does not contain.
    */
   readonly authenticated: boolean;
   /** Handles a review. @throws RequestError if the body is not a valid review */

@@ -103,7 +103,7 @@ function closed(socket: TLSSocket): Promise<void> {
 }
 
 describe('incomplete requests', () => {
-  test('40 incomplete requests use no more memory than the total limit and do not block a review', async () => {
+  test('40 incomplete requests together use no more memory than the limit for all requests, and do not block a review', async () => {
     await using env = await start();
     const { server } = env;
     let maxHeld = 0;

@@ -239,7 +239,7 @@ test('two replicas that start together serve the same certificate', async ({ cli
   expect(secret.type).toBe('kubernetes.io/tls');
 });
 
-test('a replica completes the work of another replica that was killed right after writing the Secret', async ({
+test('if a replica was killed right after it wrote the Secret, the next replica serves the certificate of the Secret and writes its CA to the caBundle', async ({
   client,
   program,
   cluster,

@@ -153,8 +153,8 @@ export class WebhookServer {
     const { promise: timedOut, reject } = Promise.withResolvers<never>();
     // avoids an unhandled rejection if the deadline expires while the body is being received
     timedOut.catch(() => undefined);
-    // Use 500, because the API server shows its text to the user, but not that of a 504. The response is an error and
-    // not a denial, so that the failurePolicy applies.
+    // Responds with 500 and not 504, because the API server shows only the text of a 500 to the user. The response is
+    // an error and not a denial, so that the failurePolicy applies.
     deadline.signal.addEventListener('abort', () =>
       reject(new RequestError(500, `${endpoint.path} timed out after ${(timeoutMs / 1_000).toFixed(1)} s\n`)),
     );

@@ -14,7 +14,7 @@ const OldRope = Rope.at('v1beta1');
 const NAME = 'webhook-start-test';
 const CRD = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/ropes.${GROUP}`;
 
-test('webhooks run on a standby replica, and start before the initial list that needs conversion', async ({
+test('conversion webhooks run on a standby replica, and start before a controller lists objects that need conversion', async ({
   cluster,
   namespace,
 }) => {

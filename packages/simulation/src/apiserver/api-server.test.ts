@@ -77,7 +77,7 @@ describe('watch', () => {
     expect(Math.round(world.monotonic() / 1_000)).toBe(150);
   });
 
-  test('a watch or list page of a version before the last compaction gets 410', async () => {
+  test('a watch, or the next page of a list, gets 410 if its resourceVersion is older than the last compaction', async () => {
     const { client, server, done, outcome } = start();
     const created = await done(client.create(ConfigMap, { metadata: metadata('a') }));
     await done(client.create(ConfigMap, { metadata: metadata('b') }));
@@ -136,7 +136,7 @@ describe('unsupported requests', () => {
     await expect(next.done(wrong)).rejects.toThrow('does not support the field selector data.x=1');
   });
 
-  test('serve() throws for a kind with CEL rules and no check function', () => {
+  test('serve() throws for a kind with CEL rules if no function that checks these rules is given', () => {
     const { server } = start();
     const Ruled = defineKind({
       group: 'simulation-test.vmwright.dev',

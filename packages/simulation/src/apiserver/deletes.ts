@@ -87,7 +87,8 @@ function checkPreconditions({ kind }: Resource, metadata: StoredMeta, options: D
 
 /**
  * Returns the finalizers, including the one that the propagation policy requires: `orphan` or `foregroundDeletion`.
- * Without a policy, the one that the object already has stays. Returns the same list if nothing changes.
+ * Without a policy, the object keeps the one of these two finalizers that it already has. Returns the same list if
+ * nothing changes.
  */
 function finalizersFor(current: readonly string[], propagation: Propagation | undefined): readonly string[] {
   const requested = propagation === 'Orphan' ? ORPHAN : propagation === 'Foreground' ? FOREGROUND : undefined;

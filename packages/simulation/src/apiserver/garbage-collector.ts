@@ -103,8 +103,8 @@ export class GarbageCollector {
     const { uid, namespace } = located.object.metadata;
     const owners = references.map((reference) => this.#stateOf(reference, namespace));
     if (owners.includes(undefined)) return; // an owner's kind is not served, so its state is unknown
-    // A dependent may be added to an owner that is already in foreground deletion. The collector does not wait for such
-    // a dependent, which stays until the owner is gone.
+    // A dependent may be added to an owner that is already in foreground deletion. `forOwner` is then false. The
+    // collector does not wait for such a dependent, which stays until the owner is gone.
     const isHeld = owners.includes('exists') || (!forOwner && owners.includes('waits for its dependents'));
     if (isHeld) {
       const remaining = references.filter(

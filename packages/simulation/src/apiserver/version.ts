@@ -50,8 +50,8 @@ export class Version {
   }
 
   /**
-   * Returns the same state under a later resource version, for the DELETED event of an object that was deleted or left
-   * the selection.
+   * Returns the same state under a later resource version, for a DELETED event. A watch gets this event if the object
+   * was deleted or no longer matches the selectors.
    */
   at(number: number): Version {
     const metadata = { ...this.object.metadata, resourceVersion: String(number) };

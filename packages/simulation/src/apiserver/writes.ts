@@ -296,8 +296,10 @@ function checkApplicable(
 }
 
 /**
- * Throws UnmodelledError for an apply of empty metadata fields. In the real server, an empty map has an owner. An empty
- * list of a custom kind is stored but not returned. The next write drops that list and counts as a change.
+ * Throws UnmodelledError for an apply of empty metadata fields. The model does not imitate how the real server handles
+ * them:
+ * - An empty map has an owner.
+ * - An empty list of a custom kind is stored but not returned. The next write drops that list and counts as a change.
  */
 function checkNoEmptyMetadata({ custom }: Resource, metadata: unknown): void {
   for (const [name, part] of Object.entries(isJson(metadata) ? metadata : {})) {

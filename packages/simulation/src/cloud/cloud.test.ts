@@ -5,8 +5,8 @@ import { Cloud } from './cloud.ts';
 import { CLOUD, simulatedCloud } from './simulated.ts';
 
 /*
- * Covers behaviour that the real cloud does not have, or that takes real time there. test/cloud-differential covers the
- * rest.
+ * Covers behaviour of the model that the real cloud does not have, or that takes real time there.
+ * test/cloud-differential covers all other behaviour.
  */
 
 const API_KEY = 'a-key-of-the-cloud';
@@ -69,7 +69,7 @@ describe('Cloud', () => {
     await expect(during(simulation, client.get(id))).rejects.toThrow(NotFoundError);
   });
 
-  test('all pages of a list show old state, but a get shows the current state', async () => {
+  test('while lists lag, every page of a list shows old state, but a get shows the current state', async () => {
     let lag = 0;
     const env = setup(() => lag);
     const { simulation, client, cloud } = env;

@@ -206,8 +206,8 @@ export class Cloud implements ModelServer {
   }
 
   #create(wanted: NewServer, key: string | undefined): BufferedResponse {
-    // Checks the key before the name: when a client retries a create, the name is already taken by the client's own
-    // server.
+    // Checks the idempotency key before the name: when a client retries a create, the name is already taken by the
+    // client's own server.
     const known = key === undefined ? undefined : this.servers.known(key, wanted);
     if (known?.is === 'same') return jsonResponse(200, this.representation(known.server));
     if (known?.is === 'reused')

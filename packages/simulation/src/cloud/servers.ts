@@ -72,12 +72,12 @@ export class Servers {
     if (kept === undefined) return undefined;
     const { id, fingerprint } = kept;
     const server = this.#servers.get(id);
-    // Treats a server that is being deleted as gone. Otherwise, the result would depend on how long wiping takes.
+    // Treats a server that is being deleted as gone. Otherwise, the result would depend on how long the deletion takes.
     if (server === undefined || server.state === 'deleting') return { is: 'gone', id };
     return fingerprint === fingerprintOf(wanted) ? { is: 'same', server } : { is: 'reused', id };
   }
 
-  /** Adds a server. The caller has checked that the name is free and the key is new. */
+  /** Adds a server. The caller has checked that the name is free and the idempotency key is new. */
   add(
     id: string,
     wanted: NewServer,

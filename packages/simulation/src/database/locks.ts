@@ -1,6 +1,8 @@
 import type { Backend } from './backend.ts';
 
-/** Row locks of the mirror's statements and of other clients, and advisory locks that sessions hold on shards. */
+/**
+ * Row locks of the status mirror's statements and of other clients, and advisory locks that sessions hold on shards.
+ */
 export class Locks {
   /** Owners of each locked row. Only share locks have several owners. */
   readonly #rows = new Map<string, Set<object>>();

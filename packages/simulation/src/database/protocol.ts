@@ -1,11 +1,12 @@
 import type { StatusWrite } from '@vmwright/operator';
 import type { TableRow } from './table.ts';
 
-/* Messages between a session and the model of the server. Each statement of the mirror is one request. */
+/* Messages between a session and the model of PostgreSQL. Each SQL statement of the status mirror is one request. */
 
 /**
- * How the fence proves that a session still owns its shards: with `session`, the session holds an advisory lock for
- * each shard; with `table`, the session knows the newest epoch of each shard.
+ * How the server checks that a session still owns its shards: with `session`, the session holds an advisory lock for
+ * each shard; with `table`, the session knows the newest epoch of each shard. The check is the fence: a session that
+ * has lost a shard can no longer write rows of this shard.
  */
 export type FenceMode = 'session' | 'table';
 

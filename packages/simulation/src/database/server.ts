@@ -34,7 +34,7 @@ export type DatabaseEvent =
   | {
       readonly type: 'committed';
       readonly session: Backend;
-      /** Shards of the rows. */
+      /** Shards of the rows in the batch. */
       readonly shards: readonly number[];
       readonly written: number;
       /** Number of rows that the batch skipped because another transaction has locked them. */
@@ -47,9 +47,9 @@ export type DatabaseEvent =
 const KEEPALIVE_MS = 60_000;
 
 /**
- * Model of the parts of PostgreSQL that the mirror uses: sessions, both variants of the fence, row locks, constraints,
- * slow statements, outages, and a fail-over to a standby that lacks the last commits. `test/database-differential`
- * compares the model with PostgreSQL.
+ * Model of the parts of PostgreSQL that the status mirror uses: sessions, both modes of the fence (`FenceMode`), row
+ * locks, constraints, slow statements, outages, and a fail-over to a standby that lacks the last commits.
+ * `test/database-differential` compares the model with PostgreSQL.
  *
  * When the execution of a batch starts, the batch takes its snapshot, checks the fence and locks its rows. When the
  * execution ends, the batch commits.

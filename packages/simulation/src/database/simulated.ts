@@ -6,7 +6,7 @@ import type { TableRow } from './table.ts';
 
 /** Fault rates on the connections to the database. */
 export const DATABASE_FAULTS: FaultRates = {
-  request: 40, // fewer faults than usual, because every fault ends the session
+  request: 40, // a fault in one of 40 requests: fewer than usual, because every fault ends the session
   requestFaults: ['lost', 'half-open', 'refused', 'throttled', 'reset', 'answer lost', 'late'],
   line: 80,
   streamFaults: ['cut', 'stalled'],

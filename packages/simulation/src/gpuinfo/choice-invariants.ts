@@ -15,8 +15,8 @@ import {
 } from './rules.ts';
 
 /*
- * Invariants of every reservation that a replica makes. When the replica sends the reservation, it is compared with the
- * content of the replica's caches, because the replica cannot know changes that its watches have not delivered yet.
+ * Invariants of every reservation that a replica makes. They compare the reservation with the content of the replica's
+ * caches at the time of the request, because the replica cannot know changes that its watches have not delivered yet.
  */
 
 /** A reservation that a replica is about to store. */

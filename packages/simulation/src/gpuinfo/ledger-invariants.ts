@@ -16,9 +16,9 @@ const KNOWN_MS = 40_000;
  */
 
 /**
- * A new reservation never exceeds the free GPUs of its pool. Existing reservations may exceed the pool after
- * administrators have removed GPUs or moved a machine to another host. The operator moves such reservations afterwards,
- * but never while their jobs run.
+ * A new reservation never exceeds the free GPUs of its pool, which is a node or a vSphere host. Existing reservations
+ * may exceed the pool after administrators have removed GPUs or moved a machine to another host. The operator moves
+ * such reservations afterwards, but never while their jobs run.
  */
 export function gpusAreReservedOnce({ reservations, hosts }: GpuTruth): Invariant {
   return {

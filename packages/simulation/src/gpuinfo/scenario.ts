@@ -50,7 +50,7 @@ import { USER_ACTIONS, User } from './user.ts';
 import { WORKLOAD_ACTIONS, Workload } from './workload.ts';
 
 /**
- * Maximum time until convergence: the usual bound plus the time for the periodic checks after each jump of the clocks.
+ * Maximum time until convergence: the usual bound, plus `SWEEP_MS` for each time that the scenario advances the clocks.
  */
 const BOUND_MS = 1_200_000;
 /**
@@ -59,8 +59,8 @@ const BOUND_MS = 1_200_000;
  */
 const QUIET_MS = { before: 60_000, after: 900_000 };
 /**
- * Maximum time until the next periodic check. If a read or write of the reservations failed, this check reads them
- * again.
+ * Maximum time until the operator's next periodic check of the reservations. If a read or write of the reservations
+ * failed, this check reads them again.
  */
 const SWEEP_MS = 72_000 + 13_000;
 const CALM_MS = { least: 4_000, most: 20_000 };

@@ -243,7 +243,7 @@ describe('model of virt-controller', () => {
     expect(statuses.at(-1)).toBe('Running');
   });
 
-  test('a change of the template is reported until the instance is deleted', async () => {
+  test('after a change of the template, the machine reports RestartRequired until its instance is deleted', async () => {
     const env = setup();
     await importVolume(env);
     await createMachine(env, 'Always', 'disk');

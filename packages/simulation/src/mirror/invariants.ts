@@ -168,8 +168,8 @@ export function neverGoesBack({ database, timeline, words }: MirrorTruth): Invar
           return;
         }
         const { status } = row;
-        // Not checked: if a newer row with the same VM name exists, the mirror marks the older row as deleted, whatever
-        // the state of the VM.
+        // A row is not checked when the mirror marks it as deleted because a newer row has the same VM name. The mirror
+        // does this whatever the state of the VM.
         const isReplaced = status === words.Deleted && replaced.has(row.id);
         if (isReplaced) return;
         const oldest = stack.at(-1)?.version ?? 0;

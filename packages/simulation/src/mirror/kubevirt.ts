@@ -40,7 +40,7 @@ const CHANGES: readonly [Episode, ...Episode[]] = [
   { statuses: ['Migrating', 'Running'] },
   { statuses: ['CrashLoopBackOff', 'Starting', 'Running'] },
   { statuses: ['ErrorUnschedulable'] },
-  { statuses: ['Hibernating'] }, // a state that the mapping does not know
+  { statuses: ['Hibernating'] }, // a state for which the mirror has no status
   { strategy: 'Always', statuses: ['Stopped'] }, // the VM fails to start
 ];
 

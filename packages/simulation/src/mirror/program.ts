@@ -8,7 +8,7 @@ import type { Program } from '../scenario/replicas.ts';
 /** Back-off of sessions and rows. The maximum is lower than the default of five minutes, to keep runs short. */
 const BACKOFF = { baseMs: 1_000, maxMs: 20_000 };
 
-/** Time for which a state that may be transient must last before it is written. */
+/** Time for which a state that may be transient must last before the mirror writes it to the row. */
 export const SETTLING_MS = 3_000;
 /** After a VM is re-created, the mirror waits this long for a new row. Then it uses the row of the earlier VM. */
 export const CLAIM_MS = 10_000;

@@ -5,7 +5,10 @@ import type { FaultInjector } from '../scenario/fault-injector.ts';
 import { isBatch } from './critical-moments.ts';
 import type { DatabaseFaults } from './database-faults.ts';
 
-/** Probabilities: one in N batches, acquisitions, reads or commits triggers the fault. */
+/**
+ * Probabilities: one event in N triggers the fault. `FAULT`, `PAUSE` and `LOCK` count batches, `ACQUIRE` counts
+ * statements that acquire or release the fence, `READ` counts reads of the table, and `FAIL_OVER` counts commits.
+ */
 const FAULT_ONE_IN = 24;
 const PAUSE_ONE_IN = 12;
 const ACQUIRE_ONE_IN = 40;

@@ -1,8 +1,8 @@
 import type { Mutant } from './mutant.ts';
 
 /**
- * Mutant of the fence: the fence of an earlier term opens again when the same process becomes leader again. Requests
- * are still aborted at the end of their term.
+ * Mutant of the fence: the fence of an earlier leadership term opens again when the same process becomes leader again.
+ * Requests are still aborted at the end of the term in which they were sent.
  */
 export const REOPENED_FENCE: Pick<Mutant, 'file' | 'find' | 'replace' | 'why'> = {
   file: 'packages/runtime/src/controller/work.ts',

@@ -27,7 +27,7 @@ async function settled<T>(simulation: Simulation, promise: Promise<T>): Promise<
 }
 
 describe('Remote', () => {
-  test('a create returns the machine that already has its key, and otherwise creates a machine', async () => {
+  test('if a machine has the idempotency key of a create request, the backend returns this machine; otherwise it creates one', async () => {
     const { simulation, remote, client } = setup();
     const create = (key?: string) =>
       settled(simulation, client.create({ size: 1, ...(key && { key }) }, signal));

@@ -78,8 +78,8 @@ export class PoolWorker implements AsyncDisposable {
 
   /**
    * Detects a run that never ends: it loops without yielding, or waits for something outside the simulated world. In
-   * both cases, events are missing. Measures CPU time and idle time, because elapsed time also grows while other
-   * processes use the machine.
+   * both cases, the number of events stops growing. Measures CPU time and idle time, because elapsed time also grows
+   * while other processes use the machine.
    */
   #watch(hangs: (why: string) => void): Disposable {
     let last: Progress | undefined;

@@ -11,7 +11,7 @@ export interface Progress {
   readonly seeds: number;
   readonly violating: number;
   readonly elapsedMs: number;
-  /** Completed part, from 0 to 1. */
+  /** Completed part of the whole search, from 0 to 1. */
   readonly part: number;
 }
 

@@ -103,7 +103,10 @@ interface Candidate {
   readonly story: number;
 }
 
-/** Compares the weighted length of the traces, then the length of the tapes, then the choices. */
+/**
+ * Whether candidate `a` is smaller than `b`. Compares the numbers of trace lines, plus `FAULT_LINES` for each non-zero
+ * choice. If these are equal, compares the lengths of the tapes, and then the first choice that differs.
+ */
 function isSmaller(a: Candidate, b: Candidate): boolean {
   const [readA, readB] = [a.story + FAULT_LINES * faults(a), b.story + FAULT_LINES * faults(b)];
   if (readA !== readB) return readA < readB;

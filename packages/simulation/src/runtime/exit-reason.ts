@@ -3,8 +3,8 @@ import { STOPPED } from './replicas.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Error texts of the known reasons: the program cannot list its objects, or a reconcile did not end in time. In both
- * cases, the program exits in order to be restarted.
+ * Error texts of the known reasons for an exit: the program cannot list its objects, or a reconcile did not end in
+ * time. In both cases, the program exits in order to be restarted.
  */
 const REASONS = ['no complete list of', 'a reconcile has not ended within'];
 

@@ -11,7 +11,7 @@ export const Widget = defineKind({
   plural: 'widgets',
   spec: object({ text: string() }),
   status: object({
-    /** Result computed from the spec, the annotation, the Setting and the note in the owned ConfigMap. */
+    /** Result computed from the spec, the annotation `NOTE`, the Setting and the note in the owned ConfigMap. */
     made: string(),
     observedGeneration: integer(),
     conditions: array(

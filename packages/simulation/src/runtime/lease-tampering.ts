@@ -89,8 +89,8 @@ export class LeaseTampering {
   }
 
   /**
-   * Makes all replicas reconcile around the time at which an owner counts as gone. This reveals an owner that did not
-   * stop.
+   * Makes all replicas reconcile around the time at which other replicas may take over the shards of a replica that
+   * seems to be gone. This reveals a replica that continues to work on these shards.
    */
   #keepBusy(from = 0): void {
     for (let at = 13_000; at < 25_000; at += 2_000) this.#after(from + at, () => this.#touchAll());

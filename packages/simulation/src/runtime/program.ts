@@ -25,7 +25,7 @@ export const LEASE = 'program';
 /** Lease times. Renewals are less frequent than by default, because most events of an idle program are renewals. */
 export const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 5_000 };
 
-/** Duration of an operation: longer than a replica needs to lose leadership and become leader again. */
+/** Duration of the operation in `operate`: longer than a replica needs to lose leadership and become leader again. */
 const OPERATION_MS = 33_000;
 
 const OWN_WRITES = 'a replica reads its own writes';
@@ -173,7 +173,7 @@ async function operate(
   try {
     fence.assertOpen();
   } catch {
-    return; // the term has ended, but its abort signal is late
+    return; // the leadership term has ended, but its abort signal is late
   }
   external.late(replica, `operate on ${key}`);
 }

@@ -23,7 +23,7 @@ export class Replica {
   /** Replica and incarnation: `r0.2` is the second process of replica r0. */
   readonly name: string;
   readonly simulated: SimulatedWorld;
-  /** The world that the program sees. */
+  /** Simulated clocks, random source and network that the program uses. */
   readonly world: World;
   readonly access: Access;
   readonly log: Logger;

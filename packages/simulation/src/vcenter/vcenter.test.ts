@@ -124,7 +124,7 @@ describe('Vcenter', () => {
     });
   });
 
-  test('a clone with an instance UUID in use gets another UUID', async () => {
+  test('if a clone requests the instance UUID of another machine, it gets a new UUID', async () => {
     const env = await setup();
     const { client, datacenter, during } = env;
     const folder = await during(client.machines.createFolder(datacenter.vmFolder, 'other'));
@@ -134,7 +134,7 @@ describe('Vcenter', () => {
     expect(named(env, 'b')?.instanceUuid).not.toBe(named(env, 'a')?.instanceUuid);
   });
 
-  test('destroying a folder destroys its machines, and a running clone into the folder fails', async () => {
+  test('destroying a folder destroys its machines, and an unfinished task that clones a machine into the folder fails', async () => {
     const env = await setup({ taskMs: (what) => (what === 'Destroy' ? 1_000 : 5_000) });
     const { client, datacenter, during } = env;
     const folder = await during(client.machines.createFolder(datacenter.vmFolder, 'doomed'));

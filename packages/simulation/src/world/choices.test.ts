@@ -17,7 +17,7 @@ describe('Choices', () => {
     expect(draw(Choices.seeded(7))).not.toEqual(draw(Choices.seeded(8)));
   });
 
-  test('replaying the recorded tape gives the same choices', () => {
+  test('replaying a tape, which is a list of recorded choices, gives the same choices', () => {
     fc.assert(
       fc.property(fc.nat(), (seed) => {
         const seeded = Choices.seeded(seed, true);
@@ -28,7 +28,7 @@ describe('Choices', () => {
     );
   });
 
-  test('an exhausted tape gives no fault, the shortest delay and the first item', () => {
+  test('after the end of a replayed tape, Choices returns no fault, the shortest delay and the first item', () => {
     expect(draw(Choices.replayed([]))).toEqual([0, false, 1, 0, 'a']);
   });
 

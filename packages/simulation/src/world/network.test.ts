@@ -73,7 +73,7 @@ describe('requests', () => {
     ['reset', 'read ECONNRESET at 2', 1],
     ['answer lost', 'timed out at 5000', 1],
     ['late', '200 after - at 1002', 1],
-  ])('%s: the client sees "%s" and the server receives %i requests', async ([fault, outcome, count]) => {
+  ])('fault "%s": the client sees "%s", the server receives %i requests', async ([fault, outcome, count]) => {
     const sent = await sendUnder(fault);
     expect(sent.outcome).toBe(outcome);
     expect(sent.arrived).toHaveLength(count);

@@ -98,7 +98,7 @@ describe('Schedule.run', () => {
     await expect(schedule.run({ until: 10 })).rejects.toThrow('in a listener');
   });
 
-  test('Schedule.run rejects right after the event that makes a check fail', async () => {
+  test('Schedule.run rejects right after the event that makes a function registered with check() throw', async () => {
     const schedule = scheduleOf(1);
     let value = 0;
     schedule.check(() => {

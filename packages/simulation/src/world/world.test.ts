@@ -7,7 +7,7 @@ import { EPOCH_MS } from './world.ts';
 const calm = () => new Simulation({ choices: Choices.replayed([]) });
 
 describe('simulated processes', () => {
-  test('a crashed process runs no more timers, and a new process of its name has a new clock', async () => {
+  test('a crashed process runs no more timers, and a new process with the same name has a new clock', async () => {
     const simulation = calm();
     const world = simulation.start('a');
     const seen: string[] = [];

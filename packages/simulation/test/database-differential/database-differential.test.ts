@@ -46,7 +46,7 @@ describe('the model answers random calls of sessions like PostgreSQL and ends wi
     await postgres?.[Symbol.asyncDispose]();
   });
 
-  test.for<FenceMode>(['session', 'table'])('with the fence "%s"', { timeout: 600_000 }, (mode) =>
+  test.for<FenceMode>(['session', 'table'])('with the leader fence "%s"', { timeout: 600_000 }, (mode) =>
     compareAll({
       sequences: budget(60, 1_000),
       concurrency: 1,

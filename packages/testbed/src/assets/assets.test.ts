@@ -228,7 +228,7 @@ describe('concurrent runs', () => {
   });
 });
 
-test('the catalog has the versions that the Go modules pin', () => {
+test('the catalog of programs has the versions that the go.mod files pin', () => {
   const modules = {
     etcd: 'go.etcd.io/etcd/server/v3',
     kubernetes: 'k8s.io/kubernetes',

@@ -10,7 +10,7 @@ import { RunSupervisor } from '../process/run-supervisor.ts';
 export interface CloudOptions {
   /** @default a free port */
   readonly port?: number;
-  /** @default a canary */
+  /** @default a unique fake key, for which the test run searches all output, to find leaks */
   readonly apiKey?: string;
   /** Content of the config file. @default machines that boot within milliseconds */
   readonly config?: object;

@@ -119,7 +119,7 @@ test('a service account can list config maps only with a role binding', async ({
     .toContain('configmap/kube-root-ca.crt');
 });
 
-test('the API server has the version that the catalog pins', async ({ cluster }) => {
+test('the API server has the version that assets/catalog.ts pins', async ({ cluster }) => {
   const version: unknown = JSON.parse(await cluster.api.text('/version'));
   expect(field(version, 'gitVersion')).toBe('v1.35.4');
 });

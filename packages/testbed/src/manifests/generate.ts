@@ -56,7 +56,10 @@ export async function generateManifests(folder: string): Promise<void> {
   await write('prometheus-operator-crds', await published(PROMETHEUS_OPERATOR, monitoring));
 }
 
-/** Build flags of the testbed's programs. With the same flags here, both builds share the compiler's cache. */
+/**
+ * Build flags of the Go programs that print manifests. The testbed's own programs are built with the same flags, so
+ * that both builds share the compiler's cache.
+ */
 const BUILD_FLAGS = ['-trimpath', '-buildvcs=false', '-mod=readonly'];
 
 const header = '# Written by `make generate` from the modules pinned in tools/. Do not edit.\n';

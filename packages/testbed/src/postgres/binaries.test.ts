@@ -53,7 +53,8 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     await chmod(lib, 0o555);
     const user = await serverUser();
     const { postgres } = await usableBinaries({ native, user, dir });
-    // Permissions do not apply to root, so root creates the links in place.
+    // `user` is set only if this test runs as root. The permissions of the folder do not apply to root, so the links
+    // are created there, and no copy is made.
     const used = user === undefined ? join(dir, 'native') : native;
     expect(postgres).toBe(join(used, 'bin', 'postgres'));
     expect(await linksIn(join(used, 'lib'))).toEqual(links);
@@ -67,7 +68,7 @@ describe("PostgreSQL's programs", { timeout: 60_000 }, () => {
     expect(postgres).toBe(join(dir, 'native', 'bin', 'postgres'));
   });
 
-  test('missing programs fail with ASSET_UNAVAILABLE', async () => {
+  test('usableBinaries fails with ASSET_UNAVAILABLE if the programs are missing', async () => {
     await expect(usableBinaries({ native, user: await serverUser(), dir })).rejects.toMatchObject({
       code: 'ASSET_UNAVAILABLE',
       message: expect.stringMatching(/^PostgreSQL does not run.*no such file/),

@@ -14,7 +14,7 @@ import { supervisedCommand } from './supervised-command.ts';
 export interface PostgresOptions {
   /** @default a free port */
   readonly port?: number;
-  /** Password of the superuser. @default a new canary, see `canary` */
+  /** Password of the superuser. @default a unique fake password; tests search all output for it, to find leaks */
   readonly password?: string;
   /** Folder with PostgreSQL's `bin`, `lib` and `share`. @default the one that npm installed */
   readonly native?: string;

@@ -63,14 +63,14 @@ describe('every process and folder is removed', () => {
     });
   }
 
-  test('every process and folder is removed when the program is killed while a part is paused', async () => {
+  test('every process and folder is removed when the program is killed while the processes that it started are paused', async () => {
     const runner = await startRunner();
     for (const pid of runner.parts) process.kill(pid, 'SIGSTOP');
     runner.process.kill('SIGKILL');
     await expectNothingLeft(runner);
   });
 
-  test('the next run removes the processes and folders of a program that was killed with its supervisor', async () => {
+  test('the next run removes the processes and folders of a program that was killed together with its supervisor', async () => {
     // Uses a private TMPDIR. Otherwise, a concurrent test that starts its first part would act as the next run.
     const tmp = mkdtempSync(join(tmpdir(), 'vmwright-test-'));
     onTestFinished(() => rmSync(tmp, { recursive: true }));
@@ -92,7 +92,7 @@ describe('every process and folder is removed', () => {
 describe('parts', () => {
   const options = { name: 'sleeper', command: 'sleep', args: ['1000'], ready: async () => true };
 
-  test('a part is killed and its folder removed when disposed', async () => {
+  test('disposing of a part, which is a program that the testbed runs, kills it and removes its folder', async () => {
     const part = await Part.start(options);
     const { pid, dir } = part;
     await part[Symbol.asyncDispose]();

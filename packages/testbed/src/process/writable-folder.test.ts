@@ -82,7 +82,7 @@ test('a folder that another run creates concurrently is accepted', async () => {
   expect(await requireWritableFolder('/a/b', USE, racing)).toBeUndefined();
 });
 
-test('requireWritableFolder removes its probe file', async () => {
+test('requireWritableFolder removes the file that it created to test write access', async () => {
   const root = await folder();
   await requireWritableFolder(root, USE);
   expect(existsSync(join(root, `.probe-${process.pid}`))).toBe(false);

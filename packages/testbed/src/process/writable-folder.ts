@@ -10,7 +10,7 @@ export interface FolderUse {
   readonly variable: string;
 }
 
-/** The file system operations that the probe uses. */
+/** The file system operations that `requireWritableFolder` uses. Tests replace them. */
 export interface ProbedFiles {
   readonly mkdir: (path: string) => Promise<unknown>;
   readonly isFolder: (path: string) => Promise<boolean>;
@@ -25,7 +25,10 @@ const FILES: ProbedFiles = {
   remove: (path) => rm(path, { force: true }),
 };
 
-/** Size of the probe file: too large to be stored inline in an inode, so that a full disk rejects it. */
+/**
+ * Size of the file that is written to check that a folder is writable. It is too large to be stored inline in an inode,
+ * so that a full disk rejects it.
+ */
 const PROBE_BYTES = 8192;
 
 /**

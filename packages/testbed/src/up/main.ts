@@ -51,7 +51,8 @@ async function up(): Promise<void> {
   const served = new Requests(folder.requests).serve((verb, part) => supervisor[verb](part), signal);
   process.stdout.write(`\n${table(await describe(testbed, ports))}\n\n${howTo(folder)}\n`);
   if (testbed.kubeVirt.imitated) print(`KubeVirt is imitated by kwok: ${testbed.kubeVirt.reason}`);
-  // Written after the table, so that a script that waits for `ready` finds the table in the output.
+  // Writes the file `ready` after the table of parts was printed. A script that waits for this file then finds the
+  // table in the output.
   await folder.write({
     kubeconfig: cluster.kubeconfig,
     variables: variables(testbed, ports, folder),

@@ -19,7 +19,7 @@ const COUNT = 9;
 
 /**
  * Returns nine consecutive ports. The environment variable `PORTS` sets the first one; its default is 16440. Throws
- * `PORT_BUSY` if one of the ports is in use.
+ * `PORT_BUSY` if `PORTS` is no port number, or if one of the ports is in use.
  */
 export async function choosePorts(env: NodeJS.ProcessEnv): Promise<Ports> {
   const first = Number(env.PORTS || FIRST);

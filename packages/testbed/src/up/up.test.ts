@@ -300,7 +300,7 @@ describe('make up exits with code 1, prints the remedy, and leaves nothing behin
     );
   });
 
-  test('make up fails when another make up uses the folder', async () => {
+  test('make up fails when another make up uses the same VMWRIGHT_UP_DIR', async () => {
     const work = await temporaryFolder('up-busy');
     onTestFinished(() => rmSync(work, { recursive: true }));
     writeFileSync(join(work, 'ready'), `${process.pid}\n`);

@@ -139,7 +139,7 @@ test('setting a custom attribute on a missing object is rejected and leaves no l
   expect(await client.property(folder, 'customValue')).toContain('<value>me</value>');
 });
 
-test('skip and max select the calls that get a fault', async () => {
+test('skip and max of a fault rule select the calls that get the fault', async () => {
   const rule = { method: 'CurrentTime', fault: 'NoPermission', message: 'not <you>', skip: 2, max: 1 };
   await vcsim.control.fault(rule);
   const answers = [await currentTime(), await currentTime(), await currentTime(), await currentTime()];
@@ -149,7 +149,7 @@ test('skip and max select the calls that get a fault', async () => {
   expect(await vcsim.control.faults()).toMatchObject([{ fault: 'NoPermission', seen: 4, injected: 1 }]);
 });
 
-test('skip and max count concurrent calls exactly', async () => {
+test('skip and max of a fault rule count concurrent calls exactly', async () => {
   await vcsim.control.fault({ method: 'CurrentTime', fault: 'InvalidState', skip: 20, max: 10 });
   const answers = await Promise.all(Array.from({ length: 50 }, currentTime));
   expect(answers.filter((answer) => faultOf(answer) === 'InvalidState')).toHaveLength(10);
@@ -181,7 +181,7 @@ test('a fault rule can fail a task instead of a call', async () => {
   expect(await client.finished(await clone())).toBe('success');
 });
 
-test('status returns an HTTP status for the given number of calls', async () => {
+test('control.status makes the given number of calls fail with an HTTP status', async () => {
   await vcsim.control.status(503, 2);
   const answers = [await currentTime(), await currentTime(), await currentTime()];
   expect(answers.map(({ status }) => status)).toEqual([503, 503, 200]);
@@ -284,7 +284,7 @@ test('recentTask lists the requested task but not its internal subtasks', async 
   const listed = async () =>
     (await client.property(manager, 'recentTask'))?.match(/task-\d+(?=<)/g)?.map(String) ?? [];
   const before = await listed();
-  const task = await clone(); // creates the VM in a subtask
+  const task = await clone(); // the simulator creates the VM in a subtask, which must not be listed
   expect(await client.finished(task)).toBe('success');
   const added = (await listed()).filter((each) => !before.includes(each));
   expect(added).toEqual([task.value]);
@@ -441,7 +441,7 @@ test('calls are counted by method, including failed ones', async () => {
   expect(await vcsim.control.calls()).toEqual({});
 });
 
-test('sessions lists open sessions', async () => {
+test('control.sessions returns the open sessions', async () => {
   expect(await vcsim.control.sessions()).toMatchObject([{ user: vcsim.username }]);
   await using second = await loggedIn();
   expect(await vcsim.control.sessions()).toHaveLength(2);

@@ -42,7 +42,7 @@ export interface VcsimOptions {
   readonly controlPort?: number;
   /** The only user who may log in. @default 'administrator@vsphere.local' */
   readonly username?: string;
-  /** @default a new canary, see `canary` */
+  /** @default a unique fake password; tests search all output for it, to find leaks */
   readonly password?: string;
   /** Idle timeout of sessions. @default 1_800_000, as in vCenter */
   readonly sessionTimeoutMs?: number;

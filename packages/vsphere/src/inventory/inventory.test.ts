@@ -186,7 +186,7 @@ describe('interruptions', () => {
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 1, CreateContainerView: 1 });
   });
 
-  test('after the session is killed, the inventory reports only the removal of a deleted object', async () => {
+  test('if the session is killed and an object is then deleted, the inventory reports only the removal of this object', async () => {
     const name = await clone();
     const inventory = await syncedInventory();
     const all = inventory.size;
@@ -222,7 +222,7 @@ describe('interruptions', () => {
     expect(await vcsim.control.sessions()).toHaveLength(1);
   });
 
-  test('when vCenter no longer knows the version, a new collector reports all objects again', async () => {
+  test('when vCenter no longer knows the version of the last update, a new collector reports all objects again', async () => {
     const inventory = await syncedInventory();
     await until(hasPolled(2));
     await vcsim.control.fault({ method: 'WaitForUpdatesEx', fault: 'InvalidCollectorVersion', max: 1 });
@@ -231,7 +231,7 @@ describe('interruptions', () => {
     await changedTo(inventory, '10.2.2.2');
     expect(await vcsim.control.calls()).toMatchObject({ CreatePropertyCollector: 2 });
     expect(await vcsim.control.sessions()).toHaveLength(1);
-    // The old collector is destroyed.
+    // The client destroys the collector that it no longer uses.
     await expect.poll(async () => (await vcsim.control.calls()).DestroyPropertyCollector).toBe(1);
   });
 
@@ -296,7 +296,7 @@ test('a second inventory shares session and collector with the first, and does n
   expect(interruptions()).toBe(0);
 });
 
-test('a second inventory gets the objects that vCenter reports before its response to CreateFilter', async () => {
+test('a second inventory gets the objects that arrive before the response to its CreateFilter request', async () => {
   const held = holdingWorld('<CreateFilter ');
   await connect({ world: held.world });
   await syncedInventory();
@@ -310,7 +310,7 @@ test('a second inventory gets the objects that vCenter reports before its respon
   expect(second.list('Datastore').map(({ properties }) => properties.name)).toEqual(['LocalDS_0']);
 });
 
-/** Returns a world that can hold back responses to requests that contain a text. */
+/** Returns a `world` option for the client: its network can hold back responses to requests that contain `text`. */
 function holdingWorld(text: string): {
   readonly world: VcenterClientOptions['world'];
   readonly hold: () => () => void;
@@ -372,7 +372,7 @@ test('an inventory with `lists` has the listed objects and follows changes of th
   await removed;
 });
 
-test('an inventory with empty `lists`, or with the list of a missing object, is empty and live', async () => {
+test('an inventory is empty and live if `lists` is empty or names a property of an object that does not exist', async () => {
   const properties = { VirtualMachine: ['name'] } as const;
   const missing = { type: 'HostSystem', value: 'host-0' };
   const empty = vcenter.inventory({ properties, lists: () => [] });
@@ -456,7 +456,7 @@ test('if vCenter rejects the view of an inventory, the client retries every minu
   expect(first.isLive).toBe(true);
 });
 
-/** Returns a world in which one-minute timers fire only when `fire` is called. */
+/** Returns a `world` option for the client: its one-minute timers fire only when `fire` is called. */
 function manualMinuteTimers() {
   const timers = new Set<() => void>();
   const after: VcenterClientOptions['world']['after'] = (ms, callback) => {

@@ -151,7 +151,7 @@ export class PropertyWatcher implements AsyncDisposable {
       // collector that is not destroyed.
       const isSessionValid = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
       const destroyed = isSessionValid ? destroyCollector(bound, watched.collector) : undefined;
-      // not awaited before a retry, because an unreachable vCenter would delay the retry
+      // Awaited only if the watcher was stopped. Otherwise, an unreachable vCenter would delay the next attempt.
       if (signal.aborted) await destroyed;
       throw error;
     }

@@ -23,7 +23,7 @@ export class WatchedCollector {
 
   /**
    * @param ended controller that ends the use of the collector
-   * @param signal aborts when `ended` aborts or the watcher is stopped, and ends the calls of `bound`
+   * @param signal signal of the calls that use the collector; aborts when `ended` aborts or the watcher is stopped
    */
   constructor(bound: BoundSession, collector: Ref, ended: AbortController, signal: AbortSignal) {
     this.bound = bound;
@@ -61,7 +61,7 @@ export class WatchedCollector {
   track(work: Promise<void>): void {
     const tracked = work.finally(() => {
       this.#pending.delete(tracked);
-      // the remaining updates belong to filters that were removed in the meantime
+      // No filter is being created any more. Updates that are still kept belong to filters that were removed.
       if (this.#pending.size === 0) this.#earlyUpdates.clear();
     });
     this.#pending.add(tracked);

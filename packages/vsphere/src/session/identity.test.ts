@@ -27,7 +27,7 @@ beforeEach(async () => {
 function throughProxy(): VcenterClient {
   return clientOf(east, {
     server: `https://${proxy.address}/sdk`,
-    tls: { insecure: true }, // the client cannot trust both certificates, because they have the same subject
+    tls: { insecure: true }, // the client cannot trust the certificates of both vCenters: their subject is the same
   });
 }
 
@@ -59,7 +59,7 @@ test('an inventory keeps its objects and is not live while the address leads to 
   const changed = Promise.withResolvers<void>();
   await using vcenter = clientOf(east, {
     server: `https://${proxy.address}/sdk`,
-    tls: { insecure: true }, // the client cannot trust both certificates, because they have the same subject
+    tls: { insecure: true }, // the client cannot trust the certificates of both vCenters: their subject is the same
     observer: { onError: (error) => error instanceof VcenterChangedError && changed.resolve() },
   });
   const inventory = vcenter.inventory({ properties: { VirtualMachine: ['name'] } });
@@ -101,11 +101,11 @@ describe('address that leads to two vCenters in turn', () => {
     );
   }
 
-  test('a login is accepted if the session comes from the vCenter that was identified first', async () => {
+  test('a login is accepted if the session belongs to the vCenter that was identified before the login', async () => {
     expect(await codeOf((read) => identity(A, `session-${read}`))).toBe('in');
   });
 
-  test('a login is rejected if the session comes from another vCenter than was identified first', async () => {
+  test('a login is rejected if the session belongs to another vCenter than the one that was identified before the login', async () => {
     expect(await codeOf((read) => identity(B, `session-${read}`))).toBe('VCENTER_CHANGED');
   });
 

@@ -67,8 +67,8 @@ export async function logIn(
 }
 
 /**
- * Verifies that the vCenter that passed the identity check also issued the session: the two requests may have reached
- * different servers, after a DNS change or behind a load balancer.
+ * Verifies that the vCenter that passed the identity check also issued the session. The check and the login are two
+ * requests. After a DNS change, or behind a load balancer, they may have reached different servers.
  */
 async function verifyIssuer(login: Login, soap: SoapClient, timeoutMs: number): Promise<void> {
   const { sessionManager, propertyCollector: self, about } = login.content;
@@ -147,7 +147,7 @@ async function negotiatedVersion(soap: SoapClient, timeoutMs: number): Promise<s
   try {
     return text === undefined ? undefined : negotiateVersion(parseVersions(text));
   } catch (error) {
-    rethrowUnlessVsphereError(error); // the list is optional; a proxy may have sent an invalid one
+    rethrowUnlessVsphereError(error); // the list of versions is optional; a proxy may have sent an invalid one
     return undefined;
   }
 }

@@ -100,7 +100,7 @@ describe('changes', () => {
     expect(await hasFolder(name)).toBe(false);
   });
 
-  test('a failed login is retried before a change, which is not sent if every login fails', async () => {
+  test('before a change is sent, a failed login is retried; if every login fails, the change is not sent', async () => {
     await using fresh = clientOf(vcsim);
     await vcsim.control.status(503, 2);
     await fresh.machines.createFolder(datacenter.vmFolder, `late-login-${++folders}`);

@@ -66,7 +66,7 @@ describe('reads in an ended session', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('a read succeeds when vCenter reports a valid session as ended, and that session is logged out', async () => {
+  test('if vCenter reports a valid session as ended, a read succeeds in a new session, and the old session is logged out', async () => {
     await using vcenter = clientOf(vcsim);
     await names(vcenter);
     await vcsim.control.fault({ method: 'CreateContainerView', fault: 'NotAuthenticated', max: 1 });
@@ -117,7 +117,7 @@ test('assertLeader is called again before a change is repeated in a new session'
   expect(checks).toBe(4);
 });
 
-test('a change is not sent if assertLeader throws when a connection becomes available', async () => {
+test('assertLeader is called again when a connection is available; if this call throws, the change is not sent', async () => {
   await using vcenter = clientOf(vcsim);
   const { vmFolder } = await vcenter.lookup.datacenter();
   await vcsim.control.resetCalls();

@@ -42,7 +42,7 @@ describe('the client uses the newest version that both client and server know', 
       { versions: '<html>not here</html>', apiVersion: '7.0.3.0' },
       '7.0.3.0',
     ],
-  ])('the version is taken %s', async (_, server, expected) => {
+  ])('the API version is taken %s', async (_, server, expected) => {
     const time = soap(
       '<CurrentTimeResponse><returnval>2026-01-01T00:00:00Z</returnval></CurrentTimeResponse>',
     );

@@ -16,7 +16,7 @@ export function isNewer(one: string, other: string): boolean {
 
 /**
  * Returns the newest version that the server offers and the client knows, if any. A newer server also offers older
- * versions. In an older version, its responses contain only types of that version.
+ * versions. If the client selects an older version, the server's responses contain only types of that version.
  */
 export function negotiateVersion(offered: readonly string[]): string | undefined {
   return offered

@@ -40,7 +40,7 @@ export interface TaskFollowerOptions {
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
-/** Delay before the first direct read of a task that the watcher has not reported. It reports recent tasks earlier. */
+/** Delay before a task is first read directly. The watcher reports a recent task earlier, so that it needs no read. */
 const READ_DELAY_MS = 1_000;
 const MAX_READ_DELAY_MS = 30_000;
 
@@ -65,7 +65,7 @@ export class TaskFollower implements PropertySubscriber {
    * called after that.
    */
   readonly #states = new Map<string, TaskState>();
-  /** Whether all recent tasks were reported. If so, a task without a state is not in the list. */
+  /** Whether all recent tasks were reported. If so, a task that is not in `#states` is not one of the recent tasks. */
   #isLive = false;
   readonly #stopping = new AbortController();
 
@@ -137,7 +137,8 @@ export class TaskFollower implements PropertySubscriber {
       const task = this.#tasks.get(value);
       if (update.kind === 'leave') {
         this.#states.delete(value);
-        if (task !== undefined) this.#scheduleRead(task, 0); // its end may not have been reported
+        // The task may have left the list of recent tasks before its end was reported.
+        if (task !== undefined) this.#scheduleRead(task, 0);
         continue;
       }
       const state = withChanges(this.#states.get(value) ?? {}, update);
@@ -194,8 +195,8 @@ export class TaskFollower implements PropertySubscriber {
   }
 
   /**
-   * Whether a followed task is missing from the list. False while the watch is interrupted, because the list is
-   * incomplete then.
+   * Whether a followed task is missing from the recent tasks that the watcher has reported. False while the watch is
+   * interrupted, because the reported tasks are incomplete then.
    */
   #isUnreported(task: FollowedTask): boolean {
     const { value } = task.ref;

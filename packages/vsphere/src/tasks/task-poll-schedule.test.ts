@@ -12,7 +12,7 @@ async function pauseOf(schedule: TaskPollSchedule): Promise<number> {
   return world.monotonic() - before;
 }
 
-test('the pause doubles with each response that contains no followed task, up to 250 ms', async () => {
+test('the pause between polls doubles with each response that contains no followed task, up to 250 ms', async () => {
   const schedule = new TaskPollSchedule(world, () => true);
   schedule.received(true);
   const base = await pauseOf(schedule);

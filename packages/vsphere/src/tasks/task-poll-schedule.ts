@@ -40,8 +40,8 @@ export class TaskPollSchedule implements PollSchedule {
   }
 
   /**
-   * Called when a caller begins to follow a task. Ends the wait for a followed task. Resets the count of foreign
-   * responses, because the new task may have been in some of them.
+   * Called when a caller begins to follow a task. If the polls had stopped because no task was followed, they continue.
+   * Resets the count of responses without a followed task, because the new task may have been in some of them.
    */
   followed(): void {
     this.#foreignResponses = 0;

@@ -344,7 +344,7 @@ test('names of inherited properties of Object are not accepted as numbers', () =
     expect(() => readWithin(`<v>${word}</v>`, 'double')).toThrow(InvalidResponseError);
 });
 
-test('16 prefixes for XSI are accepted, and the word `Fault` 200,000 times is an unknown type', () => {
+test('16 prefixes for the XSI namespace are accepted, and a type name that repeats `Fault` 200,000 times is unknown', () => {
   const prefixes = Array.from(
     { length: 15 },
     (_, i) => `xmlns:p${i}="http://www.w3.org/2001/XMLSchema-instance"`,

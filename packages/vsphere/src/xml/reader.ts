@@ -20,7 +20,7 @@ const MAX_NAME_LENGTH = 256;
  * many times the memory of the template.
  */
 const MAX_TEMPLATE_LENGTH = 1_024;
-/** Maximum number of prefixes for the XSI namespace in one scope. Limited, because each declaration copies the set. */
+/** Maximum number of prefixes for the XSI namespace in one scope. Limited: each declaration copies all of them. */
 const MAX_XSI_PREFIXES = 16;
 
 /**
@@ -49,7 +49,7 @@ export class Reader {
   #at = 0;
   /** Prefixes of the XSI namespace in the current scope. vCenter uses `xsi`, vcsim `XMLSchema-instance`. */
   #xsiPrefixes: ReadonlySet<string> = new Set();
-  /** The last declaration, cached because vcsim declares the same prefix in every tag. */
+  /** The last declaration that changed `#xsiPrefixes`. Cached, because vcsim declares the same prefix in every tag. */
   #lastDeclaration:
     | { readonly from: ReadonlySet<string>; readonly prefix: string; readonly to: ReadonlySet<string> }
     | undefined;

@@ -37,7 +37,7 @@ test('changing one rate does not change which requests the other faults affect',
   expect(lost({ seed: 1, loseBefore: 0.3 })).toEqual(lost({ seed: 1, loseBefore: 0.3, errorRate: 0.9 }));
 });
 
-test('no faults are injected before set, after clear, or into routes that are not listed', () => {
+test('no faults are injected before a call of `set`, after a call of `clear`, or into routes that are not listed', () => {
   const faults = new Faults();
   expect(faults.next('createServer')).toBeUndefined();
   faults.set({ seed: 1, errorRate: 1, errorStatus: 429, routes: ['deleteServer'] });

@@ -146,7 +146,8 @@ function routeOf(id: OperationId, { keys, faults, metrics }: RoutesOptions) {
     preValidation: async (request: FastifyRequest) => {
       if (query !== undefined) request.query = convertQuery(query, request.query);
     },
-    // Closes the connection if a fault must lose the response. At this point, the request is already executed.
+    // If the injected fault is a lost response, closes the connection here: after the request was executed, and before
+    // its response is sent.
     onSend: async (request: FastifyRequest) => pendingBreaks.get(request)?.(),
   };
 }

@@ -120,7 +120,7 @@ describe('servers', () => {
     expect(text).toContain('vmwright_cloud_driver_operations_total{operation="stop",result="success"} 1\n');
   });
 
-  test('a restart of the cloud changes neither the states of a server nor their times', async () => {
+  test('a server passes through the same states at the same times if the cloud is restarted', async () => {
     for (const restartAfter of [50, 900, 1_500, 2_200, 3_000]) {
       const env = await start((clock) => new SimulatedDriver(SIMULATED, clock));
       env.machines.enqueue(env.store.create('1', { name: 'x' }, undefined).id);

@@ -50,7 +50,8 @@ export class Machines {
   enqueue(id: string): void {
     // A running reconcile does not miss the change: there is no await between its last read of the store and its end.
     if (this.#active.has(id) || this.#closing.signal.aborted) return;
-    // The entry is added before the reconcile starts, so that a reconcile that ends synchronously can remove its entry.
+    // The reconcile is added to `#active` before it starts. Otherwise, a reconcile that ends synchronously would be
+    // added after it has removed itself, and would stay in `#active` forever.
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#active.set(id, promise);
     void this.#reconcile(id).finally(resolve);

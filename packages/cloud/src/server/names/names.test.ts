@@ -22,7 +22,7 @@ describe('rules', () => {
     for (const name of misses) expect(pattern.test(name), name).toBe(false);
   });
 
-  test('a rule can have a reason', () => {
+  test('a rule can end with the reason why its names are prohibited', () => {
     expect(parseRule('root   the superuser’s  ')).toMatchObject({ reason: 'the superuser’s' });
     expect(parseRule('root')).toMatchObject({ reason: undefined });
   });

@@ -104,7 +104,7 @@ describe('with the real QEMU', () => {
     const qemu = await findQemu();
     const settings = await settingsWith();
     if ('why' in qemu) {
-      // Without QEMU only the error can be tested here; the tests with the fake QEMU cover the rest.
+      // Without QEMU, only the error of `open` is tested here. The tests with the fake QEMU test the lifecycle.
       console.warn(`The real QEMU is not tested: ${qemu.why}`);
       await expect(open({ ...settings, binary: defaultBinary() })).rejects.toThrow(
         /^the qemu driver needs qemu-system/,
@@ -146,7 +146,7 @@ describe('with a fake QEMU', () => {
     expect(processesOf(machine.id)).toEqual([readPid(join(settings.dir, machine.id, 'pid'))]);
   });
 
-  test('a driver with another dir does not start a running machine again', async () => {
+  test('a driver with another setting `dir` does not start a running machine again', async () => {
     const settings = await settingsWith();
     const machine = createMachine();
     await (await open(settings)).start(machine, never);

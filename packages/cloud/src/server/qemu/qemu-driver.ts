@@ -93,7 +93,7 @@ export class QemuDriver implements Driver {
     } finally {
       const next = this.#waiting.shift();
       if (next === undefined) this.#starting -= 1;
-      else next(); // hands over the slot
+      else next(); // the next waiting start uses the slot, so `#starting` stays the same
     }
   }
 

@@ -11,7 +11,8 @@ test('a command that is aborted while connecting rejects without an unhandled er
   await once(monitor, 'listening');
   const controller = new AbortController();
   const result = executeQmp(path, 'query-status', controller.signal);
-  controller.abort(); // an unhandled socket error would end the process and fail the test run
+  // Destroys the socket with an error. If the error were unhandled, it would end the process and fail the test run.
+  controller.abort();
   await expect(result).rejects.toThrow();
   await once(monitor.close(), 'close');
 });

@@ -34,7 +34,7 @@ export async function executeQmp(path: string, command: string, signal: AbortSig
   }
 }
 
-/** Returns the value of the next message that has the field, skipping events. */
+/** Waits for the next message that has the field, and returns the value of the field. Skips events. */
 async function nextMessage(lines: AsyncIterator<string>, field: 'QMP' | 'return'): Promise<unknown> {
   for (;;) {
     const { value, done } = await lines.next();

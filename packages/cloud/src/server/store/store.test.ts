@@ -253,7 +253,7 @@ describe('lists', () => {
 });
 
 describe('database file', () => {
-  test('the database file keeps servers, keys and counts across a reopen', async () => {
+  test('the database file keeps servers, idempotency keys and the number of servers per state after it is closed and opened again', async () => {
     const path = await temporaryFile();
     const first = open(path);
     const server = create(first.store, 'x', { key: 'k', labels: { a: 'ü☃' } });

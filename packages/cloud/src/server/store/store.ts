@@ -219,9 +219,11 @@ export class Store implements Disposable {
 
   [Symbol.dispose](): void {
     try {
-      this.#transaction(() => undefined); // deletes the written audit events, so that the next start does not repeat them
+      // Every transaction first deletes the audit events that are already in the log. Without this last transaction,
+      // the next start would write them to the log again.
+      this.#transaction(() => undefined);
     } catch {
-      // The disk may be full. The next start then repeats the events.
+      // The disk may be full. The next start then writes the events to the log again.
     }
     this.#database[Symbol.dispose]();
   }

@@ -58,7 +58,7 @@ describe('lines', () => {
   test.each([
     ['that never ends', 'x'],
     ['one byte over the limit', `${'x'.repeat(1_001)}\n`],
-  ])('a line %s fails the response', async (_, piece) => {
+  ])('a response with a line %s fails', async (_, piece) => {
     const sent = Promise.withResolvers<number>();
     const transport = await start((_request, response) => {
       response.write('fine\n');
@@ -79,7 +79,7 @@ describe('lines', () => {
     expect(await sent.promise).toBeLessThan(IN_FLIGHT);
   });
 
-  test('a line that is too long fails its own HTTP/2 watch, and other watches continue', async () => {
+  test('if an HTTP/2 watch receives a line that is too long, only this watch fails, and other watches continue', async () => {
     const validity = { notBefore: new Date(Date.now() - 60_000), notAfter: new Date(Date.now() + 60_000) };
     const ca = CertificateAuthority.create({ commonName: 'test' }, validity);
     const names = ['127.0.0.1'];

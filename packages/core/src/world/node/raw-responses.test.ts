@@ -185,7 +185,7 @@ test.for(
     [name, each, false] as const,
     [`${name}, in response to a watch`, each, true] as const,
   ]),
-)('the next requests get their own responses after %s', async ([, each, lasting]) => {
+)('the next requests get their own responses after this raw response: %s', async ([, each, lasting]) => {
   const transport = await start(each);
   expect(await outcomeOf(transport, lasting, each.outcome === 'timeout')).toEqual(each.outcome);
   for (const path of ['/next', '/one-more'])

@@ -157,7 +157,7 @@ describe('watches', () => {
     const following = lines.map((each) => each.next());
     const failures = following.map((next) => expect(next).rejects.toThrow('does not respond to pings'));
     vi.advanceTimersByTime(50);
-    await firstLine(await send()); // arrives after the response to the ping, so the ping has not timed out
+    await firstLine(await send()); // this line arrives after the response to the ping, so the ping was answered in time
     vi.advanceTimersByTime(200);
     await firstLine(await send());
     expect(await Promise.race([...following, 'open'])).toBe('open');

@@ -9,7 +9,8 @@ import { type CheckResult, failed, passed, skipped } from './result.ts';
 const INSTALL = `apply the CRDs of this version: ${APPLY}`;
 
 /**
- * Checks that the CRDs of the checked controllers are served, and that vmwright's own CRDs have this version.
+ * Checks that the CRDs of the checked controllers are served, and that vmwright's own CRDs match this
+ * program.
  * @param checked from `checkedControllers`
  */
 export async function checkCrds(

@@ -37,7 +37,7 @@ const stalled = (name: string) => {
   });
 };
 
-test('status groups objects with the same problem and lists stalled objects first', () => {
+test('`vmwright status` groups objects with the same problem and lists stalled objects first', () => {
   const waiting = object('d', {
     conditions: [
       condition('Ready', 'Unknown', 'CloudUnreachable', 'the cloud does not answer'),
@@ -87,7 +87,7 @@ Needs attention
     CloudUnreachable: the cloud does not answer`);
 });
 
-test('status reports unknown controllers, a missing leader, and that no object needs attention', () => {
+test('`vmwright status` reports that the controllers are not known, that no replica leads, and that no object needs attention', () => {
   const report = {
     operator: { problem: 'no pod runs; set --operator-url' },
     leader: { holder: 'pod-1', renewedAt: NOW - 60_000, isExpired: true },
@@ -114,7 +114,7 @@ test('a progressing object needs attention only after five minutes', () => {
   ]);
 });
 
-test('describe groups equal machines and lists a machine with a problem separately', () => {
+test('`vmwright describe` groups equal machines and lists a machine with a problem separately', () => {
   const replica = (name: string, power?: string) => ({ name, ...(power && { power }) });
   const group = object('web', {
     replicas: [replica('web-0', 'poweredOn'), replica('web-1', 'poweredOn'), replica('web-2')],
@@ -136,7 +136,7 @@ Problems
   );
 });
 
-test('describe shows children as a tree, without messages that repeat the message of the parent', () => {
+test('`vmwright describe` shows children as a tree, without messages that repeat the message of the parent', () => {
   const leaf = (label: string, message: string): TreeNode => ({
     label,
     kind: label,

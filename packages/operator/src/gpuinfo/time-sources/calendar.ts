@@ -2,7 +2,7 @@ import type { Maintenance } from '../candidate.ts';
 import type { Glob } from '../glob.ts';
 import { occurrences, type Recurrence } from './recurrence.ts';
 
-/** Node selection of a window. A node must match every field that is set. */
+/** Selects the nodes of a maintenance window. A node must match every field that is set. */
 interface WindowNodes {
   /** Patterns of node names. */
   readonly nodes: readonly Glob[] | undefined;
@@ -11,7 +11,7 @@ interface WindowNodes {
   readonly nodeSelector: Readonly<Record<string, string>> | undefined;
 }
 
-/** A window of the calendar. The window occurs once or is repeated. */
+/** A maintenance window in the calendar. It occurs once or is repeated. */
 export interface CalendarWindow extends WindowNodes {
   readonly name: string;
   readonly time: { readonly startsAt: number; readonly endsAt: number } | Recurrence;

@@ -96,7 +96,7 @@ test.each([
   expect(days).toEqual(expected);
 });
 
-test('the last listed window has no end, because later windows are not listed', () => {
+test('the last listed window has no end, so that the node does not appear free during later windows, which are not listed', () => {
   const daily = occurrences(every({}), 's', at('2026-11-17T12:00:00Z'));
   expect(daily).toHaveLength(16);
   expect(daily.map(({ endsAt }) => endsAt === undefined)).toEqual([...Array(15).fill(false), true]);

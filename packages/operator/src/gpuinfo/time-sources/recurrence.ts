@@ -1,7 +1,7 @@
 import type { Maintenance } from '../candidate.ts';
 import { dateIn, momentOf, type PlainDate } from './zoned-time.ts';
 
-/** A window that is repeated on days of the week. */
+/** A maintenance window that is repeated on days of the week. */
 export interface Recurrence {
   /** Days of the week, 0 for Sunday. */
   readonly weekdays: ReadonlySet<number>;
@@ -19,14 +19,15 @@ export interface Recurrence {
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /**
- * Maximum number of listed windows. After `LOOK_AHEAD_DAYS`, the search continues only until two windows are found. The
- * first window limits the time for which a node is available; the others determine when a job fits later.
+ * Maximum number of windows that `occurrences` returns. It searches the next `LOOK_AHEAD_DAYS`, and later days only
+ * until it has found two windows. The first window limits how long a node is available. The later ones show when a job
+ * that does not fit now can start.
  */
 const MOST_WINDOWS = 16;
 const LOOK_AHEAD_DAYS = 63;
 /**
- * Maximum number of days to search ahead. It is enough to find two windows even if they occur only on the fifth weekday
- * of a month: at most 13 weeks lie between two such days.
+ * Maximum number of days to search ahead. It is enough to find two windows even if they occur only on, for example, the
+ * fifth Tuesday of a month: at most 13 weeks lie between two such days.
  */
 const LONGEST_SEARCH_DAYS = 400;
 

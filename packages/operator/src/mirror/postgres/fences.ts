@@ -27,7 +27,7 @@ const TOKEN = 'ssvirt_vm_controller.token';
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
-/** Maximum wait for another session to release its locks, if this session may not terminate it. */
+/** Maximum wait for another session to release its locks, if `takeOver` is false, so that it is not terminated. */
 const MAX_WAIT_MS = 30_000;
 
 /**
@@ -180,8 +180,8 @@ export class EpochFence implements SqlFence {
 
 const UNDEFINED_TABLE = '42P01';
 /**
- * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` after which the table may exist nevertheless. The role may not create
- * tables, or another session creates the same table at this moment.
+ * SQLSTATEs of `CREATE TABLE IF NOT EXISTS` after which the table may exist nevertheless: the role is not allowed to
+ * create tables, or another session is creating the same table.
  */
 const MAY_EXIST = ['42501', '42P07', '42710', '23505'];
 

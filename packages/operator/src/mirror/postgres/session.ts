@@ -89,10 +89,10 @@ export class PostgresSession implements Session {
   }
 
   /**
-   * Runs a statement that fails instead of waiting for row locks. It also fails if a row violates a constraint.
-   * PostgreSQL checks constraints before it locks a row, so this row may be a locked one, and a later write of it may
-   * succeed.
-   * @returns undefined if a row is locked or violates a constraint; nothing is written then
+   * Runs a statement that writes nothing and fails if a row is locked or violates a constraint. After either failure,
+   * `write` runs the second statement, which skips locked rows. It may succeed even after a violation: PostgreSQL
+   * checks constraints before it locks a row, so the row that violates one may be locked.
+   * @returns undefined if a row is locked or violates a constraint
    */
   async #tryWrite(
     run: Query,

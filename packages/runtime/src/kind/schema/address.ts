@@ -66,7 +66,7 @@ function isColonSeparated(value: string, style: ParseOptions): boolean {
   const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
   const tail = groups.at(-1);
   const dotted = tail?.includes('.') ?? false;
-  // A dotted part must be at the very end, not before a trailing `::`.
+  // A dotted IPv4 part (`::ffff:1.2.3.4`) must be at the very end, not before a trailing `::`.
   if (dotted && (value.endsWith('::') || !isDottedQuad(tail ?? '', style))) return false;
   const plain = dotted ? groups.slice(0, -1) : groups;
   if (!plain.every((group) => isHexGroup(group, style))) return false;

@@ -2,7 +2,7 @@
 export interface Problem {
   /** Path of the field: `spec.disks[0].size`. */
   readonly field: string;
-  /** Stable code. */
+  /** Machine-readable reason. */
   readonly reason: ProblemReason;
   /**
    * Message in the API server's words, such as "Invalid value: 11: spec.level in body should be less than or equal to

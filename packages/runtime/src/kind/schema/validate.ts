@@ -28,7 +28,7 @@ export type Admission<T> =
  * Guarantees: accepts the values that the API server accepts, and rejects all others with the API server's messages.
  * Only two values of a wrong type are rejected here and accepted by the API server:
  * - an array for a string with a format
- * - a fraction for an integer, if their relative difference is below 1e-9 (1234567890.5)
+ * - a number with a fraction for an integer, if the fraction divided by the number is below about 1e-9 (1234567890.5)
  *
  * Caveats: CEL rules are not evaluated. The metadata of an embedded object is only checked to be an object.
  *

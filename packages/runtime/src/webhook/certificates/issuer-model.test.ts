@@ -194,7 +194,7 @@ async function run({ seed, age, steps }: History, times: Partial<typeof TIMES> =
   await timeline.run(timeline.now + 400_000, check);
   const shared = () => Buffer.from(Object(server.get(SECRET)).data['tls.crt'], 'base64').toString();
   const agree = () => replicas.every(({ served }) => served?.certificate === shared());
-  // The certificate may have been renewed just now.
+  // The certificate may have been renewed just now, so wait until all replicas have read it from the Secret.
   for (let attempt = 0; attempt < 3 && !agree(); attempt += 1)
     await timeline.run(timeline.now + 40_000, check);
   for (const each of replicas) {
@@ -240,14 +240,14 @@ function histories(...more: readonly (typeof bundleEdits | typeof secretEdits)[n
 }
 
 describe('certificate issuer', () => {
-  test('the issuer always serves an accepted certificate, despite faults and edits of the caBundle', async () => {
+  test('the issuer always serves a certificate that the API servers accept, despite faults and edits of the caBundle', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...bundleEdits), (history) => run(history)),
       RUNS,
     );
   });
 
-  test('the issuer of a running replica serves an accepted certificate even if the Secret is deleted or damaged', async () => {
+  test('the issuer of a running replica serves a certificate that the API servers accept, even if the Secret is deleted or damaged', async () => {
     await fc.assert(
       fc.asyncProperty(histories(...secretEdits), (history) => run(history)),
       RUNS,

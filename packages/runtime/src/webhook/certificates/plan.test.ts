@@ -85,7 +85,7 @@ test('replicas with different server names do not keep replacing the certificate
     expect(planCertificates(both, at(NOW, { names }))).toBeUndefined();
 });
 
-test('a damaged state is repaired from the last known state, or replaced if there is none', () => {
+test('a damaged certificate Secret is repaired from the last known state, or replaced if no state is known', () => {
   for (const key of ['tls.crt', 'tls.key', 'ca.crt', 'ca.key']) {
     const found = stateIn({ ...dataOf(first), [key]: 'c3BvaWx0' });
     expect(dataOf(repaired(found, first)), key).toEqual(dataOf(first));

@@ -68,8 +68,8 @@ class ForeignBundleError extends Error {
 /**
  * Updates the `caBundle` of the program's webhooks in an object.
  *
- * Guarantees: the `caBundle` of other webhooks is never written, nor one that another controller manages. Each write
- * has a resourceVersion precondition.
+ * Guarantees: never writes the `caBundle` of other webhooks, or a `caBundle` that another controller manages. Each
+ * write has a resourceVersion precondition.
  * @param change returns the `caBundle` to write; undefined if no change is needed
  * @returns the previous `caBundle` of each webhook; undefined if the object does not exist or has no such webhook
  * @throws ForeignBundleError

@@ -117,8 +117,8 @@ function collect(shape: Shape, value: unknown, path: string[], set: FieldSet): v
       const part = value[name];
       const at = [...path, `f:${name}`];
       collect(fieldShape(is, name), part, at, set);
-      // The applier owns a map key itself, and the paths below the key. Of a field that the schema declares, it owns only
-      // the paths below. If such a field is null or empty, it owns the field itself.
+      // `collect` has added the paths within the field. The applier also owns the path of the field itself in two
+      // cases: the schema does not declare the field (it is a map key), or the field is null or an empty object.
       if (part === null || (isJson(part) && isEmpty(part)) || !Object.hasOwn(is.fields, name)) set.add(at);
     }
   }

@@ -145,7 +145,7 @@ function pruned(shape: MapShape, together: Json, owners: Owners, last: FieldSet)
   return objectIn(removed(shape, together, allFields.difference(left).intersection(named(last))));
 }
 
-/** Adds the declared fields that contain the leaves of the set. */
+/** Returns the set plus all fields that the schema declares and that contain a field of the set. */
 function withNamedFields(shape: Shape, set: FieldSet): FieldSet {
   const result = new FieldSet();
   for (const step of set.members) result.members.add(step);

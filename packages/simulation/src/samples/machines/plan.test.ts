@@ -23,13 +23,13 @@ const there: RemoteMachine = {
 };
 
 describe('plan', () => {
-  test('a variant with neither a lookup nor a stored intent creates a machine immediately', () => {
+  test('a controller variant creates a machine immediately if it neither looks up existing machines nor stores its intent', () => {
     const draft = { size: 2, owner: { manager: MANAGER, uid: 'u-1' } };
     expect(plan(naive, machine(), {})).toEqual({ do: 'create', draft });
     expect(plan(token, machine(), {})).toEqual({ do: 'create', draft: { ...draft, key: 'u-1' } });
   });
 
-  test('a variant with a lookup searches for an existing machine first and adopts it', () => {
+  test('a controller variant with a lookup searches for an existing machine first and adopts it', () => {
     expect(plan(lookUp, machine(), {})).toEqual({ do: 'look up', uid: 'u-1' });
     expect(plan(lookUp, machine(), { looked: true }).do).toBe('create');
     expect(plan(lookUp, machine(), { looked: true, machine: there }).do).toBe('report');

@@ -6,14 +6,15 @@ import { DEFAULT_SNAPSHOT_CLASS } from './storage-classes.ts';
 import { startWorker } from './worker.ts';
 
 /**
- * Annotation on a VolumeSnapshot that selects its behaviour: `fail` or `hang`. It overrides the behaviour of the class.
+ * Annotation on a VolumeSnapshot that selects its behaviour: `fail` or `hang`. It overrides the behaviour that the
+ * VolumeSnapshotClass selects.
  */
 const BEHAVIOUR = 'testbed.vmwright.dev/snapshot';
 /** Annotation on a VolumeSnapshot: duration of the snapshot, such as `5s`. */
 const DURATION = 'testbed.vmwright.dev/snapshot-time';
 
 const DURATION_MS = 300;
-/** Time to let the caches of claims and classes catch up with the snapshot before a problem is reported. */
+/** Time before a problem is reported. Until then, the caches of claims and classes may be older than the snapshot. */
 const CACHE_LAG_MS = 500;
 
 /**
