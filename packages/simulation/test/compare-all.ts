@@ -5,7 +5,10 @@ export interface Comparing<D> {
   readonly sequences: number;
   /** Number of sequences to run concurrently. */
   readonly concurrency: number;
-  /** Runs the sequence of a seed on both sides, calls `onOutcome` for each operation, and returns the first difference. */
+  /**
+   * Runs the sequence of a seed on the model and on the real server. Calls `onOutcome` for each operation, and returns
+   * the first difference.
+   */
   readonly compare: (seed: number, onOutcome: (outcome: string) => void) => Promise<D | undefined>;
   /** Outcomes that must occur, to show that the sequences cover them. */
   readonly expected: readonly string[];

@@ -52,7 +52,7 @@ export class Replica {
   dropsRenewals = false;
   resumedAt = Number.NEGATIVE_INFINITY;
   leading = false;
-  /** Number of leadership terms of this process. */
+  /** Number of times that this process became leader. */
   terms = 0;
   ended = false;
 

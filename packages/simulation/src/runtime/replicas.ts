@@ -85,7 +85,7 @@ export class Replicas {
     }
   }
 
-  /** Stops a replica gracefully, even after the faults have stopped. The replica is then restarted. */
+  /** Stops a replica gracefully and restarts it. Unlike the injected faults, this also works after `heal`. */
   stop(replica: Replica): void {
     this.#note(replica, 'a replica was stopped without faults');
     replica.stop.abort(new Error('stop requested'));

@@ -13,8 +13,9 @@ interface Failing {
 }
 
 /**
- * Checks each object's back-off: the work queue counts as many failures of the object as this model does, and retries
- * the object in time. If an event triggers an attempt during the back-off, a failure of that attempt does not count.
+ * Checks the back-off of failing objects. This class counts the failures of each object itself. The work queue must
+ * have the same count, and must retry the object in time. If an event triggers an attempt during the back-off, a
+ * failure of that attempt does not count.
  */
 export class Retries {
   readonly #violations: Violations;

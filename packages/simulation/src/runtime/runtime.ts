@@ -45,7 +45,7 @@ const SETTLING_MS = 90_000;
 const IDLE_MS = 20_000;
 const LONG_IDLE = { oneIn: 8, ms: 90_000 };
 
-/** The runtime itself: two or three replicas of one correct program. One replica leads. */
+/** Scenario that tests the runtime: two or three replicas run a program without bugs, and one of them leads. */
 export const runtime: Scenario = {
   name: 'runtime',
   mustHappen: [
@@ -88,7 +88,7 @@ class History {
     this.#server = server;
     for (const kind of [Widget, Setting, Probe]) server.serve(kind);
     const wire = new Wire<Replica>(server);
-    // In some runs streams break so often that few lists complete.
+    // In a third of the runs, one stream line in 8 is hit by a fault, so that few streamed lists complete.
     const line = simulation.choices.one([USUAL_FAULTS.line, USUAL_FAULTS.line, 8]);
     simulation.network.serve(API_SERVER, wire, { ...USUAL_FAULTS, line });
     const { counts } = simulation;
@@ -168,16 +168,16 @@ class History {
       someTime(() => this.#replicas.injectFault(choices.pick(this.#replicas.count)));
     for (let times = choices.pick(4); times > 0; times--)
       someTime(() => {
-        // Changes objects just before and after the compaction: an interrupted relist must not resume from
-        // the resource version of such a change.
+        // Changes objects just before and just after the compaction. If a client is listing again at this time and its
+        // list is interrupted, it must not resume from the resource version of such a change.
         for (const round of [20, 21]) change(admin, choices, round);
         counts.add('the watch history was compacted');
         this.#server.compact();
         for (const round of [22, 23]) change(admin, choices, round);
         if (choices.oneIn(2)) this.#restartApiServer();
       });
-    // Creates the probes at different times, so that one probe has a long back-off while another starts with short
-    // delays.
+    // Creates the Probes (objects with failing reconciles) at different times. So one Probe already has a long back-off
+    // while the reconciles of another one begin to fail.
     const [first, ...others] = PROBES;
     probe(admin, first);
     for (const name of others) schedule.after(choices.pick(FAULT_MS / 2), () => probe(admin, name));
@@ -265,7 +265,7 @@ class History {
     }
   }
 
-  /** Waits for convergence, including the caches. */
+  /** Waits until the stored objects, the external resources and the caches of all replicas have converged. */
   async #converge(invariant: string, withinMs: number): Promise<void> {
     const { schedule } = this.#simulation;
     const until = schedule.now + withinMs;
@@ -288,7 +288,7 @@ class History {
     return undefined;
   }
 
-  /** Total number of leadership terms of all replicas. */
+  /** Number of times that any replica became leader. */
   get #terms(): number {
     return this.#managers.keys().reduce((sum, { terms }) => sum + terms, 0);
   }

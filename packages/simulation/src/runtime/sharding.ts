@@ -21,7 +21,7 @@ import { Wire } from './wire.ts';
 const NAME = 'share';
 const TIMES = { leaseMs: 15_000, renewMs: 10_000, retryMs: 5_000 };
 const SHARDS = 3;
-/** Namespaces and their shards. */
+/** Namespaces, each with the number of its shard. */
 const NAMESPACES = { n0: 2, n1: 1, n2: 2, n4: 0 };
 const OBJECTS = ['a', 'b'] as const;
 const FAULT_MS = 70_000;
@@ -35,7 +35,7 @@ const ARRIVING_MS = 12_000;
 const IDLE_MS = 18_000;
 const LONG_IDLE = { oneIn: 8, ms: 90_000 };
 /**
- * Maximum duration of a reconcile. It is shorter than the time that a member has to end its work after it lost its
+ * Maximum duration of a reconcile. It is shorter than the time that a replica has to end its work after it lost its
  * shards.
  */
 const MAX_RECONCILE_MS = 2_500;

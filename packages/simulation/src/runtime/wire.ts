@@ -37,7 +37,7 @@ export class Wire<S> implements ModelServer {
     this.#server = server;
   }
 
-  /** Returns a world for a process. Requests that the process sends in this world are attributed to the sender. */
+  /** Returns the clock and network for a process. Requests over this network are attributed to `sender`. */
   worldOf(world: SimulatedWorld, sender: S): World {
     return {
       now: () => world.now(),

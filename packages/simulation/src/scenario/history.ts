@@ -113,7 +113,7 @@ function isNotLease({ path }: Sent): boolean {
 function idleWrites({ server, external }: Truth): readonly string[] {
   const writes: string[] = [];
   server.listen(({ resource, key, after }) => {
-    // Ignores reports of orphans, because each new leader reports them again.
+    // Ignores Events that report orphaned machines, because each new leader reports them again.
     const isReport = fieldAt(after?.object, ['reason']) === 'Orphaned';
     if (resource.kind.kind !== 'Lease' && !isReport) writes.push(`${resource.kind.kind} ${key} was written`);
   });

@@ -22,8 +22,8 @@ export interface ManagerListeners {
 /** Name of the Lease that the operator's replicas compete for. */
 export const LEASE = 'vmwright';
 /**
- * Interval of lease renewals. It is twice the default, because with the default, renewals would be half of all events.
- * Other scenarios test renewals.
+ * Interval of lease renewals. It is twice the default. With the default, half of the events of a simulated run would be
+ * renewals, which other scenarios test.
  */
 const RETRY_MS = 4_000;
 

@@ -3,7 +3,7 @@ import type { WorkTracker } from '../world/work-tracker.ts';
 import type { SimulatedWorld } from '../world/world.ts';
 import type { Traffic } from './traffic.ts';
 
-/** The world that a replica's program sees. */
+/** Clock, randomness and network of a replica's program. */
 export class ReplicaWorld implements World {
   /** Name and incarnation of the replica, unique per process start: `alpha.2`. */
   readonly identity: string;

@@ -52,8 +52,8 @@ export class Collector {
   }
 
   /**
-   * Adds a filter. A waiting call reports the objects of the filter, possibly before the client has the response of
-   * CreateFilter.
+   * Adds a filter. If a WaitForUpdatesEx call is waiting, its response reports the objects of the filter, possibly
+   * before the client has the response of CreateFilter.
    */
   addFilter(id: string, selection: Selection): void {
     this.#filters.set(id, selection);

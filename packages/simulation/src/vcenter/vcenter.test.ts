@@ -7,8 +7,8 @@ import { VCENTER } from './simulated.ts';
 import { Vcenter } from './vcenter.ts';
 
 /*
- * Covers behaviour in which vcsim differs from vCenter, or which takes real time in vcsim. test/vcenter-differential
- * covers the rest.
+ * Tests behaviour of the model in which vcsim differs from vCenter, or which takes real time in vcsim. All other
+ * behaviour is compared with vcsim in test/vcenter-differential.
  */
 
 const USER = { username: 'user', password: 'secret' };

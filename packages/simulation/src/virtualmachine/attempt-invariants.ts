@@ -21,7 +21,7 @@ import { clockError } from './image-invariants.ts';
 import { isSlots, RETRY, slotsIn } from './objects.ts';
 import { SYNCS } from './program.ts';
 
-/** The current attempt of an image. */
+/** The current attempt to sync an image: to import its disk and take a snapshot. */
 interface Attempt {
   /** Start of the attempt according to the status, in virtual milliseconds. */
   readonly startedAt: number;
@@ -33,12 +33,13 @@ interface Attempt {
 const ROUNDING_MS = 1_000;
 
 /**
- * An attempt fails only for one of these reasons:
+ * An attempt to sync an image fails only for one of these reasons:
  * - Its import or snapshot failed, vanished or was orphaned.
  * - The user changed the image.
  * - The timeout of this attempt, or of all attempts together, expired.
  *
- * An attempt and its timeout start only when the image has a slot, so the time in the queue is not included.
+ * Sync slots limit the number of images that are synced at the same time. An attempt and its timeout start only when
+ * the image has a slot, so the time that the image waits for a slot is not included.
  */
 export const attemptsFailForAReason: Invariant = {
   name: 'an attempt fails only for a known cause',

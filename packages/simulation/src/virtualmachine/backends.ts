@@ -8,7 +8,7 @@ import { atRandomTimes } from '../scenario/random-times.ts';
 import { controllerOf, textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 
-/** Counted faults. In a run of many seeds, each must occur in at least one of them. */
+/** Counted faults. When many seeds are run, each fault must occur in at least one seed. */
 export const BACKEND_FAULTS = [
   'an import was slow',
   'an import hung',

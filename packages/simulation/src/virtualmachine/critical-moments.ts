@@ -56,7 +56,7 @@ export function countCriticalMoments(truth: Truth): void {
   countMachines(truth, add);
 }
 
-/** Whether the request changes the sync slots. */
+/** Whether the request changes the ConfigMap with the sync slots, which limit the number of concurrent syncs. */
 export function isSlotWrite({ path }: Sent): boolean {
   return path.includes('/configmaps');
 }

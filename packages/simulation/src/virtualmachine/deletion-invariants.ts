@@ -37,8 +37,8 @@ export const childrenDeletedFirst: Invariant = {
   name: 'children are deleted before their object',
   watch: (truth, violated) => {
     /**
-     * By UID of a DataVolume or machine: UID of its owner. The entries of deleted objects are kept, because a claim
-     * outlives its DataVolume.
+     * Maps the UID of each DataVolume and machine to the UID of its owner. The entries of deleted objects are kept,
+     * because a claim outlives its DataVolume.
      */
     const owners = new Map<string, string | undefined>();
     for (const kind of [Volume, Machine])

@@ -117,8 +117,8 @@ const RESTART_MS = 10_000;
 const ROUNDING_MS = 1_000;
 
 /**
- * The operator restarts a stuck machine with a back-off. It deletes the machine's instance by UID, so that a late
- * request does not stop the next instance.
+ * The operator restarts a stuck machine with a back-off. To restart it, the operator deletes its
+ * VirtualMachineInstance by UID, so that a late request does not stop the next instance.
  */
 export const restartsBackOff: Invariant = {
   name: 'restarts back off',

@@ -62,7 +62,7 @@ const SHARED_ADDRESS = { oneIn: 3, ms: 150_000 };
 const USER_ROUND_MS = 40_000;
 /** Maximum transit time of a request or a watch event while no faults are active. */
 const MAX_TRANSIT_MS = 13_000;
-/** Maximum time until convergence. In this time, one image after another can make several attempts with back-offs. */
+/** Maximum time until convergence. It suffices to sync all images one by one, each after several failed attempts. */
 const BOUND_MS = 1_200_000;
 
 /** Duration of the initial phase without network faults; shorter than the fault phase. */

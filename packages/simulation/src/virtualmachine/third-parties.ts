@@ -24,7 +24,7 @@ import type { Foreign } from './foreign.ts';
 const CHILDREN = [Machine, Instance, Volume, Claim, Snapshot, Secret] as const;
 type Child = (typeof CHILDREN)[number];
 
-/** Actions of third parties that are counted. */
+/** Counted actions of third parties. */
 export const THIRD_PARTY_ACTIONS = [
   ...CHILDREN.map(deletionOf),
   'a child was changed by hand',

@@ -11,7 +11,7 @@ import { ownerIn, serversOf } from './external-resources.ts';
 import { conditionsOf, countOf, isPaused, onVmChange, vmIdOf } from './objects.ts';
 import { isCreate, requestedOwner } from './requests.ts';
 
-/** Critical moments that are counted here. In a run of many seeds, each must occur in at least one of them. */
+/** Critical moments that are counted here. When many seeds are run, each moment must occur in at least one seed. */
 export const CRITICAL_MOMENTS = [
   'a create arrived after its object was gone',
   'a create arrived for an object being deleted',

@@ -39,7 +39,7 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
         if (is !== undefined && made.get(is) !== uid)
           violated(`vmId of ${name} is ${is}, a server that was not created for this VM`);
         if (was === undefined) return;
-        // The id of a server that never belonged to the VM may be removed at any time.
+        // If the server was never created for this VM, the operator may remove its id from the status at any time.
         if (made.get(was) !== uid) return;
         if (is !== undefined) violated(`vmId of ${name} changed from ${was} to ${is}`);
         if (!mayRecreate(before))
@@ -134,8 +134,8 @@ export function foreignVmsUntouched(cloud: Cloud): Invariant {
 }
 
 /**
- * Before a replica creates a server, it stores the intent with a resourceVersion precondition. Between the two
- * requests, it does not write the status.
+ * Before a replica creates a server, it stores in the status that it intends to do so, with a resourceVersion
+ * precondition. Between this write and the create request, it does not write the status again.
  */
 export const intentFirst: Invariant = {
   name: 'a machine is created only after the intent is stored',

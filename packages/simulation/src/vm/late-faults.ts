@@ -21,8 +21,8 @@ export const LATE_FAULTS = [
 ] as const;
 
 /**
- * Tolerance for delays that occur even without faults: a probe in progress, and a status write after one
- * conflict.
+ * Tolerance for delays that occur even without faults: a list of servers that is in progress, and a status write that
+ * is repeated after a conflict.
  */
 const SLACK_MS = 75_000;
 /**

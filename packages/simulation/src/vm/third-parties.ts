@@ -8,7 +8,7 @@ import type { Simulation } from '../world/simulation.ts';
 import { ELSEWHERE, foreignLabels, ownerIn, UNOWNED } from './external-resources.ts';
 import { NAMES, SHARED, TAKEN } from './user.ts';
 
-/** Actions of third parties on the cloud that are counted. */
+/** Counted actions of third parties on the cloud. */
 export const THIRD_PARTY_ACTIONS = [
   'a machine vanished',
   'a machine was deleted by a third party',

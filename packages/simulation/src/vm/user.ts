@@ -90,8 +90,8 @@ export class User {
   /** Edits the status: points the VM at another server or at none, or empties the status. */
   #editStatus(name: string): void {
     const { choices, counts } = this.#simulation;
-    // Excludes servers without an ownership label, because such a server looks like the VM's own server without its
-    // labels.
+    // Excludes servers without an ownership label: such a server could be the VM's own server after a third party has
+    // removed its labels.
     const servers = [...this.#cloud.servers.all()].filter(({ labels }) => !isLabelledFor(labels, undefined));
     const isGone = servers.length === 0 || choices.oneIn(3);
     const vmId = isGone ? this.#simulation.uuid() : servers[choices.pick(servers.length)]?.id;

@@ -10,8 +10,8 @@ import { isDeleted, isPaused, onGroupChange, readyOf, slotOf, slotsOf, wantedIn 
 import { isClone, requestedOwner } from './requests.ts';
 
 /**
- * Critical moments that are counted here and in the vCenter model. In a run of many seeds, each must occur in at least
- * one of them.
+ * Critical moments that are counted here and in the vCenter model. When many seeds are run, each moment must occur in
+ * at least one seed.
  */
 export const CRITICAL_MOMENTS = [
   'a task failed',

@@ -21,7 +21,7 @@ export interface Owner {
   readonly slot: number;
 }
 
-/** Returns the group and slot in the ownership labels of a machine, even if its UUID does not match them. */
+/** Returns the group and slot (replica number) in the labels of a machine, even if its UUID does not match them. */
 export function labelsOf({ extraConfig }: Machine): Owner | undefined {
   const uid = extraConfig['vmwright.uid'];
   if (uid === undefined || extraConfig['vmwright.cluster'] !== CLUSTER) return undefined;

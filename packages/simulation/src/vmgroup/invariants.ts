@@ -24,7 +24,10 @@ import { isChange, isClone, methodOf, requestedOwner } from './requests.ts';
 
 /* Invariants of VmGroups, in addition to those of all objects with external resources. */
 
-/** A slot has at most one machine with its labels, and at most one with its UUID. Copies made by users do not count. */
+/**
+ * A slot (a numbered replica of a group) has at most one machine with its labels, and at most one with its UUID. Copies
+ * made by users do not count.
+ */
 export function oneMachinePerSlot(vcenter: Vcenter): Invariant {
   return {
     name: 'at most one machine per group and slot, and per UUID',
@@ -321,8 +324,8 @@ export const slotsAreStable: Invariant = {
 
 /**
  * A leader runs at most `CONCURRENCY` clones at the same time. A clone runs while the response to its request is
- * pending and while its task is running. Clones of earlier terms are ignored: in a new term, a leader knows only the
- * tasks that are stored in statuses, even if it led before.
+ * pending and while its task is running. Clones that were requested before the leader was elected are ignored: a new
+ * leader knows only the tasks that are stored in statuses, even if it led before.
  */
 export function limitsConcurrency(vcenter: Vcenter): Invariant {
   return {

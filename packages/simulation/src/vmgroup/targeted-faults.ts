@@ -40,7 +40,7 @@ const PARTITION_MS = 2_000;
 const CREATED_MS = 20_000;
 /**
  * The delay of a request to create a folder is `MAX_LATE_MS` minus a random time of less than this value. Before the
- * request arrives, a new leader has usually removed the deleted group.
+ * request arrives, a new leader has usually removed the finalizer of the deleted group.
  */
 const EARLIER_MS = 8_000;
 /** Typical duration of a request and its response. */
@@ -141,7 +141,7 @@ function delayFolders({ simulation, server, kind, traffic }: Truth, parts: Targe
     const [name = ''] = sent.sender.split('.');
     const strike = choices.one([() => faultInjector.pause(name), () => replicas.crash(name)]);
     schedule.after(1, () => {
-      strike(); // after the request is sent
+      strike(); // 1 ms later, because the request must be sent before the sender is paused or crashes
       user.delete({ namespace: group.namespace ?? '', name: group.name });
     });
   });

@@ -12,7 +12,7 @@ import type { Simulation } from '../world/simulation.ts';
 import { foldersIn, ownerOf, ROOT, rootIn } from './external-resources.ts';
 import { TEMPLATES } from './user.ts';
 
-/** Actions of third parties on vCenter that are counted. */
+/** Counted actions of third parties on vCenter. */
 export const THIRD_PARTY_ACTIONS = [
   'a machine was deleted by a third party',
   'a machine was powered off by a third party',

@@ -3,7 +3,7 @@ export interface ScheduledEvent {
   readonly at: number;
   readonly order: number;
   readonly act: () => void;
-  /** Process the event belongs to. Events of a crashed process are skipped. */
+  /** The process to which the event belongs. Events of a crashed process are skipped. */
   readonly owner: Owner | undefined;
   cancelled: boolean;
 }

@@ -47,7 +47,7 @@ function start(choices: Choices, faults: Partial<FaultRates> = {}) {
 
 /** Sends one request that is hit by the given fault, and returns what the client and the server observed. */
 async function sendUnder(fault: RequestFault, giveUpMs = 5_000) {
-  // With an empty tape, every delay is the shortest. A rate of 1 makes the fault certain.
+  // If no choices are recorded, every choice is 0, which is the shortest delay. A rate of 1 makes the fault certain.
   const started = start(Choices.replayed([]), { request: 1, requestFaults: [fault] });
   const { simulation, transport, world, arrived } = started;
   const giveUp = new AbortController();

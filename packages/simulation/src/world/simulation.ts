@@ -39,8 +39,8 @@ export class Simulation {
   }
 
   /**
-   * Returns a unique id in the form of a version 4 UUID. It comes from a counter and not from the choices, because an
-   * exhausted tape would return the same id every time.
+   * Returns a unique id in the form of a version 4 UUID. It comes from a counter and not from the choices: in a
+   * replayed run, all choices after the recorded ones are 0, so ids from choices would be equal.
    */
   uuid(): string {
     this.#uuids += 1;

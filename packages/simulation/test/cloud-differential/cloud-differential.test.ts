@@ -65,7 +65,7 @@ const EXPECTED = [
   'wrongKey gets UNAUTHORIZED',
 ];
 
-/** Runs one sequence on both clouds and returns the first difference. */
+/** Runs one sequence on the real cloud and on the model, and returns the first difference. */
 async function compare(
   seed: number,
   machines: Machines,

@@ -9,13 +9,13 @@ export interface SideOptions {
   readonly prefix: string;
 }
 
-/** Result of an operation in a form that is comparable between the clouds. */
+/** Result of an operation in a form that is comparable between the real cloud and the model. */
 export type Result = { readonly ok: unknown } | { readonly error: unknown };
 
 const NO_SERVER = '00000000-0000-4000-8000-00000000dead';
 const UUID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
 
-/** Runs the operations of a sequence on one of the two clouds. */
+/** Runs the operations of a sequence on the real cloud or on the model. */
 export class Side implements AsyncDisposable {
   readonly #client: CloudClient;
   readonly #wrongKeyClient: CloudClient;

@@ -7,8 +7,9 @@ import { rejects } from './operations.ts';
 import type { OtherClients } from './side.ts';
 
 /**
- * Clock and timers with which a takeover of the fence takes less than seconds. The clock runs a thousand times as fast.
- * Timers of less than a second fire after 1 ms. Longer timers are timeouts and keep their duration.
+ * Clock and timers with which a session takes over the shards of another session in milliseconds instead of seconds.
+ * The clock runs a thousand times as fast. Timers of less than a second fire after 1 ms. Longer timers are timeouts and
+ * keep their duration.
  */
 export const FAST_CLOCK: Pick<World, 'monotonic' | 'after'> = {
   monotonic: () => nodeWorld.monotonic() * 1_000,

@@ -6,7 +6,7 @@ import { FAST_CLOCK } from './model.ts';
 import { VAPP } from './operations.ts';
 import type { OtherClients } from './side.ts';
 
-/** Installs the schema of SSVirt with a constraint that rejects statuses of some rows. */
+/** Installs the schema of SSVirt with a constraint that rejects the status BAD in rows with the name `rejected`. */
 export async function install(postgres: Postgres): Promise<Ssvirt> {
   const ssvirt = await Ssvirt.install(postgres);
   await ssvirt.query(`INSERT INTO v_apps (id, name, vdc_id) VALUES ('urn:vcloud:vapp:${VAPP}', 'a', 'urn:vcloud:vdc:1');
@@ -33,7 +33,10 @@ export function realDatabase(
   });
 }
 
-/** Other clients of PostgreSQL. @param locker has one connection, so that a transaction can stay open between calls */
+/**
+ * Returns the other clients of PostgreSQL.
+ * @param locker client with only one connection, so that a transaction can stay open between calls
+ */
 export function realClients(ssvirt: Ssvirt, locker: Ssvirt): OtherClients {
   return {
     insert: async ({ id, name, vappId, vmName, namespace, status, createdAt, updatedAt }) => {

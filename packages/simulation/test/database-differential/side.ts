@@ -2,7 +2,7 @@ import { type Database, DatabaseError, type Session } from '@vmwright/operator';
 import type { TableRow } from '../../src/database/table.ts';
 import { FUTURE_MS, type Operation } from './operations.ts';
 
-/** Result of an operation: a value, the scope of the error, or `skipped` if the operation could not be tried. */
+/** Result of an operation: a value, the `scope` of a DatabaseError, or `skipped` if the operation was not possible. */
 export type Result = { readonly ok: unknown } | { readonly error: string } | 'skipped';
 
 /** Actions of other clients of the database. */

@@ -34,7 +34,7 @@ export interface RealServer {
 /** Timeout for the garbage collector of the real server. */
 const GC_TIMEOUT_MS = 30_000;
 
-/** Runs one sequence on both servers and returns the first difference. */
+/** Runs one sequence on the real server and on the model, and returns the first difference. */
 export async function compare(seed: number, server: RealServer): Promise<Compared> {
   const comparison = new Comparison(seed, server);
   try {

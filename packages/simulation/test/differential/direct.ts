@@ -21,7 +21,7 @@ export class DirectServer {
       uuid: () => nodeWorld.uuid(),
       after: (ms, act) => {
         const event = { act, cancelled: false };
-        if (ms <= 1) this.#scheduled.push(event); // bookmarks and watch timeouts come later and are not tested here
+        if (ms <= 1) this.#scheduled.push(event); // longer timers send bookmarks or end watches; not tested here
         return event;
       },
       controllerDelay: () => 1,

@@ -27,7 +27,7 @@ interface ObservedEvent {
   readonly object: unknown;
 }
 
-/** Runs the operations of a sequence on one of the two servers. */
+/** Runs the operations of a sequence on the real server or on the model. */
 export class Side {
   readonly #clients: readonly [Client, Client];
   readonly #namespace: string;

@@ -23,7 +23,7 @@ export interface SideOptions extends Omit<VcenterClientOptions, 'world' | 'crede
   readonly prefix: string;
 }
 
-/** Result of an operation in a form that is comparable between the two vCenters. */
+/** Result of an operation in a form that is comparable between vcsim and the model. */
 export type Result = { readonly ok: unknown } | { readonly error: unknown };
 
 const MACHINE = [
@@ -36,7 +36,7 @@ const ATTRIBUTE = 'vmwright.dev/owner';
 const COMPARED_KEYS = 'vmwright.';
 const UNKNOWN_UUID = '00000000-0000-4000-8000-00000000dead';
 
-/** Runs the operations of a sequence on one of the two vCenters. */
+/** Runs the operations of a sequence on vcsim or on the model. */
 export class Side implements AsyncDisposable {
   readonly #vcenter: VcenterClient;
   readonly #wrongPasswordClient: VcenterClient;
@@ -238,8 +238,8 @@ export class Side implements AsyncDisposable {
   }
 
   /**
-   * Renames a folder to a free name. If the name is taken, vcsim fails with InvalidArgument, and vCenter with
-   * DuplicateName.
+   * Renames a folder if the new name is free. A rename to a taken name is not compared, because vcsim fails with
+   * InvalidArgument, and vCenter with DuplicateName.
    */
   async #renameFolder(folder: Ref<'Folder'>, name: string): Promise<unknown> {
     if (folder === this.#folders[0]) return 'the folder of the sequence';

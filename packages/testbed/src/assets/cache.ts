@@ -40,7 +40,7 @@ export class AssetCache {
     );
   }
 
-  /** Creates a bundle unless it exists. `make` writes the programs into the folder that it is given. */
+  /** Creates a bundle unless it exists. @param make writes the programs of the bundle into the given folder */
   async fill(bundle: Bundle, make: (folder: string) => Promise<void>, onWait: () => void): Promise<void> {
     const folder = await this.folder(bundle);
     await requireWritableFolder(this.root, { purpose: 'the cache folder', variable: 'XDG_CACHE_HOME' });

@@ -11,7 +11,10 @@ import {
 import { join } from 'node:path';
 import { credentialsIn } from './canary.ts';
 
-/** Environment variable with the folder of the run's searches. Processes that a test starts inherit the variable. */
+/**
+ * Environment variable with the folder for the results of all searches of the test run. Processes that a test starts
+ * inherit the variable.
+ */
 const VARIABLE = 'VMWRIGHT_CANARY_SEARCHES';
 const FILE = 'searches.jsonl';
 

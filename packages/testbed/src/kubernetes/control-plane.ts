@@ -134,7 +134,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       'kube-controller-manager',
       await kubeconfig('system:kube-controller-manager'),
       [
-        '--use-service-account-credentials=true', // system:kube-controller-manager itself may neither bind volumes nor collect garbage
+        // Each controller uses its own service account, because the user system:kube-controller-manager may neither
+        // bind volumes nor collect garbage.
+        '--use-service-account-credentials=true',
         `--root-ca-file=${files.ca}`,
         `--service-account-private-key-file=${files.serviceAccountKey}`,
         `--cluster-signing-cert-file=${files.ca}`,

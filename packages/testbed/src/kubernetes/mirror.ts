@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Api, KubeObject } from './api.ts';
 
 /**
- * Simple informer for the stand-ins, with a cache of all objects of a kind. Calls `onChange` for each added or changed
- * object.
+ * Simple informer with a cache of all objects of a kind. Calls `onChange` for each added or changed object. The
+ * stand-ins for CDI, the CSI driver and the snapshot controller use it.
  */
 export class Mirror implements Disposable {
   readonly #api: Api;

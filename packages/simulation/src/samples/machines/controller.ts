@@ -18,7 +18,7 @@ import type { Variant } from './variant.ts';
 export const LEASE = 'machines';
 export const FINALIZER = 'simulation-test.vmwright.dev/machine';
 
-/** Interval between lists of the backend. */
+/** Interval at which the controller lists the machines in the backend. */
 const POLL_MS = 15_000;
 /** Requeue interval while a machine is being deleted. */
 const DELETING_MS = 2_000;

@@ -44,8 +44,8 @@ export function plan(variant: Variant, { metadata, spec, status = {} }: Machine,
     return { do: 'report', status: { ...reported, phase: 'Creating' }, requeueAfterMs: CREATING_MS };
   if (machine.size === spec.size)
     return { do: 'report', status: { ...reported, phase: 'Ready', observedGeneration: generation } };
-  // Also stores an intent before a resize. Otherwise, a new leader with a stalled watch, and therefore an outdated
-  // spec, would resize the machine back.
+  // Also stores an intent before a resize, because this write fails if the cached object is outdated. Otherwise, a new
+  // leader with a stalled watch would resize the machine back to the size in an outdated spec.
   if (variant.intent && !observed.intended) return intend(reported);
   return { do: 'resize', id: machine.id, size: spec.size };
 }

@@ -25,7 +25,7 @@ export class User {
       };
       this.#kubectl.at(at, () => this.apply(name, 1));
       if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.apply(name, 2));
-      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.apply(name, 1)); // A → B → A
+      if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.apply(name, 1)); // back to the first size
       if (!choices.oneIn(2)) continue;
       this.#kubectl.at(later(), () => this.delete(name));
       if (choices.oneIn(2)) this.#kubectl.at(later(), () => this.apply(name, 1)); // a new object with the same name
