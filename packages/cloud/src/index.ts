@@ -18,7 +18,6 @@ export {
   NotFoundError,
   ProhibitedNameError,
   RetryableError,
-  ServerError,
   TooManyRequestsError,
   UnauthorizedError,
   UnavailableError,

@@ -172,6 +172,7 @@ describe('responses', () => {
     [404, '<html>no such host</html>'],
     [404, '{"code":"NO_SUCH_PATH","detail":"No operation exists at this path."}'],
     [403, 'Access denied by policy'],
+    [409, '{"code":"NAME_TAKEN","detail":"The name is taken by a server that is not named."}'],
     [410, ''],
     [302, ''],
     [200, '<html>Log in</html>'],

@@ -34,16 +34,6 @@ export class CloudError extends Error {
   }
 }
 
-/** Error that refers to a server. */
-export class ServerError extends CloudError {
-  readonly serverId: string | undefined;
-
-  constructor(message: string, details: ErrorDetails) {
-    super(message, details);
-    this.serverId = details.serverId;
-  }
-}
-
 /** Error after which the same request may succeed later. */
 export class RetryableError extends CloudError {
   /** Requested delay before the next request, in milliseconds; undefined when the response has no Retry-After. */
@@ -65,8 +55,14 @@ export class ProhibitedNameError extends CloudError {
 }
 
 /** Thrown for 409: another server has the name. `serverId` is the id of that server. */
-export class NameTakenError extends ServerError {
+export class NameTakenError extends CloudError {
   override readonly code = 'NAME_TAKEN';
+  readonly serverId: string;
+
+  constructor(message: string, details: ErrorDetails & { readonly serverId: string }) {
+    super(message, details);
+    this.serverId = details.serverId;
+  }
 }
 
 /** Thrown for 400, 413, 415 and 422: the request is invalid, and a retry does not help. `problem` has the exact code. */
@@ -83,8 +79,14 @@ export class NotFoundError extends CloudError {
  * Thrown for 410: the server that was created with this idempotency key was deleted. `serverId` is the id of that
  * server. The key cannot create another server.
  */
-export class GoneError extends ServerError {
+export class GoneError extends CloudError {
   override readonly code = 'GONE';
+  readonly serverId: string | undefined;
+
+  constructor(message: string, details: ErrorDetails) {
+    super(message, details);
+    this.serverId = details.serverId;
+  }
 }
 
 /** Thrown for 401: the API key is wrong. */
@@ -123,7 +125,6 @@ const BY_STATUS: Readonly<Record<number, typeof CloudError>> = {
   401: UnauthorizedError,
   403: ProhibitedNameError,
   404: NotFoundError,
-  409: NameTakenError,
   410: GoneError,
   413: InvalidRequestError,
   415: InvalidRequestError,
@@ -143,13 +144,15 @@ const STATUS_BY_PROBLEM: ReadonlyMap<string, number> = new Map([
 
 /** Creates the error of the class that matches the response. */
 export function cloudError(message: string, details: ErrorDetails): CloudError {
-  const { status, problem = '' } = details;
+  const { status, problem = '', serverId } = details;
   if (status === 429) return new TooManyRequestsError(message, details);
   if (status >= 500) return new UnavailableError(message, details);
   const needsProblem = STATUS_BY_PROBLEM.values().some((each) => each === status);
   // A controller deletes its record of a machine on 404, so a 404 must come from the cloud itself.
   if (needsProblem && STATUS_BY_PROBLEM.get(problem) !== status)
     return new UnexpectedAnswerError(message, details);
+  // The cloud always names the server that has the name. The caller needs the id, because the server may be its own.
+  if (status === 409 && serverId !== undefined) return new NameTakenError(message, { ...details, serverId });
   const Class = BY_STATUS[status] ?? UnexpectedAnswerError;
   return new Class(message, details);
 }

@@ -1,7 +1,7 @@
 import { type CloudClient, InvalidRequestError, NameTakenError, ProhibitedNameError } from '@vmwright/cloud';
 import { type AdmissionRules, allow, deny, type Logger } from '@vmwright/runtime';
 import { deletionPolicyOf } from '../annotations.ts';
-import { ignoreNotFound, toCondition } from './errors.ts';
+import { toCondition } from './errors.ts';
 import { taken } from './observe.ts';
 import type { VM } from './resource.ts';
 
@@ -35,10 +35,8 @@ export function admitVms(
         return allow();
       } catch (error) {
         if (error instanceof NameTakenError) {
-          const { serverId } = error;
           const options = { signal, timeoutMs: GET_MS, tries: 1 };
-          const get = serverId === undefined ? undefined : cloud?.get(serverId, options);
-          const holder = await ignoreNotFound(get ?? Promise.resolve(undefined)).catch(() => undefined);
+          const holder = await cloud?.get(error.serverId, options).catch(() => undefined);
           return deny(
             holder === undefined
               ? `The name "${vmname}" is already used. Choose another vmname`

@@ -67,7 +67,7 @@ export async function observeAnswer(
       return server === undefined ? { cluster, name: prohibited(error) } : { cluster, server };
     }
     if (!(error instanceof NameTakenError)) throw error;
-    const server = error.serverId === undefined ? undefined : await ignoreNotFound(cloud.get(error.serverId));
+    const server = await ignoreNotFound(cloud.get(error.serverId));
     if (server === undefined) throw error; // the server with the name is gone by now, so the next attempt succeeds
     return isOwnedBy(vm, server) ? { cluster, server } : { cluster, name: taken(cluster, vm, server) };
   }
