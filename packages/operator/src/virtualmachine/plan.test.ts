@@ -141,7 +141,7 @@ describe('images', () => {
     expect(hasNewIntent(undefined, planned.status)).toBe(false);
   });
 
-  test('a missing image without a template is named in the status', () => {
+  test('if the image is missing and the spec has no template for it, the status names the image', () => {
     const planned = next(vm(), {});
     expect(planned.actions).toEqual([]);
     expect(planned.status.message).toBe(
@@ -227,7 +227,7 @@ describe('address conflicts', () => {
   const addressConflict = { address: '10.0.0.1', network: 'work/net', holder };
   const object = vm({}, PLANNED);
 
-  test('a machine is halted while another VirtualMachine keeps its address', () => {
+  test('a machine is halted while its address is in use by another VirtualMachine', () => {
     const running = all(object, 'Running', { instance, addressConflict });
     const planned = next(object, running);
     expect(planned.actions).toMatchObject([
@@ -279,7 +279,7 @@ describe('images that the machine may use but not create', () => {
     expect(condition(planned, 'DiskImageReady')).toMatchObject({ status: 'True' });
   });
 
-  test('the user is asked to create a terminating image again if the machine is not allowed to', () => {
+  test('if the machine may not create its terminating image again, the status asks the user to create it', () => {
     const planned = next(object, { ...access, image: image({ phase: 'Deleting' }) });
     expect(planned.status.message).toContain('create it again when it is gone');
     expect(planned.status.message).not.toContain('the operator creates');
@@ -342,7 +342,7 @@ describe('root disks', () => {
     },
   );
 
-  test('the stored names of the root disk and of its snapshot are used again after a crash', () => {
+  test('the stored names of the root disk and of its source snapshot are used again after a crash', () => {
     const object = vm({}, PLANNED);
     const planned = next(object, {
       image: image({
@@ -775,11 +775,13 @@ describe('restarts', () => {
     expect(hasNewIntent(stored, planned.status)).toBe(false);
     const terminating = { metadata: { ...instance.metadata, deletionTimestamp: '2026-11-17T10:00:00Z' } };
     expect(next(vm({}, stored), { ...stuck, instance: terminating }).actions).toEqual([]);
-    // If the disk was replaced after the crash, the running guest must not be stopped.
+    // If the disk was replaced after the crash, the restart does not continue. It would stop the running guest, which
+    // still uses the old disk.
     const old = { ...instance, spec: machine(object, {}, 'old').spec?.template?.spec };
     if (old.spec === undefined) throw new Error('the machine has no template');
     const replaced = all(object, 'Running', { instance: { ...old, spec: old.spec } });
-    expect(next(vm({}, stored), replaced).actions).toEqual([]);
+    const restarting = vm({ updatePolicy: 'Restart' }, { ...stored, restartedGeneration: 1 });
+    expect(next(restarting, replaced).actions).toEqual([]);
   });
 
   test('a stuck machine is restarted only if its disk is ready and its instance is not being deleted', () => {

@@ -64,8 +64,8 @@ export function restartRequired({
 }
 
 /**
- * Whether the instance runs with another root disk than the next instance will. The old disk was deleted, but exists until the
- * instance stops.
+ * Whether the instance runs with another root disk than the next instance will. The old disk was deleted, but exists
+ * until the instance stops.
  */
 function isDiskReplaced({ machine, instance }: Pick<Observed, 'machine' | 'instance'>): boolean {
   const [wanted, actual] = [machine?.spec?.template?.spec, instance?.spec];
