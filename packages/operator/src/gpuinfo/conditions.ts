@@ -1,6 +1,8 @@
 import type { ConditionDoc, OutcomeWith, ReasonOf } from '../docs/conditions.ts';
 
-/** Conditions of a GPUInfo. The reasons that the code may report are derived from this table, and so is docs/gpuinfo.md. */
+/**
+ * Conditions of a GPUInfo. The reasons that the code may report are derived from this table, and so is docs/gpuinfo.md.
+ */
 export const CONDITIONS = [
   {
     type: 'Ready',
@@ -110,6 +112,13 @@ export const CONDITIONS = [
     reasons: ['Paused'],
     meaning: 'The GPUInfo was paused before a node was reserved.',
     remedy: 'Remove the annotation `vmwright.dev/paused`.',
+  },
+  {
+    type: 'Ready',
+    status: 'False',
+    reasons: ['Deleting'],
+    meaning: 'The GPUInfo is being deleted and has no node.',
+    remedy: 'Wait until the finalizers in `metadata.finalizers` are removed.',
   },
   {
     type: 'Degraded',

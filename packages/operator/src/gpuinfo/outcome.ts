@@ -6,7 +6,7 @@ import type { Request } from './request.ts';
 import type { Reservation } from './reservation.ts';
 import type { Rejection } from './suitability.ts';
 
-/* Results of a request as conditions. Messages contain absolute times only, so that they are the same on every evaluation. */
+/* Results of a request as conditions. Messages contain only absolute times and thus do not change with time alone. */
 
 /** Returns the outcome of a request that has a node. */
 export function reservedOutcome({ node, gpus, until }: Reservation): GPUInfoOutcome {
@@ -31,10 +31,16 @@ export function endedOutcome({ node, ended }: Reservation): GPUInfoOutcome {
 
 /** Returns the outcome of a request that has no node. */
 export function pendingOutcome(
-  { hours, gpus, mayReserve }: Request,
+  { hours, gpus, mayReserve, isDeleting }: Request,
   evaluation: Evaluation,
   refusedBy: Verdict['refusedBy'],
 ): GPUInfoOutcome {
+  if (isDeleting)
+    return {
+      state: 'progressing',
+      reason: 'Deleting',
+      message: 'The operator reserves no node because the object is being deleted',
+    };
   if (!mayReserve)
     return {
       state: 'progressing',

@@ -24,9 +24,16 @@ interface InfoFields {
   readonly status?: GPUInfoStatus;
   readonly generation?: number;
   readonly paused?: boolean;
+  readonly deleting?: boolean;
 }
 
-function info({ spec = {}, status, generation = 1, paused = false }: InfoFields = {}): GPUInfo {
+function info({
+  spec = {},
+  status,
+  generation = 1,
+  paused = false,
+  deleting = false,
+}: InfoFields = {}): GPUInfo {
   return {
     metadata: {
       namespace: 'ml',
@@ -35,6 +42,7 @@ function info({ spec = {}, status, generation = 1, paused = false }: InfoFields 
       generation,
       creationTimestamp: at(-1),
       ...(paused && { annotations: { 'vmwright.dev/paused': 'true' } }),
+      ...(deleting && { deletionTimestamp: at(0), finalizers: ['example.com/audit'] }),
     },
     spec: { desAccTime: 100, gpuRequired: true, ...spec },
     ...(status && { status }),
@@ -92,7 +100,7 @@ describe('suitable nodes', () => {
     expect(requeueAfterMs).toBe(100 * HOUR_MS);
   });
 
-  test('availableUntil is the start of the next maintenance of the node, and decidedBy is its source', () => {
+  test('availableUntil is the start of the next maintenance of the node, and decidedBy names the source of that maintenance', () => {
     const planning = facts([gpuNode('gpu-1', { maintenance: maintenance(150.9, 160) })], [pool('gpu-1', 1)]);
     expect(planned(info(), planning).status).toMatchObject({
       availableAcceleratorTime: 150,
@@ -363,6 +371,17 @@ describe('changed results', () => {
     ]);
   });
 
+  test.each([
+    ['paused', { paused: true }],
+    ['being deleted', { deleting: true }],
+  ])('Degraded says that the reservation stays because the object is %s', (state, fields) => {
+    const { status } = next(planned(info(), two()), two(cordoned), fields);
+    expect(status.suitableNodeName).toBe('a');
+    expect(conditionOf(status.conditions, 'Degraded')?.message).toBe(
+      `Node a is no longer suitable: the node is cordoned. The reservation stays because the object is ${state}`,
+    );
+  });
+
   test('Degraded is reported once when the node of a running job is no longer suitable', () => {
     const running: Pick<Facts, 'jobs'> = { jobs: new Map([['u', job('Active', ['a'])]]) };
     const first = planned(info(), two());
@@ -439,6 +458,13 @@ test('the status of a paused object lists candidates, but the object gets no res
   expect(ready).toMatchObject({ status: 'False', reason: 'Paused' });
   expect(conditionOf(status.conditions, 'Paused')?.status).toBe('True');
   expect(status.candidates).toMatchObject([{ node: 'gpu-1', suitable: true }]);
+});
+
+test('an object that is being deleted gets no reservation and is not reported as paused', () => {
+  const { status, ready, reservations } = planned(info({ deleting: true }), one);
+  expect(reservations).toEqual({});
+  expect(ready).toMatchObject({ status: 'False', reason: 'Deleting' });
+  expect(conditionOf(status.conditions, 'Paused')?.status).not.toBe('True');
 });
 
 test('the condition FactsComplete names the first 5 warnings and the number of further warnings', () => {

@@ -20,6 +20,7 @@ export interface Request {
   readonly policy: 'LeastCpu' | 'LeastMemory' | 'Pack' | 'Spread';
   /** Whether a reservation may be made or moved. False for an object that is paused or being deleted. */
   readonly mayReserve: boolean;
+  readonly isDeleting: boolean;
 }
 
 export function requestOf(info: GPUInfo): Request {
@@ -36,6 +37,7 @@ export function requestOf(info: GPUInfo): Request {
     nodeSelector,
     policy,
     mayReserve: metadata.deletionTimestamp === undefined && !isPaused(info),
+    isDeleting: metadata.deletionTimestamp !== undefined,
   };
 }
 

@@ -198,8 +198,13 @@ function degradedMessage(
     candidate === undefined || degradedBy === 'NodeGone'
       ? 'it does not exist any more'
       : rejectionMessage(degradedBy, candidate, allocation.occupancy, horizonMs, now);
-  const why = request.mayReserve ? 'its job runs on the node' : 'the object is paused';
+  const why = reasonToStay(request);
   return `Node ${node} is no longer suitable: ${cause}. The reservation stays because ${why}`;
+}
+
+function reasonToStay({ mayReserve, isDeleting }: Request): string {
+  if (mayReserve) return 'its job runs on the node';
+  return isDeleting ? 'the object is being deleted' : 'the object is paused';
 }
 
 interface Found {
@@ -220,8 +225,8 @@ function report(
   const paused = withPaused(info, withMessage, pauseOf(info), now);
   const reported = withOutcome(info, paused, outcome, now);
   let { conditions = [] } = reported;
-  // Sets or removes each condition only once: a condition that is removed and set again would get a new transition time on every
-  // evaluation.
+  // Sets or removes each condition only once: a condition that is removed and set again would get a new transition time
+  // on every evaluation.
   const set = (type: string, value: 'True' | 'False', found: Found | undefined) => {
     if (found !== undefined)
       conditions = setCondition(conditions, { type, status: value, ...found, ...observed(info) }, now);

@@ -80,6 +80,7 @@ export function request(uid: string, fields: Partial<Request> & { readonly age?:
     nodeSelector: {},
     policy: 'LeastCpu',
     mayReserve: true,
+    isDeleting: false,
     createdAt: new Date(NOW - age * 1_000).toISOString(),
     ...rest,
   };
