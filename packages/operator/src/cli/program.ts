@@ -73,9 +73,12 @@ function addAdministration(program: Command): void {
       program
         .command('orphans')
         .description(
-          'lists machines that belong to no existing VM or VmGroup; takes the same settings as run',
+          'lists machines and folders that belong to no existing VM or VmGroup; takes the same settings as run',
         )
-        .option('--delete', 'with --yes, deletes the listed machines with an empty column KEPT-BECAUSE')
+        .option(
+          '--delete',
+          'with --yes, deletes the listed machines and folders with an empty column KEPT-BECAUSE',
+        )
         .option('--yes', 'confirms --delete; without --yes, nothing is deleted')
         .action(async (_, command: Command) =>
           (await import('./orphans.ts')).orphans(flagsOf(command), command),
