@@ -59,7 +59,7 @@ export async function* changes(): AsyncGenerator<Row> {
       writes: ((await writes()) - before) / CHANGES,
     };
   };
-  // Changes a label that no request selects: all requests are evaluated again, and no status changes.
+  // Changes a node label that no GPUInfo selects: all GPUInfos are evaluated again, and no status changes.
   const unrelated = await perChange((index) =>
     client.mergePatch(Node, { name: nodeName(index) }, { metadata: { labels: { touched: String(index) } } }),
   );
@@ -92,13 +92,13 @@ async function createNodes(client: Client): Promise<void> {
       },
     };
   });
-  // The API server taints every new node as not ready. kube-controller-manager, which would remove the taint, is killed,
-  // so the benchmark removes it.
+  // The API server taints every new node as not ready. kube-controller-manager, which would remove the taint, is
+  // killed, so the benchmark removes it.
   for (let index = 0; index < NODES; index++)
     await client.mergePatch(Node, { name: nodeName(index) }, { spec: { taints: null } });
 }
 
-/** Returns the node that is reserved for a request with a GPU. `index` selects the request. */
+/** Returns the node that is reserved for a GPUInfo that requires a GPU. `index` selects the GPUInfo. */
 async function reservedNode(client: Client, index: number): Promise<string> {
   const { status } = await client.get(GPUInfo, { namespace: NAMESPACE, name: `r-${10 * (index % 20) + 1}` });
   return status?.suitableNodeName ?? '';

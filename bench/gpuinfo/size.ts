@@ -15,7 +15,7 @@ export function hasGpus(index: number): boolean {
 
 /**
  * Returns the spec of a request. Of ten requests, eight need one GPU, and one needs a node without GPUs. The tenth asks
- * for more GPUs than any node has, so every change evaluates it against all nodes.
+ * for more GPUs than any node has. It stays pending, so every change evaluates it against all nodes.
  */
 export function specOf(index: number): {
   readonly desAccTime: number;

@@ -20,8 +20,8 @@ export interface Environment extends AsyncDisposable {
 }
 
 /**
- * Starts a cluster with VMs and a table with their rows. kube-controller-manager is killed, because it would take CPU time
- * from the measured programs.
+ * Starts a cluster with VMs and a table with their rows. kube-controller-manager is killed, because it would take CPU
+ * time from the measured programs.
  * @param size size of each VM object; see `VmSize`
  */
 export async function startEnvironment(vms: number, size: VmSize): Promise<Environment> {

@@ -105,8 +105,8 @@ function quantileOf(lags: readonly Lag[], from: keyof Lag, share: number): numbe
 
 /** Changes the VMs in turn at a fixed rate, with at most `IN_FLIGHT` requests in flight. */
 async function changeStatuses({ client }: Environment): Promise<readonly Change[]> {
-  // With an even number of rounds, every VM ends with its initial status, so both controllers start from the same
-  // state.
+  // After an even number of rounds, every VM has its initial status again. So the run of `ours` starts from the same
+  // state as the run of `theirs` before it.
   const rounds = 2 * Math.ceil((SECONDS * RATE) / VMS / 2);
   const started = performance.now();
   const changes: Promise<Change>[] = [];

@@ -28,7 +28,9 @@ const CACHE_POLL_MS = 500;
 
 const CRDS = new URL('../../packages/testbed/manifests/kubevirt-crds.yaml', import.meta.url);
 
-/** Installs KubeVirt's CRDs and creates the namespaces. virt-controller does not run: the benchmark sets the statuses. */
+/**
+ * Installs KubeVirt's CRDs and creates the namespaces. virt-controller does not run: the benchmark sets the statuses.
+ */
 export async function installKubeVirt(cluster: Cluster): Promise<void> {
   await cluster.apply([CRDS.pathname]);
   await cluster.kubectl(['wait', '--for=condition=Established', 'crd/virtualmachines.kubevirt.io']);
@@ -139,7 +141,10 @@ function statusOf(printableStatus: string): object {
   };
 }
 
-/** Returns the manifest of a VM. The VM has no vApp label, so both controllers find the row by namespace and name. */
+/**
+ * Returns the manifest of a VM. The VM has no vApp label, so both controllers (ours and the Go comparator) find its row
+ * by namespace and name.
+ */
 function machine(i: number, size: VmSize): Draft<VirtualMachine> {
   const name = vmName(i);
   if (size === 'small')

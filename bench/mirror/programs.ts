@@ -11,7 +11,10 @@ import type { Table } from './database.ts';
 const NAMESPACE = 'default';
 const LEASE = 'ssvirt-vm-controller';
 
-/** Prepares the controller of one side and returns a function that starts it. Both sides take the same environment variables. */
+/**
+ * Prepares our controller or the comparator, and returns a function that starts it. Both take the same environment
+ * variables.
+ */
 export type Controllers = (
   side: Side,
   cluster: Cluster,

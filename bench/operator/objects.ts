@@ -6,7 +6,10 @@ import { createMachine, imageSpec } from '../../packages/operator/test/kubevirt-
 import { TEMPLATE } from '../../packages/operator/test/with-vcenter.ts';
 import { createAll, NAMESPACE, untilAll } from '../runtime/objects.ts';
 
-/** Number of objects of each kind. VirtualMachines are prepared but not started: KubeVirt would use all cores to start them. */
+/**
+ * Number of objects of each kind. VirtualMachines are prepared but not started: KubeVirt would use all cores to start
+ * them.
+ */
 export const COUNTS = { vms: 500, groups: 20, machines: 30, images: 3, infos: 200 };
 const NODES = 20;
 

@@ -12,9 +12,9 @@ const FLOODED = { probes: 50, everyMs: 100 };
 const WORKERS = 16;
 
 /**
- * Measures the time from an object's event to the start of its reconcile, inside an otherwise idle program. Each side
- * has its own empty namespace. In a shared namespace, the side that runs second would also reconcile the objects of the
- * first side.
+ * Measures the time from an object's event to the start of its reconcile, inside an otherwise idle program. Each
+ * program has its own empty namespace. In a shared namespace, the program that runs second would also reconcile the
+ * objects of the first program.
  */
 export async function* latency({ cluster, programs }: Bench): AsyncGenerator<Row> {
   await using client = await connect(cluster);

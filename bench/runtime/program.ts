@@ -10,7 +10,7 @@ export class Program implements AsyncDisposable {
   readonly #lines: string[] = [];
   #changed = Promise.withResolvers<void>();
 
-  /** @param output stream that contains the lines; the other stream is passed through */
+  /** @param output stream to which the program prints its reports; its other stream is inherited from this process */
   constructor(
     command: string,
     args: readonly string[],

@@ -5,7 +5,7 @@ import { floorOf, LIMIT } from './floor.ts';
 
 const MACHINES = 30;
 
-/** Clones machines without a controller, to measure how much longer vcsim itself takes than `floorOf`. */
+/** Clones machines without a controller, to measure how much longer vcsim itself takes than the minimum (`floorOf`). */
 export async function* bare({ vcenter }: WithVcenter): AsyncGenerator<Row> {
   const { lookup, machines, tasks } = vcenter;
   const datacenter = await lookup.datacenter();

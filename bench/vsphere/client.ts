@@ -7,8 +7,8 @@ import { build, type Programs } from './programs.ts';
 const MACHINES = 500;
 const ROUNDS = Number(process.env.ROUNDS ?? 5);
 /**
- * Numbers of warm-up reads and of measured reads per round. A warm process is the representative case, because an operator
- * runs for months.
+ * Numbers of warm-up reads and of measured reads per round. A warm process is the representative case, because an
+ * operator runs for months.
  */
 const ONE = { warm: 1_000, times: 2_000 };
 const ALL = { warm: 15, times: 30 };

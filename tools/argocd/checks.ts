@@ -30,7 +30,10 @@ export function checkPath({ group, kind }: CheckedKind): string {
   return `${group}/${kind}/health.lua`;
 }
 
-/** Returns the files of config/argocd by path: a health check per kind, and a kustomize component that adds all of them to Argo CD. */
+/**
+ * Returns the files of config/argocd by path: a health check per kind, and a kustomize component that adds all of them
+ * to Argo CD.
+ */
 export async function argocdFiles(): Promise<ReadonlyMap<string, string>> {
   const kinds = checkedKinds();
   const script = `-- ${NOTE}\n${SCRIPT}`;

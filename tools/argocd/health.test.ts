@@ -47,7 +47,7 @@ describe.each(checkedKinds())('$kind', (checked) => {
     object: parse(readFileSync(join(RECORDED, path), 'utf8')),
   }));
 
-  test('an object of this kind is recorded for each required state', () => {
+  test('the folder testdata has an object of this kind for each required state', () => {
     const recorded = states.map(({ state }) => state);
     expect(recorded).toEqual(
       expect.arrayContaining(['new', 'progressing', 'healthy', 'degraded', 'paused', 'deleting']),

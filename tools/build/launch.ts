@@ -12,8 +12,8 @@ export const ENVIRONMENT: Readonly<Record<string, string>> = {
 
 /**
  * Statements at the start of every program, after its imports. They set V8 flags that limit the growth of the heap
- * (docs/runtime.md). V8 reads these flags whenever it resizes the heap, so they may be set at run time. V8 ignores the
- * first flag on the command line.
+ * (docs/runtime.md). V8 reads these flags whenever it resizes the heap, so they may be set at run time. On the command
+ * line, V8 would ignore `--semi-space-growth-factor=1`.
  */
 export const PRELUDE = `import { setFlagsFromString as setV8Flags } from "node:v8";
 setV8Flags("--semi-space-growth-factor=1");

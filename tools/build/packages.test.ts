@@ -28,7 +28,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Environment of a user, with this Node and without the programs of the repository. */
+/** Environment like a user's, without `NODE_OPTIONS`. `PATH` has the running Node, but no folder in `node_modules`. */
 function environment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS, PATH = '', ...env } = process.env;
   const others = PATH.split(delimiter).filter((path) => !path.includes('node_modules'));

@@ -1,4 +1,7 @@
-/** `make push-chart CHARTS=oci://<registry>/<path>`: pushes the chart that `make chart` wrote and prints its reference with the digest. */
+/**
+ * `make push-chart CHARTS=oci://<registry>/<path>`: pushes the chart that `make chart` wrote and prints its reference
+ * with the digest.
+ */
 import { existsSync } from 'node:fs';
 import { runPinned } from '../image/pinned-program.ts';
 import { archivePath } from './chart.ts';

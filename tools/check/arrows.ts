@@ -1,6 +1,6 @@
 /**
- * Part of `make check`: reports imports between packages that the README's layout does not allow. Biome reports cycles between
- * files.
+ * Part of `make check`: reports imports between packages that the README's layout does not allow. Biome reports cycles
+ * between files.
  */
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, normalize } from 'node:path';

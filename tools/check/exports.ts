@@ -189,7 +189,10 @@ function isPublic({ key, accessibility }: Node): boolean {
   return accessibility !== 'private' && isNode(key) && key.type !== 'PrivateIdentifier';
 }
 
-/** Returns the public declarations of a name. For an overloaded function these are its overloads, not its implementation. */
+/**
+ * Returns the public declarations of a name. For an overloaded function these are its overloads, not its
+ * implementation.
+ */
 function signaturesOf({ file, name, isType }: Exported): readonly Node[] {
   const declarations = moduleOf(file).declarations.get(name) ?? [];
   const overloads = declarations.filter(({ type }) => type === 'TSDeclareFunction');
@@ -206,7 +209,9 @@ function withMembers(node: Node, keeps: (member: Node) => boolean): Node {
   return { ...node, body: { ...node.body, body: members } };
 }
 
-/** Whether users can name a type through an exported interface that has a member of that name: `Vim25['VirtualDisk']`. */
+/**
+ * Whether users can name a type through an exported interface that has a member of that name: `Vim25['VirtualDisk']`.
+ */
 function isRegistered({ file, name }: Target, exported: Iterable<Exported>): boolean {
   for (const each of exported) {
     if (each.file !== file) continue;

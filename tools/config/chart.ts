@@ -7,13 +7,14 @@ import { type GeneratedFiles, type ObjectsOf, partOf } from './parts.ts';
 const EACH = '{{ . }}';
 
 /**
- * Placeholder key for the labels or annotations that the template includes. It needs no quotes in YAML, so its line can
- * be found and replaced.
+ * Placeholder key in labels and annotations. Its line is replaced by the Helm action that includes the labels or
+ * annotations of the chart. The key needs no quotes in YAML, so that the line can be found.
  */
 const INCLUDED = 'INCLUDED';
 
 /**
- * Returns the generated templates of the chart: CRDs, RBAC and webhooks, each inside the conditions under which it is installed.
+ * Returns the generated templates of the chart: CRDs, RBAC and webhooks, each inside the conditions under which it is
+ * installed.
  * @param objectsOf the operator's manifests, with the action `{{ $.Release.Namespace }}` as their namespace
  */
 export async function chartFiles(objectsOf: ObjectsOf): Promise<GeneratedFiles> {

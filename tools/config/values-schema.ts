@@ -33,7 +33,9 @@ const RESERVED = new Set([
   'vc-credentials',
 ]);
 
-/** Returns the schema of the chart's values. It rejects unknown values, and settings that the operator does not have. */
+/**
+ * Returns the schema of the chart's values. It rejects unknown values, and settings that the operator does not have.
+ */
 export function valuesSchema(): string {
   const settings = settingRows().flatMap(({ flag, description }) =>
     flag === undefined || RESERVED.has(flag) ? [] : [[flag, setting(description)] as const],

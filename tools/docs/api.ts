@@ -1,6 +1,6 @@
 /**
- * Writes docs/api.md: every export of `@vmwright/runtime` with its declaration and doc comment. Part of `make generate`;
- * with `--check`, fails if the page is out of date.
+ * Writes docs/api.md: every export of `@vmwright/runtime` with its declaration and doc comment. Part of `make
+ * generate`; with `--check`, fails if the page is out of date.
  */
 import { readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * Writes docs/configuration.md and the tables of settings in docs/mirror.md from the tables in packages/operator/src. Part of
- * `make generate`; with `--check`, fails if a page is out of date.
+ * Writes docs/configuration.md and the tables of settings in docs/mirror.md from the tables in packages/operator/src.
+ * Part of `make generate`; with `--check`, fails if a page is out of date.
  */
 import { readFileSync } from 'node:fs';
 import { mirrorSettingRows, type SettingRow, settingRows } from '@vmwright/operator';

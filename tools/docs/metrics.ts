@@ -1,6 +1,6 @@
 /**
- * Writes docs/metrics.md from the metrics that the programs declare. Part of `make generate`; with `--check`, fails if the page is out of
- * date.
+ * Writes docs/metrics.md from the metrics that the programs declare. Part of `make generate`; with `--check`, fails if
+ * the page is out of date.
  */
 import { declaredMetrics, type MetricSection } from '@vmwright/operator';
 import { CloudMetrics } from '../../packages/cloud/src/server/metrics/cloud-metrics.ts';

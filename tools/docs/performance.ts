@@ -1,6 +1,6 @@
 /**
- * Writes the tables of docs/performance.md from the results in bench/results. Part of `make generate`; with `--check`, fails if
- * the page is out of date.
+ * Writes the tables of docs/performance.md from the results in bench/results. Part of `make generate`; with `--check`,
+ * fails if the page is out of date.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import { cells, type Judged } from '../../bench/bar.ts';

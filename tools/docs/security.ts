@@ -1,6 +1,6 @@
 /**
- * Writes the permissions in docs/security.md from the declarations in packages/operator/src. Part of `make generate`; with
- * `--check`, fails if the page is out of date.
+ * Writes the permissions in docs/security.md from the declarations in packages/operator/src. Part of `make generate`;
+ * with `--check`, fails if the page is out of date.
  */
 import { readFileSync } from 'node:fs';
 import { permissionDocs } from '@vmwright/operator';

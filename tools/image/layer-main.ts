@@ -1,4 +1,4 @@
-/** Writes the image's own layer as a tar archive to standard output, for the Containerfile. */
+/** Prints a tar archive of the layer that the Containerfile adds to the base image. */
 import { fileURLToPath } from 'node:url';
 import { layerEntries } from './layer.ts';
 import { tar } from './tar.ts';

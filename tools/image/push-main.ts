@@ -1,4 +1,6 @@
-/** `make push IMAGE=<reference>`: pushes dist/vmwright-image.tar to a registry and prints its reference with the digest. */
+/**
+ * `make push IMAGE=<reference>`: pushes dist/vmwright-image.tar to a registry and prints its reference with the digest.
+ */
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

@@ -8,7 +8,10 @@ export function clone(repository: string, folder: string): void {
   });
 }
 
-/** Returns the environment of a user's terminal: without the variables and the `PATH` that `make` and npm set for this process. */
+/**
+ * Returns the environment of a user's terminal: without the variables and the `PATH` that `make` and npm set for this
+ * process.
+ */
 export function terminalEnvironment(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const {
     MAKEFLAGS,

@@ -17,8 +17,8 @@ export class Foreground implements AsyncDisposable {
     // The command gets its own process group, as in a terminal, so that Ctrl-C reaches the command and its children.
     this.#process = spawn('bash', ['--noprofile', '--norc', '-c', line], { cwd, env, detached: true });
     this.#exit = once(this.#process, 'close');
-    // Kills the command when this process ends, because Ctrl-C in this process's terminal does not reach the other
-    // process group.
+    // Kills the command when this process ends, because Ctrl-C in this process's terminal does not reach the process
+    // group of the command.
     process.once('exit', () => this.#signal('SIGKILL'));
     for (const stream of [this.#process.stdout, this.#process.stderr])
       stream?.on('data', (chunk) => (this.#output += String(chunk)));

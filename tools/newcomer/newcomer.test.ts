@@ -28,7 +28,7 @@ describe('quick start', () => {
     ]);
   });
 
-  test('the quick start is in README.md, and uses the environment of `make up`', () => {
+  test('the quick start in README.md begins with `make up` and `. .vmwright/env`, and has further commands', () => {
     const lines = quickStart(readFileSync(README, 'utf8')).map(({ line }) => line);
     expect(lines.slice(0, 2)).toEqual(['make up', '. .vmwright/env']);
     expect(lines.length).toBeGreaterThan(2);

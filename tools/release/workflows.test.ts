@@ -131,7 +131,7 @@ describe('release workflow', () => {
       }
   });
 
-  test('the release workflow checks the version first, without npm packages', () => {
+  test('the job version of the release workflow runs only make release-check, which needs no npm packages', () => {
     expect(scriptsOf(jobs.version ?? {}).flatMap(targetsIn)).toEqual(['release-check']);
     expect(npmPackagesOf('release-check')).toEqual([]);
     expect(npmPackagesOf('sbom')).toEqual(['$(INSTALLED)']); // shows that npmPackagesOf finds npm packages

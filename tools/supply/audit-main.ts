@@ -1,6 +1,6 @@
 /**
- * `make audit`: exits with code 1 if a package in package-lock.json has a known vulnerability of the severity high or
- * critical, and with code 2 if the registry returns no advisories.
+ * Program of `make audit`. Exits with code 1 if a package in package-lock.json has a known vulnerability of the
+ * severity high or critical, and with code 2 if npm cannot get advisories from the registry.
  */
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

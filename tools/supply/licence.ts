@@ -1,7 +1,7 @@
 /**
  * Licences under which a package may ship with a program under Apache-2.0, if the text of the licence is included.
- * Copyleft licences are excluded, because the whole program would have to be under the same licence, or its sources
- * would have to be published.
+ * Copyleft licences are excluded. Some require the same licence for the whole program, others require that the sources
+ * of the package are published.
  */
 const PERMISSIVE: ReadonlySet<string> = new Set([
   ...[
@@ -20,7 +20,8 @@ const PERMISSIVE: ReadonlySet<string> = new Set([
 
 /**
  * Returns whether a package with this licence may ship.
- * @param expression SPDX expression with AND, OR and parentheses: `(MIT OR GPL-3.0-only)`. Anything else counts as unknown.
+ * @param expression SPDX expression with AND, OR and parentheses: `(MIT OR GPL-3.0-only)`. Anything else counts as
+ * unknown.
  */
 export function isPermissive(expression: string): boolean {
   const tokens = expression.match(/[()]|[^\s()]+/g) ?? [];

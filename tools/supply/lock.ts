@@ -38,8 +38,8 @@ export function readLock(): Lock {
 }
 
 /**
- * Returns the packages that ship, sorted by name and version: the published packages, and everything that they depend on directly or
- * indirectly. Dependencies for development are left out.
+ * Returns the packages that ship, sorted by name and version: the published packages, and everything that they depend
+ * on directly or indirectly. Dependencies for development are left out.
  * @param published folders of the published packages, such as `packages/core`
  */
 export function shippedPackages({ packages }: Lock, published: readonly string[]): readonly ShippedPackage[] {

@@ -1,4 +1,6 @@
-/** Client of the private cloud. The server has its own entry point, `@vmwright/cloud/server`, which clients do not load. */
+/**
+ * Client of the private cloud. The server has its own entry point, `@vmwright/cloud/server`, which clients do not load.
+ */
 export type { LabelChanges, Labels, NewServer, Server, ServerState, ServerStatus } from './api/server.ts';
 export {
   type CallOptions,

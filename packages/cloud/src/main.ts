@@ -6,7 +6,8 @@ try {
   const settings = parseSettings(process.argv.slice(2), process.env);
   if (settings === undefined) process.stdout.write(HELP);
   else {
-    // Handlers are installed before the server listens. Otherwise a signal right after the start would kill the process.
+    // Handlers are installed before the server listens. Otherwise a signal right after the start would kill the
+    // process.
     let cloud: Cloud | undefined;
     process.on('SIGHUP', () => cloud?.reload());
     const stopRequested = stopSignal();

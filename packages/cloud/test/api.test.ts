@@ -229,7 +229,7 @@ describe('problem documents', () => {
     });
   });
 
-  test('the cloud responds with problem documents for all other errors', async () => {
+  test('the cloud responds with problem documents for unknown servers and paths, wrong methods, missing API keys, and invalid queries and bodies', async () => {
     await using cloud = await CloudProcess.start();
     const json = { 'content-type': 'application/json' };
     const schema = 'See GET /openapi.json for the schema.';

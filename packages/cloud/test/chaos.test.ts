@@ -162,7 +162,8 @@ describe('kill -9', () => {
       return new Set(ids('created')).difference(new Set(ids('deleted')));
     };
     await expect.poll(() => remaining().size).toBe(existing.length);
-    // According to the audit log, each key created one server, and each server was created once and deleted at most once.
+    // According to the audit log, each key created one server, and each server was created once and deleted at most
+    // once.
     const lines = [...new Map(cloud.audit.map((line) => [line.audit, line])).values()];
     for (const line of cloud.audit) expect(lines.find(({ audit }) => audit === line.audit)).toEqual(line);
     const created = lines.filter(({ event }) => event === 'created');

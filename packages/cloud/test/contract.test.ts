@@ -166,7 +166,7 @@ describe.each([
           init: { method: operation.method },
         });
     }
-    // An idempotency key is repeated, and repeated again after its server was deleted.
+    // Sends one idempotency key twice, and once more after the server that it created was deleted.
     const create = operations.find(({ id }) => id === 'createServer');
     if (create === undefined) throw new Error('createServer is missing');
     const headers = { 'content-type': 'application/json', 'idempotency-key': 'once' };

@@ -37,7 +37,7 @@ test('every command of docs/cloud.md prints the documented output', async () => 
   const port = await freePort();
   mkdirSync(join(dir, 'bin'));
   const program = join(dir, 'bin', 'vmwright-cloud');
-  // The program uses a free port, and its machines keep building for the whole test.
+  // The program uses a free port. Its servers need an hour to boot, so they are `building` during the whole test.
   writeFileSync(join(dir, 'config.json'), '{"simulated":{"bootMs":{"min":3600000,"max":3600000}}}');
   writeFileSync(
     program,

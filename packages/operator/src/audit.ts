@@ -1,8 +1,8 @@
 import { type KubeObject, keyOf, type Logger } from '@vmwright/runtime';
 
 /**
- * A change that the operator makes to a machine. The machine may include objects of another operator, such as a
- * DataVolume.
+ * A change that the operator makes to a machine. An object of KubeVirt or CDI, such as a DataVolume, also counts as a
+ * machine.
  */
 export type Act =
   | 'create'

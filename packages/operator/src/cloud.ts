@@ -56,7 +56,7 @@ export async function connectCloud(
         tracer?.call({
           name: `cloud ${method} ${route}`,
           durationMs,
-          isError: !(Number(code) < 400), // also if there was no response: the code `<error>` is not a number
+          isError: !(Number(code) < 400), // true for the code `<error>` (no response), because NaN < 400 is false
           attributes: { 'http.request.method': method, 'url.template': route, 'cloud.code': code },
         });
       },
@@ -93,8 +93,8 @@ function readKey(file: string): string {
   } catch (cause) {
     throw new SettingsError(`CLOUD_API_KEY_FILE names ${file}, which cannot be read`, { cause });
   }
-  // Other characters are rejected here, because the transport would reject them with an error that does not mention the
-  // key.
+  // A key may contain only printable ASCII characters, and no spaces. The transport would also reject control
+  // characters, but with an error that does not mention the key.
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new SettingsError(
     `CLOUD_API_KEY_FILE names ${file}, which is empty or contains characters that a key cannot have; use printable ASCII characters without spaces`,

@@ -19,7 +19,7 @@ export function leanMetadata(
   };
 }
 
-/** Returns the entries of a record whose keys `isKept` accepts; undefined if there are none. */
+/** Filters the entries of a record by key. Returns undefined if `isKept` accepts none of the keys. */
 export function pick<T>(
   record: Readonly<Record<string, T>> | undefined,
   isKept: (key: string) => boolean,

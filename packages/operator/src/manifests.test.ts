@@ -15,7 +15,7 @@ test('the manifests of one controller contain nothing that only other controller
   expect(roles).not.toContain('samplecontroller');
 });
 
-test('without kubevirt, the manifests allow no access to DataVolumes', () => {
+test('without the controller kubevirt, the manifests allow no access to DataVolumes', () => {
   const { crds, rbac } = manifests({ namespace: 'system', controllers: new Set(['vm', 'vmgroup']) });
   expect(namesIn(crds)).toEqual(['vmgroups.vm.codeconnect.vmworld.com', 'vms.samplecontroller.k8s.io']);
   const roles = JSON.stringify(rbac);

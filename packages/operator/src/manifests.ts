@@ -20,8 +20,9 @@ export interface ManifestOptions {
   /** URL of the webhooks, for an operator outside the cluster. @default the operator's Service */
   readonly webhookUrl?: string | undefined;
   /**
-   * `namespace/name` of the cert-manager Certificate whose CA cert-manager injects. @default none: the operator injects its own
-   * CA
+   * `namespace/name` of a cert-manager Certificate. cert-manager writes the CA of this Certificate into every
+   * `caBundle`.
+   * @default none: the running operator writes the `caBundle`
    */
   readonly injectCaFrom?: string | undefined;
   /** Address ranges from which the API servers call webhooks; empty: any address. @default no network policy */

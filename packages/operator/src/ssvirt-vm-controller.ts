@@ -44,7 +44,10 @@ program
     process.exitCode = printVerification(NAME, found);
   });
 
-/** Settings of the config file and the environment. A variable takes precedence over the file, and the file over the default. */
+/**
+ * Settings of the config file and the environment. A variable takes precedence over the file, and the file over the
+ * default.
+ */
 function settingsText(): string {
   const rows = mirrorSettingRows().map(({ key, variable, byDefault }) => [key, variable, byDefault]);
   return `Settings in the config file, or as environment variables, which take precedence:\n${table(

@@ -257,7 +257,7 @@ describe('vmwright check', () => {
     await expect.poll(rejected).toContain('The name "vmforbidden" is prohibited.');
   });
 
-  test('while the operator is down, vmwright check and vmwright why report the cause', async () => {
+  test('while the operator is down, vmwright check reports the failing webhook, and vmwright why the missing leader', async () => {
     await env.operator.stop();
     try {
       const { code, stdout } = await call(['check', ...SETTINGS], { ...operator, ...admin });

@@ -147,8 +147,8 @@ test('the hosts of all vCenters are found by id, and their machines by UUID and 
 
 test('the facts contain the GPUs of a host and whether machines use them', async () => {
   const { machine, host } = first();
-  // All GPUs of the host count as in use until the devices of its machines are known. This state may end before vCenter
-  // responds to the change, so the test begins to wait for it before the change.
+  // After the host gets GPUs, all of them count as in use until the devices of its machines are known. This state may
+  // end before the call of `control.host` returns, so the test begins to wait for the state before the call.
   const firstGpus = until(() => {
     const { gpus = [] } = facts.host(host.id) ?? {};
     return gpus.length === 2 && gpus;
@@ -303,7 +303,7 @@ test('scheduled tasks for a host or its cluster count as planned maintenance', a
   await control.removeScheduledTask('Patch');
 });
 
-test('the custom attribute of a host counts as planned maintenance, and leads to a warning if it is invalid', async () => {
+test('a time in the maintenance attribute of a host counts as planned maintenance, and an invalid value leads to a warning', async () => {
   const { host } = first();
   const set = (value: string) =>
     east.control.host(host.name, { attributes: { [MAINTENANCE_ATTRIBUTE]: value, other: 'x' } });

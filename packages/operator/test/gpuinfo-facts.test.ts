@@ -130,7 +130,7 @@ test('with --gpu-source=simulated, GPUs and maintenance are random, and the stat
     expect(others).toEqual([]);
     expect(reserved?.status).toMatchObject({ suitableNodeName: 'worker-a', decidedBy: 'simulation' });
     const hours = Number(reserved && status(reserved, 'availableAcceleratorTime'));
-    expect(hours).toBeGreaterThanOrEqual(299); // at least 300 hours when the node was reserved, rounded down to whole hours
+    expect(hours).toBeGreaterThanOrEqual(299); // simulated: 300 to 400 hours; one hour is a margin
     expect(hours).toBeLessThanOrEqual(400);
   }
   await env.operator.start();

@@ -5,7 +5,7 @@ import { condition, field, type KubeObject, manifestPath } from '@vmwright/testb
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { install, PATHS, resourcesOf, type WithGpus } from './with-gpus.ts';
 
-/* Tests pods and Jobs that use the reservation of a GPUInfo, and planned maintenance from sources other than vCenter. */
+/* Pods and Jobs that use the reservation of a GPUInfo, and planned maintenance from sources other than vCenter. */
 
 let env: WithGpus;
 let folder: string;
@@ -97,7 +97,7 @@ describe('pods of a GPUInfo', () => {
     expect(await create(podOf('again', 'train'))).toContain(message);
   });
 
-  test('a pod of a GPUInfo is rejected if the GPUInfo does not exist in its namespace', async () => {
+  test('a pod that names a GPUInfo is rejected if the namespace of the pod does not contain the GPUInfo', async () => {
     await env.info('train', onB);
     await env.reserved('train', 'gpu-b');
     const other = '/api/v1/namespaces/default/pods';
@@ -225,7 +225,7 @@ describe('Kueue', () => {
   });
 });
 
-/* The CRD is the real one. No JobSet controller runs: the test creates the Jobs itself. */
+/* Uses the real CRD of JobSets. No JobSet controller runs: the test creates the Jobs itself. */
 describe('JobSets', () => {
   const GROUP = 'jobset.x-k8s.io';
   const CRDS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';

@@ -365,7 +365,7 @@ describe('two replicas', () => {
 
   /**
    * Reads all versions of the stored reservations until the signal aborts.
-   * @param owners receives the keys of all requests that have owned a GPU, by pool
+   * @param owners receives for each pool the keys of all requests that have owned a GPU of the pool
    * @returns the versions in which a GPU has two owners
    */
   async function auditOwners(owners: Map<string, Set<unknown>>, signal: AbortSignal) {

@@ -69,7 +69,7 @@ describe('kustomize and Helm render the same objects', () => {
   test.each([
     ['ssvirt', 'ssvirt.enabled=true'],
     ['ssvirt-sharding', 'ssvirt.enabled=true,ssvirt.sharding=true,ssvirt.replicas=3'],
-  ])('config/%s is the same as the chart with %s', async (folder, values) => {
+  ])('the objects in config/%s are the same as in the chart with %s', async (folder, values) => {
     const mirror = await kustomized(folder);
     const names = new Set(mirror.map(nameOf));
     const fromHelm = await helmTemplate(`--set=${values}`);
@@ -101,7 +101,7 @@ describe('controllers that the manifests select', () => {
     operatorSettings(manifests).disabled.map(({ name }) => name);
 
   test.each(CONTROLLERS)(
-    'config/overlays/%s selects its controller only by excluding all others',
+    'config/overlays/%s excludes all controllers except its own, and does not name its own',
     async (name) => {
       const rendered = await kustomized(`overlays/${name}`);
       expect(operatorSettings(rendered).named.size).toBe(0);
@@ -150,7 +150,7 @@ describe('credentials in extraEnv of the chart', () => {
     [{ GOVMOMI_USERNAME: 'admin', GOVMOMI_PASSWORD: 's3cret' }, 'config.vc-host=vc.example'],
     [{ GOVMOMI_URL: 'vc.example', VC_PASS: 's3cret' }, 'replicas=2'],
   ])(
-    'with extraEnv %j and --set=%s, the Secret of vCenter is used, because extraEnv lacks the matching password',
+    'with extraEnv %j and --set=%s, the Secret of vCenter is used: vc-host needs VC_PASS, GOVMOMI_URL needs GOVMOMI_PASSWORD',
     async (variables, values) => {
       const { vsphere } = operatorSettings(await withEnv(variables, `--set=${values}`));
       expect(vsphere?.vcenter?.credentials).toEqual({ folder: '/etc/vmwright/vcenter' });

@@ -71,7 +71,9 @@ async function follow(heading: string, first = 0, end?: number): Promise<void> {
   for (const { line } of commands) await execute(line);
 }
 
-/** Reports the operator's pods as Ready in place of a kubelet. They get no address, so no Service sends them requests. */
+/**
+ * Reports the operator's pods as Ready in place of a kubelet. They get no address, so no Service sends them requests.
+ */
 async function runPods(signal: AbortSignal): Promise<void> {
   const selector = 'labelSelector=app.kubernetes.io%2Fname%3Dvmwright';
   const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }];
@@ -302,7 +304,7 @@ describe('with Helm', () => {
 });
 
 describe('uninstalling in another order', () => {
-  test('if the CRD is deleted first, a new installation deletes the objects of the CRD and their machines', async () => {
+  test('if a CRD is deleted while no operator runs, a new installation deletes the objects of the CRD and their machines', async () => {
     await follow('Install with kustomize');
     await configure();
     const operator = await startOperator();
@@ -318,7 +320,7 @@ describe('uninstalling in another order', () => {
     await operator.stop();
   });
 
-  test('if the namespace is deleted first, a new installation deletes the objects and their machines', async () => {
+  test('if the namespace of the operator is deleted first and then an object, a new installation deletes the object and its machine', async () => {
     const HEADING = 'The namespace was deleted first';
     await follow(HEADING, 0, 2);
     await configure();

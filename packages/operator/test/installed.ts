@@ -32,7 +32,7 @@ export interface Installed {
   leads(replica: Part): Promise<boolean>;
   /** Returns the metrics of a replica. */
   metrics(replica: Part): Promise<string>;
-  /** Returns the value of a metric of `operator` that has no labels. @throws Error if the operator does not have it */
+  /** Returns the value of a metric without labels from `operator`. @throws Error if `operator` lacks the metric */
   metric(name: string): Promise<number>;
   /** Returns the number of write requests that the operator has sent. */
   writes(): Promise<number>;

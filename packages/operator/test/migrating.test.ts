@@ -120,13 +120,13 @@ test('a VM and its server are managed once the server has a label with the UID o
   await expect(client.get(serverId)).rejects.toThrow();
 });
 
-test('a GPUInfo that was created before the migration gets a new answer', async () => {
+test('a GPUInfo that was created before the migration gets a reservation', async () => {
   const isAnswered = (info: KubeObject) => field(info, 'status', 'phase') === 'Reserved';
   expect((await cluster.waitFor(INFO, isAnswered)).status).toMatchObject({ suitableNodeName: 'worker-a' });
   await shell('kubectl delete gpu training');
 });
 
-test('the saved VmGroup gets new machines, and can be deleted', async () => {
+test('a VmGroup that is created from the saved manifest gets new machines, and can be deleted', async () => {
   await follow('From the Code Connect VM operator', 2);
   await cluster.waitFor(`${GROUPS}/web`, (group) => isRunning(group, 2));
   expect(await machinesIn(vcenter, 'default-web')).toHaveLength(2);

@@ -20,8 +20,8 @@ import { machinePath } from './with-mirror.ts';
 const ROUNDS = budget(20, 100);
 const SEED = Number(process.env.CHAOS_SEED ?? 20261117);
 /**
- * Number of rounds between two checks. At a check, the changes pause until the table agrees with the changes that the test
- * made.
+ * Number of rounds between two checks. At a check, the changes pause until the table agrees with the changes that the
+ * test made.
  */
 const CHECK_EVERY = 10;
 /** Minimum number of changes in a round. Without it, a round on a slow machine could end after very few changes. */
@@ -54,8 +54,8 @@ const STATES = [
   ...['ErrorPvcNotFound', 'DataVolumeError', 'Unknown'],
 ];
 /**
- * Maximum number of changes of a VM between two checks. It is at most half of the number of states. So the order of any
- * two recorded states is unambiguous.
+ * Maximum number of changes of a VM between two checks. It is less than half of the number of states: no state repeats
+ * between a check and the second check after it. So the order of any two recorded states is unambiguous.
  */
 const MAX_CHANGES = 7;
 

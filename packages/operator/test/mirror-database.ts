@@ -16,7 +16,7 @@ export interface MirrorDatabase {
   readonly ssvirt: Ssvirt;
   /** Returns the mirror's access to the database, by default as superuser. */
   access(options?: Partial<PostgresDatabaseOptions>): PostgresDatabase;
-  /** Opens a session of the mirror, which is closed when the test has finished. */
+  /** Opens a session of the mirror. The session is closed when the test has finished. */
   open(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;
   /** Opens a session that has acquired shard 0, so that it may write the rows of this shard. */
   openHolder(options?: Partial<PostgresDatabaseOptions>): Promise<Session>;

@@ -13,7 +13,8 @@ import type { Row } from '../src/mirror/rows.ts';
 import { createDatabase, FENCE_TABLE_DDL, type MirrorDatabase, NEVER } from './mirror-database.ts';
 
 /*
- * Not covered: `pg_is_in_recovery()`, which needs a standby server. A primary server with read-only sessions is covered.
+ * Not covered: `pg_is_in_recovery()`, which needs a standby server. A primary server with read-only sessions is
+ * covered.
  */
 
 /** Privileges that the mirror needs with the setting `fence: session`. */
@@ -160,7 +161,7 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
     expect([written.length, skipped]).toEqual([99, [49]]);
     await other.query('COMMIT');
     expect(await session.write(poweredOn(...ids), [0])).toEqual({ written: [49], skipped: [] });
-    // If the whole table is locked, the batch waits. If it failed, every migration of the schema would make it fail.
+    // If the whole table is locked, for example by a migration of the schema, the batch waits instead of failing.
     await other.query('BEGIN; LOCK TABLE vms');
     const writing = session.write([{ id: 'r00001', status: 'POWERED_OFF' }], [0]);
     const isWaiting = async () =>
@@ -294,8 +295,8 @@ describe.each(['session', 'table'] as const)('writing with the fence %s', (fence
 
   test('a batch works with minimal privileges, and reports a missing privilege with the table and a remedy', async () => {
     const { session: creator, ssvirt, role, openHolder, open } = await start('POWERED_OFF');
-    // The shard is released first, because the server process of a closed session may keep it for some time. The role
-    // below may not terminate a superuser's process.
+    // The server process of a closed session may hold the shard for some time. `openHolder` would try to terminate the
+    // process, but the role below may not terminate a superuser's process. So the shard is released first.
     await creator.release([0]);
     await creator[Symbol.asyncDispose]();
     const fenceTable = fence === 'table' ? [`SELECT, INSERT, UPDATE ON ${FENCE_TABLE}`] : [];
@@ -348,8 +349,8 @@ async function gateOf({ ssvirt, connect }: MirrorDatabase) {
   return {
     open: () => gate.query('SELECT pg_advisory_unlock(42)'),
     /**
-     * Resolves when a session of this replica waits for a lock. Ignores a wait of the first statement of a batch for
-     * the gate: the lock timeout of the statement ends this wait and releases its other locks.
+     * Resolves when a session of this replica waits for a lock. Ignores the first statement of a batch while it waits
+     * for the gate: its lock timeout makes it fail soon, and all its locks are then released.
      */
     isWaiting: (identity: string) =>
       expect
@@ -587,7 +588,7 @@ describe('the fence table', () => {
     expect((await failureOf(second.write([], [0]))).code).toBe('FENCE_LOST');
   });
 
-  test('an acquisition waits for a batch in flight, and then sees its rows', async () => {
+  test('an acquisition waits for a batch of the previous holder, and then sees the rows that the batch wrote', async () => {
     const env = await create();
     const gate = await gateOf(env);
     const first = await env.openHolder({ fence, identity: 'first' });
@@ -604,7 +605,7 @@ describe('the fence table', () => {
     expect((await failureOf(first.write(poweredOn('c'), [0]))).code).toBe('FENCE_LOST');
   });
 
-  test('a batch waits for an acquisition in flight, and is then rejected', async () => {
+  test('a batch waits while a successor acquires the shard, and is then rejected', async () => {
     const env = await create();
     const gate = await gateOf(env);
     await gate.open();
@@ -653,7 +654,7 @@ describe('the fence table', () => {
     expect(holding.filter((held) => held === 1)).toHaveLength(1);
   });
 
-  test('statements of one session may run in different server sessions', async () => {
+  test('statements that a pooler distributes over server sessions are accepted', async () => {
     const env = await create();
     const [acquiring, writing] = [queryOf(await env.connect()), queryOf(await env.connect())];
     const epoch = new EpochFence('pooled');
@@ -674,7 +675,7 @@ describe('the fence table', () => {
     expect(await epochs(env)).toEqual(['0 1 restricted']);
   });
 
-  test('without the fence table and the privilege to create it, an acquisition fails with a remedy', async () => {
+  test('if the fence table is missing and the role may not create it, the error of an acquisition contains a remedy', async () => {
     const env = await create();
     const role = await env.role(...MINIMAL);
     expect(await failureOf(env.openHolder({ fence, ...role }))).toEqual({

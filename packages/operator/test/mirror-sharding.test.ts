@@ -89,7 +89,7 @@ test('the replicas of config/ssvirt-sharding divide the namespaces, also after a
   const leases = `/apis/coordination.k8s.io/v1/namespaces/${SSVIRT_NAMESPACE}/leases`;
   await expect.poll(async () => (await cluster.api.list(leases)).length).toBe(3);
 
-  // Only the Role differs from that of config/ssvirt; walkthroughs.test.ts checks the ClusterRole, which is the same.
+  // Checks only the Role. The ClusterRole is the same as in config/ssvirt, and walkthroughs.test.ts checks it there.
   const roles = (await kustomized('ssvirt-sharding')).filter(({ kind }) => kind === 'Role');
   expectExactUse(await audited(), roles);
 }, 300_000);

@@ -17,7 +17,8 @@ async function attempt(server: Postgres, options: Partial<PostgresDatabaseOption
   try {
     await using _ = await open({ ...options, identity });
     const [row] = await ssvirt.query(
-      // Only this database: the server process of an earlier attempt may still exist.
+      // `datname` excludes the connections of earlier attempts. Each of them used another database, and its server
+      // process may still exist.
       `SELECT ssl FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE application_name = $1 AND datname = $2`,
       [`ssvirt-vm-controller ${identity}`, name],
     );

@@ -134,7 +134,8 @@ describe('rows of VMs', () => {
     await env.until(first, 'POWERED_OFF');
     await kubevirt.kubectl(['-n', namespace, 'delete', 'virtualmachine', 'again']);
     await env.create(namespace, 'again', { runStrategy: 'Halted' });
-    // Checks the history, because DELETED may be short: without a row of its own, the new VM soon takes over this row.
+    // Checks the history, because the first row is DELETED only for a moment if the new VM takes it over. The new VM
+    // does this as long as it has no row of its own.
     await expect.poll(() => historyOf(env, first)).toContain('DELETED');
     const second = await env.ssvirt.insertVm({ namespace, name: 'again' });
     await env.until(second, 'POWERED_OFF');
@@ -235,7 +236,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     for (const name of names) await env.create(namespace, name, { runStrategy: 'Halted' });
     for (const name of names.slice(1)) await env.until(ids.get(name) ?? '', 'POWERED_OFF');
     await expect.poll(() => env.metric('ssvirt_vm_dead_letters')).toBe(1);
-    // Polls, because the mirror tries to write another status until virt-controller has reported the status of the VM.
+    // Polls, because the dead letter has another status until virt-controller has reported the status of the VM.
     await expect
       .poll(async () => (await fetch(`${env.mirror.url}/dead-letters`)).json())
       .toMatchObject([
@@ -303,7 +304,7 @@ describe('mirror', { timeout: 120_000 }, () => {
     expect(await env.health()).toMatchObject({ code: 200, body: { controller: 'running' } });
     leader.part.resume();
     await expect.poll(async () => (await healthOf(leader)).body.controller).toBe('standby');
-    await leader.part.stop(); // so that it does not lead in the next test, which starts a mirror with other settings
+    await leader.part.stop(); // so that the old leader cannot lead in the next test, which uses other settings
   });
 
   test('with CONTROLLER_FENCE=table, the mirror keeps its fence in a database table and writes rows', async ({

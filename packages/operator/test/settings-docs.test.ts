@@ -21,7 +21,7 @@ test('the config file in configuration.md is accepted', async () => {
   });
 });
 
-test('the error about a missing or invalid config file does not quote the file', async () => {
+test('the error about a missing or invalid config file does not quote its content', async () => {
   await expect(loadSettings({ config: '/nowhere.yaml' }, {})).rejects.toThrow(
     'the config file /nowhere.yaml cannot be read; check --config',
   );

@@ -11,11 +11,14 @@ const LIMIT = budget(3, 10);
  * stopped.
  */
 const RUNNING = 10;
-/** Maximum writes of the operator per VirtualMachine: finalizer, five status writes, disk, Secret, machine, and an event. */
+/**
+ * Maximum writes of the operator per VirtualMachine: finalizer, five status writes, disk, Secret, machine, and an
+ * event.
+ */
 const WRITES_EACH = 10;
 /**
- * Maximum writes of the operator per image: status, sync slot, disk, snapshot and events. A change of its references is
- * also a status write.
+ * Maximum writes of the operator per image: status, sync slot, disk, snapshot and events. The status is also written
+ * when the references to the image change.
  */
 const WRITES_EACH_IMAGE = 30;
 /** Maximum writes that do not depend on the number of objects: the Lease and the webhook certificates. */

@@ -23,7 +23,10 @@ export async function createImageSecret({ api }: Cluster): Promise<void> {
   });
 }
 
-/** Creates the VirtualMachine, and checks that it waits for what is missing, creates its image, and becomes Ready. */
+/**
+ * Creates the proposal's VirtualMachine, and then its networks. Checks that the VirtualMachine waits for the networks,
+ * gets an image, and becomes Ready.
+ */
 export async function createProposed(cluster: Cluster): Promise<KubeObject> {
   const path = `${PATHS.machines}/${PROPOSED}`;
   const get = (child: string) => cluster.api.get(child);

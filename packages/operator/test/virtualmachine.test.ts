@@ -101,7 +101,7 @@ describe('running machines', () => {
     const ready = await env.until('runner', isReady);
     expect(ready.status).toMatchObject({ ip: '10.1.0.5', printableStatus: 'Running' });
     expect(status(ready, 'node')).toMatch(/^kubevirt-\d$/);
-    // The count includes the status writes with which the image reports its new reference and its clone.
+    // The operator also writes the new reference and the clone to the status of the image. These writes are counted.
     await cluster().waitFor(
       `${PATHS.images}/base`,
       (image) => status(image, 'references') === 1 && clonesOf(image).includes(1),
@@ -223,7 +223,7 @@ describe('running machines', () => {
     expect(status(ready, 'restarts')).toBeUndefined();
   });
 
-  test("the operator restarts a machine that crashed before its disk was ready, without waiting for KubeVirt's back-off", async () => {
+  test("when its root disk becomes ready, a machine that crashed earlier is restarted without waiting for KubeVirt's back-off", async () => {
     const { api } = cluster();
     const vm = await env.until('runner', isReady);
     const snapshots = `/apis/snapshot.storage.k8s.io/v1/namespaces/${FARM}/volumesnapshots`;
@@ -298,7 +298,7 @@ describe('the status names the object and the remedy', () => {
     expect(message(rejected)).toContain('(--image-namespaces)');
   });
 
-  test('a missing image is reported if machines may use images of its namespace, but not create them there', async () => {
+  test('a missing image is reported if machines may use images in its namespace, but may not create images there', async () => {
     await env.kubectl('create', 'namespace', 'readable');
     const vmDiskImageTemplate = { secretRef: '', sourceType: 'blank', diskSize: '1Gi' };
     await env.machine('use-only', {

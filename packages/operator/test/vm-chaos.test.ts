@@ -18,8 +18,8 @@ interface Fault {
 
 /**
  * Users create and delete VMs. Operators and the cloud are killed at random moments, and responses of the cloud are
- * lost after the cloud has executed the request. The test compares the cloud's servers and audit log with the objects
- * in the API server, without the operator.
+ * lost after the cloud has executed the request. The test reads the servers and the audit log directly from the cloud,
+ * and compares them with the objects in the API server.
  */
 test(`when operators and the cloud are killed, no machine is duplicated or lost (seed ${SEED}, ${ROUNDS} rounds)`, async () => {
   const random = new Random(SEED);

@@ -40,7 +40,7 @@ test('garbage collection deletes a server that was created after its VM was dele
   await servers([]);
 }, 120_000);
 
-test('garbage collection keeps and reports every server of a cluster that was rebuilt without its objects', async () => {
+test('garbage collection keeps and reports every server if the cluster was rebuilt without its VM objects', async () => {
   // The operator of a copied production cluster is in the same situation: it sees machines of VMs that exist only in
   // production.
   const kept = await Promise.all(
@@ -93,8 +93,8 @@ test('garbage collection keeps and reports the server of a VM that is missing af
 
 /**
  * Waits until these orphans are reported, and until a later run of garbage collection has kept them. To recognize that
- * run, creates a server for a deleted VM, which the run deletes. The metric of the run still counts this server, so the
- * last line waits for the next run.
+ * run, creates a server for a deleted VM, which the run deletes. In that run, the metric of servers without a VM still
+ * includes the deleted server, so the last line waits for the next run.
  */
 async function reported(orphans: readonly string[]): Promise<void> {
   await gauge(orphans.length);

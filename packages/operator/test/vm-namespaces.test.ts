@@ -259,7 +259,8 @@ describe('with --namespaces', () => {
   test('with --namespaces, garbage collection deletes machines of deleted VMs only in these namespaces', async () => {
     const there = await create('c', 'there', 'vmthere');
     const elsewhere = [await machineFor('c'), await machineFor('c', there.metadata.uid)];
-    // Created last: a garbage collection that deletes these machines has also listed those of the namespace c.
+    // The machines of the namespaces a and b are created last. So the garbage collection that deletes them has also
+    // listed the machines of the namespace c.
     const ours = [await lateIn('a'), await lateIn('b')];
     await untilGone(...ours);
     const left = (await servers()).map(({ id }) => id);
@@ -291,7 +292,8 @@ describe('with --namespaces', () => {
     const port = /"msg":"Serving metrics, health[^\n]*"port":(\d+)/.exec(await log())?.[1];
     const readiness = await (await fetch(`http://127.0.0.1:${port}/readyz?verbose`)).text();
     expect(readiness).toContain('[+]caches ok: cannot list vms.samplecontroller.k8s.io in b\n');
-    // The operator cannot read the VMs of b, so it keeps their machines. It still deletes servers of deleted VMs in a.
+    // The operator cannot read the VMs of the namespace b, so it keeps their machines. In the namespace a, it still
+    // deletes the machines of deleted VMs.
     const unjudged = await machineFor('b', uid);
     await untilGone(await lateIn('a'));
     expect((await servers()).map(({ id }) => id)).toContain(unjudged);

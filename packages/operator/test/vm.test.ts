@@ -43,7 +43,7 @@ const reasonOf = (vm: KubeObject) => {
 };
 const isRunning = (vm: KubeObject) => status(vm, 'opStatus') === 'Running';
 
-test('the sample manifest creates a machine, and its deletion removes the machine before the object', async () => {
+test('applying the sample manifest creates a machine, and deleting the VM removes the machine before the VM', async () => {
   const { cluster } = env.controlPlane;
   const vmId = await createSample(cluster, env.client);
   const table = await env.kubectl('get', 'vms.samplecontroller.k8s.io');
@@ -133,7 +133,7 @@ describe('kubectl apply of a VM', () => {
   });
 });
 
-test('a VM reports a name that becomes prohibited after admission, and gets a machine once it is allowed again', async () => {
+test('a VM reports a name that becomes prohibited after admission, and gets a machine once the name is allowed again', async () => {
   {
     await using _ = await failingCreates();
     await env.vm('late', 'vmlate');
@@ -237,7 +237,7 @@ test('an ownership label that was removed from a machine is restored', async () 
   await expect.poll(async () => (await env.client.get(id)).labels, { timeout: 30_000 }).toEqual(labels);
 });
 
-test('a machine without ownership labels is only observed until it has the UID label of its VM again', async () => {
+test('a machine without ownership labels is not relabelled, but the other labels return once it has the UID label again', async () => {
   await env.vm('migrated', 'vmmigrated');
   const { id = '', labels = {} } = (await untilServer('vmmigrated')) ?? {};
   const { 'vmwright.dev/uid': uid = '' } = labels;

@@ -57,8 +57,8 @@ test('at most two of six images are synced at the same time, in the order of the
   stop.abort();
   await watching;
   expect(most).toBe(2);
-  // If two slots become free at the same time, the next two images start in any order. So an image may start one place
-  // earlier or later than it was created.
+  // If two slots become free at the same time, the next two images start in any order. So the place of an image in
+  // the order of starts may differ by one from its place in the order of creation.
   const startedAt = images.map((image) => String(field(image, 'status', 'attempt', 'startedAt')));
   for (const [place, time] of startedAt.entries())
     expect(Math.abs(startedAt.toSorted().indexOf(time) - place), names[place]).toBeLessThanOrEqual(1);
@@ -113,7 +113,7 @@ describe('imports that cannot succeed', () => {
   });
 });
 
-test('an image is synced although its name and URL contain "404"', async () => {
+test('a "404" in the name and URL of an image is not mistaken for a missing source', async () => {
   await env.create('404', 'ok', { url: 'http://images.example/404/got-404/status-404.qcow2' });
   await env.untilPhase('404', 'Ready');
 });
@@ -213,7 +213,7 @@ describe('referenced images', () => {
     await env.until('used', (each) => status(each, 'references') === 1);
   });
 
-  test('a referenced image that is deleted without the webhook stays usable until its last reference is gone', async () => {
+  test('a referenced image that is deleted while the webhook is not installed stays usable until its last reference is gone', async () => {
     const { cluster } = env.controlPlane;
     const webhooks = '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/vmwright';
     const before = field(await cluster.api.get(webhooks), 'webhooks');

@@ -120,7 +120,8 @@ test(`when operators are killed and vCenter fails, no machine is duplicated, los
     const message = `after round ${round} of seed ${SEED}, last fault: ${fault}`;
     await expect.poll(() => problems(), { message, timeout: 120_000, interval: 300 }).toEqual([]);
     expect(audit.duplicates, message).toEqual([]);
-    // Polled: if a login got no response, the client ends that session only after its next login.
+    // Polled: if the response to a login is lost, the client terminates the session of that login only after its next
+    // login.
     await expect.poll(() => duplicateSessions(), { message }).toEqual([]);
   }
   for (const { name } of faults) expect(count[name], `rounds in which ${name}`).toBeGreaterThan(0);
@@ -182,7 +183,7 @@ test(`when operators are killed and vCenter fails, no machine is duplicated, los
       live.set(uuid, ref);
       if (other === undefined || other.value === ref.value) return;
       // After a lost session, the inventory reports new machines before it drops removed ones. So the test asks vCenter
-      // whether the other machine still exists.
+      // whether the earlier machine with the same UUID still exists.
       const exists = () => duplicates.push(`${uuid}: ${other.value}, ${ref.value}`);
       env.vcenter.read(other, ['name']).then(exists, () => undefined);
     });

@@ -162,7 +162,7 @@ test('a machine that people turned into a template is reported, and not destroye
   const [machine] = await machinesOf('golden');
   const id = machine?.id ?? '';
   await env.kubectl('annotate', 'vmgroup', 'golden', 'vmwright.dev/paused=true');
-  // Otherwise, the operator could power the machine on again before it observes the annotation.
+  // Waits until the operator has observed the annotation. Until then, it could power a stopped machine on again.
   await env.until('golden', (group) => condition(group, 'Paused') === 'True');
   await powerOff(id);
   await user.markAsTemplate(id);

@@ -44,7 +44,7 @@ describe('common errors of the tutorial', () => {
     expect(message).toMatch(/^vmwright: .*\/nowhere\/config/);
   });
 
-  test('an untrusted certificate is reported with the settings that help, and is accepted with -insecure', async () => {
+  test('the message about an untrusted certificate names the settings to change; -insecure accepts the certificate', async () => {
     await using other = await install({ env: { VC_CA: '' } });
     await other.group('web', { replicas: 1 });
     const waiting = await other.until('web', (group) => field(ready(group), 'reason') === 'VcenterUntrusted');

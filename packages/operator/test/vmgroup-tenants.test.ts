@@ -121,7 +121,7 @@ test('a template name that matches an ordinary machine is reported as NotFound',
   await env.kubectl('delete', 'vmgroup', 'not-a-template');
 });
 
-test('a foreign machine keeps its files if it is created while the operator removes its folder', async () => {
+test('a foreign machine that is created in the folder of a group while the operator removes the folder keeps its files', async () => {
   await env.group('dropped', { replicas: 1 });
   await env.running('dropped', 1);
   const { lookup, machines, tasks } = env.vcenter;
@@ -142,7 +142,7 @@ test('a foreign machine keeps its files if it is created while the operator remo
   expect(await env.vcsim.control.calls()).toMatchObject({ Destroy_Task: 1, UnregisterAndDestroy_Task: 1 });
 });
 
-test('an empty folder that people created stays when the group is deleted', async () => {
+test('when a group is deleted, its empty folder stays if people created the folder', async () => {
   const { lookup, machines } = env.vcenter;
   const root = await lookup.folder(await lookup.datacenter(), 'vm-operator');
   await machines.createFolder(root, 'default-theirs');

@@ -60,8 +60,8 @@ test('an idle operator logs in again after its session expires, without a reconc
     await control.resetCalls();
     await control.expireSessions();
     await expect.poll(waits).toBeGreaterThan(1);
-    // The back-off of the operator grows with each lost session and is reset by a change. So the test changes a foreign
-    // machine, which causes no reconcile.
+    // Each lost session lengthens the back-off of the operator, and a change in vCenter resets it. The test changes a
+    // foreign machine, because that change causes no reconcile.
     await control.vm(foreign, { ip: `10.0.0.${(++changes % 250) + 1}` });
     await expect.poll(waits).toBeGreaterThan(2);
   };
@@ -202,7 +202,7 @@ test('machines are not replaced if the template is missing, or if the spec names
 });
 
 describe('foreign machines and folders', () => {
-  test('a foreign machine in the folder is neither counted nor deleted, and the folder stays', async () => {
+  test('a foreign machine in the folder of a group is neither counted nor deleted, and the deletion of the group keeps the folder', async () => {
     await env.group('shared', { replicas: 1 });
     await env.running('shared', 1);
     const foreign = await makeForeign('default-shared');
@@ -265,7 +265,7 @@ describe('errors', () => {
     await env.running('early', 1);
   });
 
-  test('a group with a missing template backs off and does not delay other groups, even with many replicas', async () => {
+  test('a group with several replicas and a missing template backs off, and does not delay other groups', async () => {
     await env.group('waiting', { replicas: 5, template: 'never' });
     await env.until('waiting', (group) => field(group, 'status', 'phase') === 'ERROR');
     const before = await reconciles();
@@ -346,7 +346,7 @@ describe('changes by people in vCenter', () => {
     };
   }
 
-  test('a machine that was moved away is reported, and not cloned again', async () => {
+  test('a machine that was moved out of the folder of its group is reported, and not cloned again', async () => {
     const { machine, elsewhere, resume } = await movedMachine('moved');
     await resume();
     const reported = await env.until('moved', (found) => reason(found) === 'Moved');
@@ -358,7 +358,7 @@ describe('changes by people in vCenter', () => {
     await env.running('moved', 1);
   });
 
-  test('the policy Orphan also applies to a machine that was moved away', async () => {
+  test('the deletion policy Orphan also applies to a machine that was moved out of the folder of its group', async () => {
     const { elsewhere, resume } = await movedMachine('orphaned');
     const uidOf = async () => {
       const { 'config.extraConfig': options = [] } = await env.vcenter.read(ref(elsewhere), [
@@ -377,7 +377,7 @@ describe('changes by people in vCenter', () => {
 });
 
 describe('with shutdownSeconds', () => {
-  test('a guest shuts down by itself, without a power-off', async () => {
+  test('a scale-in shuts down the guest, and does not power off the machine', async () => {
     await env.group('soft', { replicas: 2, shutdownSeconds: 3600 });
     await env.running('soft', 2);
     await env.vcsim.control.resetCalls();

@@ -125,7 +125,10 @@ test('the documented steps replace another controller with the mirror', async ()
   expect(await ssvirt.status(id)).toBe('DELETED');
 });
 
-/** Walk-throughs by name. Each kind has the walk-through of the system that it replaces; one more is for the mirror. */
+/**
+ * Walk-throughs by name: one per kind, and one for the mirror. Each repeats the walk-through in the documentation of
+ * the older system that vmwright replaces.
+ */
 const WALKTHROUGHS = {
   VM: async () => {
     const vmId = await createSample(cluster, client);

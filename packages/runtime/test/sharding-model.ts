@@ -113,7 +113,7 @@ export interface ReplicaOptions extends HostOptions {
   readonly shards: number;
   /** Changes the options of the sharding, to create a mutant. */
   readonly mutate?: (options: ShardingOptions) => ShardingOptions;
-  /** Creates a mutant: when work is aborted, the replica reports its end immediately, although the work continues. */
+  /** Creates a mutant that immediately reports aborted work as ended, although the work continues. */
   readonly endsEarly?: boolean;
 }
 
@@ -150,10 +150,10 @@ export class Replica {
     return sharding.holds(KEYS[at] ?? '') || (this.#inProgress.has(at) && sharding.isMember());
   }
 
-  /** Returns whether a mutant that relies only on its abort signal would act at this instant. */
+  /** Returns whether a mutant that checks only its abort signal acts at this time. @param at index in `NAMESPACES` */
   actsBySignal(at: number): boolean {
-    // The mutant, too, releases a shard that it has to give up. While the replica is a member, a shard on which it does
-    // not act counts as released.
+    // The mutant releases shards as the replica does: if a member may not act on a shard, it has released the shard.
+    // After the membership is lost, the mutant still acts until its signal aborts.
     if (this.sharding?.isMember() && !this.acts(at)) this.#gained.delete(at);
     return this.#gained.has(at) && this.#acting !== undefined && !this.#acting.aborted;
   }

@@ -62,7 +62,8 @@ manager.control({
   reconcile: async ({ metadata, data }, { client, signal, key }) => {
     const id = ++reconciles;
     for (const step of ['first', 'second']) {
-      // Take the time before the write: a process that is suspended in between is fenced and prints nothing.
+      // Takes the time before the write. If the process is suspended between the two and loses its shards, the fence
+      // stops the write, and no line is printed.
       const at = process.hrtime.bigint();
       await client.mergePatch(ConfigMap, metadata, {
         data: { seen: data?.want ?? '', by: name, step, id: String(id) },

@@ -2,7 +2,8 @@ import { nodeWorld, type World } from '@vmwright/core';
 import { VirtualClock } from '@vmwright/core/testing';
 
 /**
- * Shortest timeout of the runtime in milliseconds: that of a request. With `random() === 0`, back-offs stay below it.
+ * Shortest timeout of the runtime in milliseconds: that of a request. With `random() === 0`, the back-offs of a client
+ * and of a cache stay below it.
  */
 const SHORTEST_TIMEOUT_MS = 30_000;
 
@@ -13,7 +14,7 @@ const SHORTEST_TIMEOUT_MS = 30_000;
 export function withShortBackoffs(factor: number): World {
   return {
     ...nodeWorld,
-    random: () => 0, // the jitter halves each back-off, so that the longest one is 15 s
+    random: () => 0, // the jitter then halves each back-off, so that the longest one of a cache takes 15 s, not 30 s
     after: (ms, callback) => nodeWorld.after(ms < SHORTEST_TIMEOUT_MS ? ms / factor : ms, callback),
   };
 }

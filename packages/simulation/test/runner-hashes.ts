@@ -1,7 +1,7 @@
 /**
- * Runs the seeds `first` to `last` of each registered scenario, and prints their trace hashes as JSON. If this script runs
- * in a worker thread, it posts the hashes instead. The seeds run in descending order. The test runs them in ascending
- * order and compares the hashes, which differ if state leaks from one run into the next.
+ * Runs the seeds `first` to `last` of each registered scenario, and prints their trace hashes as JSON. If this script
+ * runs in a worker thread, it posts the hashes instead. The seeds run in descending order. The test runs them in
+ * ascending order and compares the hashes, which differ if state leaks from one run into the next.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { runSeed } from '@vmwright/simulation';

@@ -77,7 +77,9 @@ export class AmbiguousError extends VsphereError {
   readonly code = 'AMBIGUOUS';
 }
 
-/** Thrown when vCenter does not know a task any more. The caller has to check in vCenter whether the task took effect. */
+/**
+ * Thrown when vCenter does not know a task any more. The caller has to check in vCenter whether the task took effect.
+ */
 export class TaskGoneError extends VsphereError {
   readonly code = 'TASK_GONE';
   override readonly effectUnknown = true;

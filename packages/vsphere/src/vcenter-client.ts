@@ -27,7 +27,9 @@ import type { Properties, Vim25 } from './vim25/vim25.generated.ts';
 import type { VsphereWorld } from './world.ts';
 
 const TIMEOUT_MS = 30_000;
-/** Pause between inventory updates, so that vCenter reports the many property changes of one operation in one response. */
+/**
+ * Pause between inventory updates, so that vCenter reports the many property changes of one operation in one response.
+ */
 const INVENTORY_BATCH_MS = 250;
 /**
  * Pause between inventory updates while tasks are followed. It can be long, because the task watcher reports the end of
@@ -171,7 +173,8 @@ export class VcenterClient implements AsyncDisposable {
 
   /**
    * Reads properties of all objects of a type.
-   * @param options.container object below which to search. @default the whole vCenter
+   * @param options.container object below which to search.
+   * @default the whole vCenter
    */
   async list<T extends ManagedType>(
     type: T,

@@ -9,7 +9,9 @@ export interface CloudClientOptions {
   readonly world: CloudWorld;
   /** Base URL, such as `https://cloud.example:8480`. May have a path, which is prefixed to the API's paths. */
   readonly url: string;
-  /** API key, or a function that returns it. The function is called for each attempt, so that the key can be rotated. */
+  /**
+   * API key, or a function that returns it. The function is called for each attempt, so that the key can be rotated.
+   */
   readonly apiKey: string | (() => string);
   /** TLS options for `https:`. @default trusts the system's certificate authorities */
   readonly tls?: () => Promise<TlsOptions>;
@@ -24,7 +26,9 @@ export interface CloudClientOptions {
 export interface CallScope {
   /** Aborts the calls that have no signal of their own. */
   readonly signal?: AbortSignal;
-  /** Called right before each attempt of a write. Throws to prevent the attempt, for example after leadership was lost. */
+  /**
+   * Called right before each attempt of a write. Throws to prevent the attempt, for example after leadership was lost.
+   */
   assertLeader(): void;
 }
 

@@ -17,7 +17,9 @@ export class CloudError extends Error {
   readonly code: string = 'CLOUD';
   readonly status: number;
   readonly problem: string | undefined;
-  /** The cloud's own description of the error, for use in a status; the message of this error if the cloud sent none. */
+  /**
+   * The cloud's own description of the error, for use in a status; the message of this error if the cloud sent none.
+   */
   readonly detail: string;
 
   constructor(message: string, { status, problem, detail = message }: ErrorDetails) {
@@ -65,7 +67,9 @@ export class NameTakenError extends CloudError {
   }
 }
 
-/** Thrown for 400, 413, 415 and 422: the request is invalid, and a retry does not help. `problem` has the exact code. */
+/**
+ * Thrown for 400, 413, 415 and 422: the request is invalid, and a retry does not help. `problem` has the exact code.
+ */
 export class InvalidRequestError extends CloudError {
   override readonly code = 'INVALID_REQUEST';
 }

@@ -51,7 +51,7 @@ export interface OutgoingRequest<T> {
 
 /** Maximum size of a response with one server, which has up to 64 labels. JSON takes up to six bytes per character. */
 const SERVER_BYTES = 1 << 20;
-/** Maximum size of a page of up to 1,000 servers. Most servers have few labels. */
+/** Maximum size of a page of up to 1,000 servers. Less than 1,000 × SERVER_BYTES: most servers have few labels. */
 export const PAGE_BYTES = 32 << 20;
 
 const FIRST_DELAY_MS = 100;

@@ -16,7 +16,10 @@ export interface FenceOptions {
    * @default the period lasts until `close` is called
    */
   readonly holds?: () => boolean;
-  /** Creates the error that `assertOpen` throws. @default the error of a closed `within`, else the reason passed to `close` */
+  /**
+   * Creates the error that `assertOpen` throws.
+   * @default the error of a closed `within`, else the reason passed to `close`
+   */
   readonly error?: () => Error;
 }
 
@@ -43,7 +46,10 @@ export class Fence implements Disposable {
     else outer?.addEventListener('abort', this.#follow, { once: true });
   }
 
-  /** Aborts when the fence closes: by `close`, with its outer fence, or when `assertOpen` finds that the period has ended. */
+  /**
+   * Aborts when the fence closes: by `close`, with its outer fence, or when `assertOpen` finds that the period has
+   * ended.
+   */
   get signal(): AbortSignal {
     return this.#closed.signal;
   }
@@ -78,7 +84,10 @@ export class Fence implements Disposable {
     this.close();
   }
 
-  /** Returns whether the fence is open. Closes an expired fence permanently, so that setting the clock back cannot reopen it. */
+  /**
+   * Returns whether the fence is open. Closes an expired fence permanently, so that setting the clock back cannot
+   * reopen it.
+   */
   #checkOpen(): boolean {
     if (this.signal.aborted) return false;
     const { within, holds } = this.#options;

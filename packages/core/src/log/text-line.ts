@@ -1,8 +1,8 @@
 import type { FormattedLine } from './json-logger.ts';
 
 /**
- * Formats a log line for people: `12:00:01 WARN  Watch failed, retrying  kind=vms error="connection refused"`. The date is
- * left out. Strings are quoted if they contain a space, a quote or a control character.
+ * Formats a log line for people: `12:00:01 WARN  Watch failed, retrying  kind=vms error="connection refused"`. The date
+ * is left out. Strings are quoted if they contain a space, a quote or a control character.
  */
 export function textLine({ level, time, msg, ...fields }: FormattedLine): string {
   const pairs = Object.entries(fields).map(([name, value]) => `${name}=${valueText(value)}`);

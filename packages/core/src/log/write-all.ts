@@ -21,8 +21,8 @@ export function writeAll(descriptor: number, text: string): void {
     } catch (error) {
       const code = systemCode(error);
       if (code === 'EPIPE') return;
-      // A pipe is non-blocking once anything in the process has used `process.stderr`. A write to a full pipe then fails
-      // with EAGAIN.
+      // A pipe is non-blocking once anything in the process has used `process.stderr`. A write to a full pipe then
+      // fails with EAGAIN.
       if (code !== 'EAGAIN') throw error;
       Atomics.wait(NEVER_NOTIFIED, 0, 0, PAUSE_MS);
     }
@@ -31,7 +31,9 @@ export function writeAll(descriptor: number, text: string): void {
 
 const NEVER_NOTIFIED = new Int32Array(new SharedArrayBuffer(4));
 
-/** Writes a log line to standard error. Never throws: a log that cannot be written is not a reason to end the process. */
+/**
+ * Writes a log line to standard error. Never throws: a log that cannot be written is not a reason to end the process.
+ */
 export function writeToStandardError(line: string): void {
   try {
     writeAll(STANDARD_ERROR, line);

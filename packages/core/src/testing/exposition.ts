@@ -12,8 +12,8 @@ export interface ParsedFamily {
 }
 
 /**
- * Parses Prometheus' text format (0.0.4) strictly: each family is contiguous and appears once, HELP and TYPE precede its
- * samples, series are unique and histograms are consistent.
+ * Parses Prometheus' text format (0.0.4) strictly: each family is contiguous and appears once, HELP and TYPE precede
+ * its samples, series are unique and histograms are consistent.
  * @throws Error at the first violation
  */
 export function parseExposition(text: string): Map<string, ParsedFamily> {

@@ -88,7 +88,9 @@ function isLoopback(host: string): boolean {
 
 type Excludes = (host: string, port: string) => boolean;
 
-/** Parses `NO_PROXY`: addresses, CIDR blocks, names with their subdomains, `.suffix` for subdomains only, `*` for all. */
+/**
+ * Parses `NO_PROXY`: addresses, CIDR blocks, names with their subdomains, `.suffix` for subdomains only, `*` for all.
+ */
 function exclusionsIn(list: string): Excludes {
   const entries = list
     .split(',')

@@ -1,7 +1,7 @@
 /**
  * Everything the code takes from its environment: time, randomness and the network. Production injects the real ones
- * (`nodeWorld`); the simulation injects a virtual clock, a seeded random source and simulated servers. The linter forbids
- * the globals that would bypass the world.
+ * (`nodeWorld`); the simulation injects a virtual clock, a seeded random source and simulated servers. The linter
+ * forbids the globals that would bypass the world.
  */
 export interface World {
   /**
@@ -61,7 +61,8 @@ export interface TransportRequest {
   readonly beforeSend?: () => void;
   /**
    * Whether the response is long-lived, such as a watch. It then does not use one of the few connections for short
-   * requests. @default false
+   * requests.
+   * @default false
    */
   readonly lasting?: boolean;
   /**

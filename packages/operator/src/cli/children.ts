@@ -20,7 +20,9 @@ export interface Family {
   readonly isReferenced?: boolean;
 }
 
-/** Kinds of the objects that vmwright or KubeVirt creates for a VirtualMachine or a VMDiskImage. Secrets are never read. */
+/**
+ * Kinds of the objects that vmwright or KubeVirt creates for a VirtualMachine or a VMDiskImage. Secrets are never read.
+ */
 const CHILD_KINDS: readonly Kind[] = [
   ...[KubevirtMachine, KubevirtInstance, DataVolume, PersistentVolumeClaim, VolumeSnapshot],
 ];

@@ -129,7 +129,7 @@ test('children are found by their owner references, at every level', () => {
   ]);
 });
 
-test('`vmwright check` checks every permission of the shipped roles in the namespace in which it is bound', () => {
+test('`vmwright check` checks every permission of a shipped role in each namespace in which the role is bound', () => {
   const everywhere = accessesOf('sys');
   const patch = { group: VM.group, resource: 'vms', subresource: 'status', verb: 'patch' };
   expect(everywhere).toContainEqual(patch);

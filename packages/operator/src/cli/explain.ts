@@ -145,7 +145,10 @@ function retryOf(kind: string, object: KubeObject, isBlocked: boolean, now: numb
   return `The operator tries again automatically: when something changes, or else after a back-off of at most ${MAX_BACKOFF}.`;
 }
 
-/** Back-off settings of VMDiskImages: the defaults, because this program does not know the settings of the running operator. */
+/**
+ * Back-off settings of VMDiskImages: the defaults, because this program does not know the settings of the running
+ * operator.
+ */
 const DEFAULTS = { maxBackoffMs: parseDuration(defaultOf('image-sync-max-backoff')) ?? 0 };
 
 /** Returns the time of the next attempt in milliseconds since 1970; undefined if the status does not determine it. */

@@ -19,7 +19,7 @@ const STATUS_PORT = 8080;
 /** How to reach the operator's status server. */
 export interface OperatorLocation {
   readonly namespace: string;
-  /** Address of the status server. @default a pod of the operator is read through the API server */
+  /** Address of the status server. @default a pod of the operator, through the proxy of the API server */
   readonly url?: string | undefined;
 }
 

@@ -9,8 +9,8 @@ import { clusterOptions, isJson, isSet } from './options.ts';
 import { printResult } from './output.ts';
 
 /**
- * `vmwright orphans`: lists machines without an object. With --delete --yes, deletes the listed machines, except those
- * that are very young or that a user has taken over (`keptBecause`).
+ * `vmwright orphans`: lists machines and folders that belong to no existing VM or VmGroup. With --delete --yes, deletes
+ * them, except machines that are very young or that a user has taken over (`keptBecause`).
  */
 export async function orphans(flags: Flags, command: Command): Promise<void> {
   const [isDeleting, isConfirmed] = [isSet(command, 'delete'), isSet(command, 'yes')];

@@ -13,7 +13,7 @@ export interface ConditionDoc {
   readonly remedy: string;
 }
 
-/** Reasons of a table, as the type of the reasons that the code may report. */
+/** Union of all reasons in a table of conditions. The type of the reasons that a kind may report is based on it. */
 export type ReasonOf<T extends readonly ConditionDoc[]> = T[number]['reasons'][number];
 
 /** Outcome of a reconcile with one of these reasons. */

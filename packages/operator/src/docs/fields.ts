@@ -20,7 +20,10 @@ export interface RuleDoc {
 /** Fields with subfields that other tables document: the table of conditions, and the spec of VMDiskImage. */
 const LEAVES: ReadonlySet<string> = new Set(['conditions', 'vmDiskImageTemplate']);
 
-/** Returns the fields of an object, each followed by its own fields. @param maxDepth maximum number of names in a path */
+/**
+ * Returns the fields of an object, each followed by its own fields.
+ * @param maxDepth maximum number of names in a path
+ */
 export function fieldsOf(object: schema.SchemaNode, maxDepth: number, parent = ''): readonly FieldDoc[] {
   return Object.entries(object.properties ?? {}).flatMap(([name, node]) => {
     const path = parent === '' ? name : `${parent}.${name}`;

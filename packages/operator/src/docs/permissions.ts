@@ -6,14 +6,19 @@ import { CONTROLLERS } from '../settings/controllers.ts';
 export interface PermissionDoc {
   /** Name of the controller, as in `--controllers`; undefined if every controller needs the permission. */
   readonly controller: string | undefined;
-  /** Resource and group, followed by object names if the permission is limited to named objects: `leases.coordination.k8s.io (vmwright)`. */
+  /**
+   * Resource and group, followed by object names if the permission is limited to named objects:
+   * `leases.coordination.k8s.io (vmwright)`.
+   */
   readonly resource: string;
   readonly verbs: string;
   /** Whether the permission is limited to the operator's namespace. */
   readonly isOwnNamespace: boolean;
 }
 
-/** Returns the permissions in the shipped roles: first those that every controller needs, then those of each controller. */
+/**
+ * Returns the permissions in the shipped roles: first those that every controller needs, then those of each controller.
+ */
 export function permissionDocs(): readonly PermissionDoc[] {
   const all = CONTROLLERS.map((controller) => ({ controller, rows: rowsOf(controller) }));
   const shared = all[0]?.rows.filter((row) =>

@@ -24,7 +24,9 @@ const RESOURCES: readonly (string | RegExp)[] = [
   /^(?!([^/]+\.)?kubernetes\.io\/)[^/]+\/(gpu|vgpu|npu|tpu|xpu|accelerator)$/,
 ];
 
-/** Returns the precedence of an extended resource among accelerators, 0 first; undefined if it is not an accelerator. */
+/**
+ * Returns the precedence of an extended resource among accelerators, 0 first; undefined if it is not an accelerator.
+ */
 export function acceleratorRank(resource: string): number | undefined {
   const rank = RESOURCES.findIndex((each) =>
     typeof each === 'string' ? each === resource : each.test(resource),
@@ -38,7 +40,8 @@ export function isAccelerator(resource: string): boolean {
 }
 
 /**
- * Labels with the model of a node's accelerators, by extended resource. GPU vendors' node labelers and cloud providers set them.
+ * Labels with the model of a node's accelerators, by extended resource. GPU vendors' node labelers and cloud providers
+ * set them.
  */
 const MODEL_LABELS: readonly { readonly resource: RegExp; readonly labels: readonly string[] }[] = [
   {

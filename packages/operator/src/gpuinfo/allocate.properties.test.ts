@@ -375,8 +375,8 @@ test('of two equal requests without a node, the older request gets a GPU first',
         NOW,
       );
       const [older, younger] = pair.map(({ uid }) => result.reservations.get(uid));
-      // Not checked if pods of requests use GPUs. A GPU that a pod uses is free only for the request of this pod, which
-      // may be the younger request.
+      // The order is not checked if pods of requests use GPUs: a GPU that a pod uses is free only for the request of
+      // this pod, which may be the younger request.
       const hasUses = [...last.facts.pools.values()].some(({ uses }) =>
         uses.some(({ holder }) => holder !== undefined),
       );

@@ -114,7 +114,7 @@ describe('suitability', () => {
     ['*', true],
     ['NVIDIA*NVIDIA*', false],
     ['*40GB*40GB', false],
-  ])('whether the pattern %s matches the model of a node: %s', (model, matches) => {
+  ])('whether the pattern %s matches the GPU model of a node: %s', (model, matches) => {
     const given = { requests: [request('a', { model })], facts: facts([gpuNode('n')], [pool('n', 1)]) };
     expect(nodes(given).a !== undefined).toBe(matches);
   });
@@ -186,7 +186,7 @@ describe('several requests for one GPU', () => {
     expect(nodes({ facts: known, requests })).toEqual({ old: undefined, young: 'n1' });
   });
 
-  test('requests on several nodes share the GPU pool of their host', () => {
+  test('nodes on the same host share the GPU pool of the host, so its only GPU is reserved once', () => {
     const ofHost = { gpus: { pool: 'esx', models: [] } };
     const shared = facts([gpuNode('n1', ofHost), gpuNode('n2', ofHost)], [pool('esx', 1)]);
     const requests = [request('a', { age: 1 }), request('b')];
@@ -303,7 +303,7 @@ describe('reservations', () => {
     );
   });
 
-  describe('machines that move to a host without a free GPU', () => {
+  describe('reservations on nodes that move to another host', () => {
     const onHosts = (hosts: Readonly<Record<string, string>>, more: Partial<Facts> = {}) =>
       facts(
         Object.entries(hosts).map(([name, host]) => gpuNode(name, { gpus: { pool: host, models: [] } })),
@@ -317,7 +317,7 @@ describe('reservations', () => {
         [...run(given).reservations].map(([uid, { node: on, pool: id }]) => [uid, [on, id]]),
       );
 
-    test('if a machine moves to a full host, its reservation takes no GPU from the reservation there', () => {
+    test('if its node moves to a full host, a reservation of a paused object keeps its old GPU pool and is degraded', () => {
       const paused = requests.map((each) => ({ ...each, mayReserve: false }));
       const given = { requests: paused, facts: onHosts({ n1: 'y', n2: 'y' }), reservations };
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'] });
@@ -325,12 +325,12 @@ describe('reservations', () => {
       expect(run(given).verdicts.get('b')?.degradedBy).toBeUndefined();
     });
 
-    test('if a machine moves to a full host, its reservation is made again on another node', () => {
+    test('if its node moves to a full host, a reservation is made again on another node', () => {
       const known = onHosts({ n1: 'y', n2: 'y', n3: 'z' });
       expect(pools({ requests, facts: known, reservations })).toEqual({ a: ['n3', 'z'], b: ['n2', 'y'] });
     });
 
-    test('a reservation that cannot follow its machine keeps its GPU, even if another machine needs it', () => {
+    test('if a reservation keeps its old GPU pool, the reservation of another node does not move into this pool', () => {
       const three = [...requests, request('c')].map((each) => ({ ...each, mayReserve: false }));
       const known = onHosts({ n1: 'y', n2: 'z', n3: 'z' });
       const given = {
@@ -341,7 +341,7 @@ describe('reservations', () => {
       expect(pools(given)).toEqual({ a: ['n1', 'x'], b: ['n2', 'y'], c: ['n3', 'z'] });
     });
 
-    test('a reservation follows its machine to a host that another machine has left', () => {
+    test('a reservation moves with its node to a host that another node and its reservation have left', () => {
       expect(pools({ requests, facts: onHosts({ n1: 'y', n2: 'z' }), reservations })).toEqual({
         a: ['n1', 'y'],
         b: ['n2', 'z'],
@@ -566,7 +566,7 @@ describe('space in the ledger, the ConfigMap that stores all reservations', () =
     expect(reservations.size).toBeLessThan(1_000);
   });
 
-  test('the ledger space is never exceeded, even after all reservations have ended', () => {
+  test('the stored reservations never exceed 1 MiB, even after all of them have ended', () => {
     const requests = ['a', 'b', 'c', 'd', 'e'].flatMap((namespace) => ofNamespace(namespace, 900));
     const first = run({ requests, facts: cpu });
     const ended = allocate(

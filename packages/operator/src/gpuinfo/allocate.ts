@@ -182,9 +182,9 @@ class Allocator {
       return true;
     }
     const rejection = this.#rejectionOf(request, candidate, reservation);
-    // With a changed spec, only an object without `mayReserve` gets here, such as a paused one. Its reservation is not
-    // moved to the current pool of the node, because that pool may be too small for it: `rejection` was computed for
-    // the new spec, which may need fewer GPUs than are reserved.
+    // If `isChanged` is true here, `mayReserve` is false, for example because the object is paused. The reservation
+    // then stays in its pool, because the node's current pool may be too small for it. `rejection` does not show this:
+    // it was computed for the new spec, which may need fewer GPUs than are reserved.
     if (rejection === undefined)
       this.#decide(request, isChanged ? reservation : inPoolOf(candidate, reservation));
     else if (isFixed) this.#decide(request, reservation, rejection);
@@ -352,7 +352,10 @@ class Allocator {
   }
 }
 
-/** Returns a reservation with the current pool of its node. The pool changes when the node's machine moves to another host. */
+/**
+ * Returns a reservation with the current pool of its node. The pool changes when the node's machine moves to another
+ * host.
+ */
 function inPoolOf({ gpus }: Candidate, reservation: Reservation): Reservation {
   return gpus?.pool === reservation.pool ? reservation : { ...reservation, pool: gpus?.pool };
 }

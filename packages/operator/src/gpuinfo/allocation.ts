@@ -29,10 +29,11 @@ export interface Verdict {
   /** Undefined if no node is suitable, `refusedBy` is set, or the object was paused before it had a node. */
   readonly reservation: Reservation | undefined;
   /**
-   * Why the reserved node is no longer suitable. It stays reserved because a pod of the job is bound to it, or because
-   * the object is paused.
-   * - `NodeGone`: the node does not exist
-   * - `PodsOnOtherNode`: the node is suitable, but pods of the job run on, or wait for, another node
+   * What is wrong with the reservation; undefined if nothing is wrong.
+   * - `PodsOnOtherNode`: pods of the job run on, or wait for, another node than the reserved node
+   * - `NodeGone`: the reserved node does not exist
+   * - a `Rejection`: why the reserved node is no longer suitable. The node stays reserved because a pod of the job is
+   *   bound to it, or because the object is paused
    */
   readonly degradedBy: Rejection | 'NodeGone' | 'PodsOnOtherNode' | undefined;
   /** Why no reservation was made although a node may be suitable. */

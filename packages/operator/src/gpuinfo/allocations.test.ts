@@ -241,7 +241,7 @@ describe('allocations', () => {
     expect([replica.enqueued, server.entries.values.size]).toEqual([['ml/a'], 0]);
   });
 
-  test('an allocation continues from the stored reservations after a crash before any status was written', async () => {
+  test('if a replica crashes before it writes any status, the allocation of the next replica keeps the stored reservations', async () => {
     const server = new Server();
     const two = facts(
       [gpuNode('m', { cpuUsage: 1 }), gpuNode('n', { cpuUsage: 2 })],

@@ -94,8 +94,8 @@ export class Allocations {
   }
 
   /**
-   * Looks up objects and jobs that the caches lack. Called before `Ledger.decide`: its calls run one after the other,
-   * so lookups during one call would delay all others.
+   * Looks up objects and jobs that the caches lack. Must be called before `Ledger.decide`. The calls of `decide` run
+   * one after the other, so lookups inside one call would delay all other calls.
    */
   async #lookUp(store: ReservationStore, now: () => number): Promise<void> {
     const entries = await this.#ledger.read(store);

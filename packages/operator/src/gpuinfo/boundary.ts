@@ -1,6 +1,8 @@
 import type { Clock, Timer } from '@vmwright/runtime';
 
-/** Longest single timer; longer times take several timers, because a timer of more than 24.8 days overflows in Node.js. */
+/**
+ * Longest single timer; longer times take several timers, because a timer of more than 24.8 days overflows in Node.js.
+ */
 const LONGEST_TIMER_MS = 24 * 60 * 60 * 1_000;
 
 /** The next time at which facts change without an event, such as the start of maintenance. */
@@ -22,7 +24,7 @@ export class Boundary implements Disposable {
     return true;
   }
 
-  /** Sets the time and replaces the previous one. @param at milliseconds since 1970; infinity for never */
+  /** Replaces the time at which facts change. @param at the new time in milliseconds since 1970; infinity for never */
   set(at: number): void {
     if (at === this.#next?.at) return;
     this.#clear();

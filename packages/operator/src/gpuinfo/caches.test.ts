@@ -166,7 +166,7 @@ test('the cache keeps the node and the expiry of a NodeClaim', () => {
   });
 });
 
-test('the cache keeps the required node of a pending pod with the GPUInfo label, and the controller of a Job', () => {
+test('the cache keeps the required node of a pending pod with the GPUInfo label, and the owner reference of a Job to its controller', () => {
   const labels = { 'vmwright.dev/gpuinfo': 'training' };
   const affinity = (...nodeSelectorTerms: readonly object[]) => ({
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } },
@@ -184,7 +184,7 @@ test('the cache keeps the required node of a pending pod with the GPUInfo label,
   expect(leanJob(job).metadata.ownerReferences).toEqual([owner]);
 });
 
-test('the cache keeps the end of a JobSet and the GPUInfos of its pod templates', () => {
+test('the cache keeps the terminal state of a JobSet and the GPUInfo labels of its pod templates', () => {
   const metadata = { name: 's', namespace: 'ml', uid: 's' };
   const template = (labels: Readonly<Record<string, string>>) => ({
     template: { spec: { template: { metadata: { labels } } } },

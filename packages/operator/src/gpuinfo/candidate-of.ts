@@ -121,7 +121,9 @@ function plannedOn({ maintenance, warnings: unknown }: HostFacts): Planned {
   return { maintenance, unknown, warnings: [] };
 }
 
-/** Returns the blocker of a node that may have maintenance with an unknown start; undefined if all maintenance is known. */
+/**
+ * Returns the blocker of a node that may have maintenance with an unknown start; undefined if all maintenance is known.
+ */
 function unknownMaintenance(
   { calendar, isSimulated = false }: NodeSources,
   { unknown: [message] }: Planned,

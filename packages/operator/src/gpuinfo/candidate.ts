@@ -49,7 +49,10 @@ export interface Candidate {
   readonly maintenance: readonly Maintenance[];
   /** DRA device class of the GPUs, for a ResourceClaimTemplate; undefined if DRA does not manage them. */
   readonly deviceClass?: string | undefined;
-  /** Extended resource of the GPUs, such as `nvidia.com/gpu`; undefined if the node announces no extended resource for them. */
+  /**
+   * Extended resource of the GPUs, such as `nvidia.com/gpu`; undefined if the node announces no extended resource for
+   * them.
+   */
   readonly resource?: string | undefined;
 }
 

@@ -31,8 +31,8 @@ export interface Unconfirmed {
 
 /**
  * Results of lookups in the API server. The caches of a new leader may be out of date. An object that is missing from a
- * cache may exist, and a job without cached pods may run. So the API server is asked before a reservation ends or
- * moves.
+ * cache may exist, and a job without cached pods may be running. So the API server is asked before a reservation
+ * ends or moves.
  */
 export class Confirmations {
   /** State of the GPUInfo of a reservation, by UID of the GPUInfo. */

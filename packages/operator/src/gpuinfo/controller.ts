@@ -38,7 +38,10 @@ export interface GpuInfoControllerOptions {
   readonly horizonMs: number;
 }
 
-/** Returns the permissions of the controller, for the RBAC that the operator ships. @param reads kinds that the facts come from */
+/**
+ * Returns the permissions of the controller, for the RBAC that the operator ships.
+ * @param reads kinds that the facts about nodes, GPUs and jobs come from
+ */
 export function gpuInfoPermissions(reads: readonly Kind[]): ControllerPermissions {
   return { for: GPUInfo, reads, permissions: [{ kind: GPUInfo, verbs: ['get'] }] };
 }

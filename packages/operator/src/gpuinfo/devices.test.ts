@@ -53,7 +53,7 @@ test('the model of a device is read from attributes with qualified names and fro
   ]);
 });
 
-test('a GPU that is published as several devices counts once, and each of these devices occupies it', () => {
+test('a GPU that is published as several devices counts once, and is occupied if any of these devices is allocated', () => {
   const gpus = deviceGpusOf([
     slice([
       device('gpu-0', { type: 'gpu', uuid: 'GPU-0', productName: 'A100' }),
@@ -92,7 +92,7 @@ test('only devices of the newest complete pool generation are counted; if no gen
   expect(deviceGpusOf([half])?.total).toBe(1);
 });
 
-test('an allocated device occupies no GPU if it has administrative access or another driver or pool', () => {
+test('an allocated device occupies no GPU of the node if the allocation has administrative access, or if the device belongs to another driver or pool', () => {
   const gpus = deviceGpusOf([slice([device('gpu-0')])]);
   const allocated = { driver: DRIVER, pool: 'n', device: 'gpu-0' };
   expect(gpus?.occupiedBy({ ...allocated, adminAccess: true })).toEqual([]);

@@ -153,7 +153,7 @@ export class Evaluation {
     return most > 0 ? most : undefined;
   }
 
-  /** Returns when `fitsIfShortenedTo` decreases if nothing but the time changes; undefined if it does not decrease. */
+  /** Returns the time at which `fitsIfShortenedTo` decreases if no fact changes; undefined if it never decreases. */
   changesAt(): number | undefined {
     const hours = this.fitsIfShortenedTo();
     if (hours === undefined) return undefined;
@@ -180,8 +180,8 @@ export class Evaluation {
   }
 
   /**
-   * Returns the time from which a node is expected to be suitable; infinity if none is known. @param before stops the search at
-   * this time
+   * Returns the time from which a node is expected to be suitable; infinity if none is known.
+   * @param before stops the search at this time
    */
   #freeFrom({ gpus, maintenance }: Candidate, before: number): number {
     const { uid, hours, gpus: wanted } = this.#request;
@@ -221,12 +221,13 @@ function once<T>(compute: () => T): () => T {
 const shared = new WeakMap<Allocation, Map<string, Evaluation>>();
 
 /**
- * Returns the evaluation of a request that has no node. Equal requests share an evaluation until its `fitsIfShortenedTo` changes.
+ * Returns the evaluation of a request that has no node. Equal requests share an evaluation until its
+ * `fitsIfShortenedTo` changes.
  * @param now milliseconds since 1970
  */
 export function evaluationOf(request: Request, input: EvaluationInput, now: number): Evaluation {
   const { allocation, facts } = input;
-  // Equal requests do not share this evaluation: only this request can also use the GPUs of its own pods.
+  // The evaluation of a request with a job is not shared: an equal request cannot use the GPUs of that job's pods.
   if (facts.jobs.has(request.uid)) return new Evaluation(request, input, now);
   const known = shared.get(allocation) ?? new Map<string, Evaluation>();
   shared.set(allocation, known);

@@ -21,7 +21,7 @@ test('a question mark is an ordinary character by default', () => {
   expect(new Glob('n?').matches('n?')).toBe(true);
 });
 
-test('a pattern matches the same texts as a regular expression', () => {
+test('a pattern matches the same texts as the equivalent regular expression', () => {
   const texts = (unit: readonly string[]) =>
     fc.array(fc.constantFrom(...unit), { maxLength: 8 }).map((characters) => characters.join(''));
   fc.assert(

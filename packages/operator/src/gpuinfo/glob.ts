@@ -9,7 +9,8 @@ export class Glob {
   }
 
   /**
-   * Finds the parts between the `*` one after the other, because a regular expression with many `.*` can take exponential time.
+   * Finds the parts between the `*` one after the other, because a regular expression with many `.*` can take
+   * exponential time.
    */
   matches(text: string): boolean {
     const [first = '', ...rest] = this.#parts;

@@ -41,7 +41,7 @@ export function gpusOf(
   if (machine !== undefined && machine.gpus.length > 0)
     return {
       origin: 'machine',
-      pool: `machine/${machine.id}`, // shared by Nodes that refer to one machine, for example after a node was renamed
+      pool: `machine/${machine.id}`, // two Nodes of one machine share the pool, for example after a node was renamed
       total: machine.gpus.length,
       models: modelsIn(machine.gpus),
     };

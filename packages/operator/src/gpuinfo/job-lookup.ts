@@ -14,13 +14,14 @@ import { GPUINFO_LABEL } from './labels.ts';
 import { PodUses } from './pod-uses.ts';
 
 /**
- * Stands for a job in a namespace that the operator is not allowed to read. It counts as active, so the reservation does not end.
+ * Stands for a job in a namespace that the operator is not allowed to read. It counts as active, so the reservation
+ * does not end.
  */
 const UNREADABLE: JobFacts = { state: 'Active', boundTo: [], pinnedTo: [], mayRestart: false };
 
 /**
  * Returns the job that uses the reservation of a GPUInfo, according to the API server; undefined if there is none.
- * Applies the same rules as the facts from the caches. A deleted Job counts as ended, even if its pods still exist.
+ * Uses the same rules (`PodUses`) as for cached objects. A deleted Job counts as ended, even if its pods still exist.
  */
 export async function lookUpJob(
   client: Pick<Client, 'pages'>,

@@ -10,7 +10,10 @@ const BASE_BYTES = 420;
 /** Maximum length of the name of a node and of a pool. */
 const MAX_NAME_BYTES = 253;
 
-/** Space for reservations in the ConfigMap that stores them. Reservations that have ended count until their object is deleted. */
+/**
+ * Space for reservations in the ConfigMap that stores them. Reservations that have ended count until their object is
+ * deleted.
+ */
 export class LedgerSpace {
   readonly #sizes = new Map<string, { readonly namespace: string; readonly bytes: number }>();
   readonly #byNamespace = new Map<string, number>();
@@ -26,7 +29,10 @@ export class LedgerSpace {
     this.#count(namespace, bytes);
   }
 
-  /** Whether there is space for a reservation of an object, whichever node it is on. @param key `namespace/name` of the object */
+  /**
+   * Whether there is space for a reservation of an object, even if the names of its node and pool have maximum length.
+   * @param key `namespace/name` of the object
+   */
   hasRoom(uid: string, key: string): boolean {
     const { namespace = '' } = refOf(key);
     const needed = BASE_BYTES + key.length + 2 * MAX_NAME_BYTES - (this.#sizes.get(uid)?.bytes ?? 0);

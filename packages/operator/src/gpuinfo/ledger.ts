@@ -9,7 +9,7 @@ import { GPUInfo } from './resource.ts';
 /** ConfigMap in the operator's namespace with all reservations: UID of the GPUInfo → reservation as JSON. */
 export const RESERVATIONS_NAME = 'vmwright-gpu-reservations';
 
-/** Access to the ConfigMap of the reservations, and to the objects and jobs that they belong to. */
+/** Access to the ConfigMap with the reservations. Also looks up GPUInfos and their jobs in the API server. */
 export interface ReservationStore extends EntryStore {
   /** Returns the job of the GPUInfo with this key and UID according to the API server; undefined if there is none. */
   findJob(key: string, uid: string): Promise<JobFacts | undefined>;

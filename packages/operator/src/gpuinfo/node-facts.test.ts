@@ -282,7 +282,7 @@ test('nodes on one host share its GPUs, and a GPU that another VM uses counts as
   ]);
 });
 
-test('the facts of a node are unknown after its VM disappears, until the node has a machine again', () => {
+test('after the VM of a node disappears, the facts are unknown until the VM is back, the provider ID names another cloud, or the Node is re-created', () => {
   const compute = new TestCompute();
   const { put, remove, candidate } = setUp({ compute });
   compute.setHost('v/host-1');
@@ -503,7 +503,7 @@ test('a warning says that pods of other namespaces are not watched if the namesp
   ]);
 });
 
-test('simulated facts keep the blockers of nodes, and change at midnight (UTC)', () => {
+test('with simulated facts, nodes keep their real blockers, and the facts change at midnight (UTC)', () => {
   const { clock, facts, put, notified, candidate } = setUp({ simulationSeed: 's' });
   put(Node, node('a', { gpus: 8, spec: { unschedulable: true } }));
   expect(facts.facts.isSimulated).toBe(true);

@@ -38,7 +38,10 @@ const COALESCE_MS = 50;
 interface NodeState {
   readonly node: Node;
   result: NodeResult | undefined;
-  /** Name of the last VM that the node had. Forgotten when the node is created again, or its provider id or UUID changes. */
+  /**
+   * Name of the last VM that the node had. Forgotten when the node is created again, or its provider id or UUID
+   * changes.
+   */
   machineName: string | undefined;
   /** Fingerprint of the facts that decisions depend on. It changes if and only if a decision can change. */
   text: string;

@@ -116,7 +116,8 @@ export interface PlacedReservation {
   /** Number of reserved GPUs; 0 for a node without GPUs. */
   readonly gpus: number;
   /**
-   * Seconds from the start of the reservation to its end or to maintenance, whichever is earlier; undefined if neither is known.
+   * Seconds from the start of the reservation to its end or to maintenance, whichever is earlier; undefined if neither
+   * is known.
    */
   readonly seconds: number | undefined;
 }

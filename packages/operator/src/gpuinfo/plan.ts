@@ -82,7 +82,7 @@ function degradation(before: GPUInfoStatus, after: GPUInfoStatus): readonly Even
   return degraded !== undefined && isNew ? [warning('Degraded', degraded.message)] : [];
 }
 
-/** Returns the events about a new host or a shorter availability of a node that stays reserved. */
+/** Returns the events about a node that stays reserved, but changed its host or is available for a shorter time. */
 function changes(before: GPUInfoStatus, after: GPUInfoStatus): readonly EventInput[] {
   const { suitableNodeName: node, suitableHostName: host, availableUntil, decidedBy } = after;
   const events: EventInput[] = [];

@@ -76,7 +76,7 @@ const containers = fc.array(
   { maxLength: 3 },
 );
 
-test('a cached pod has the same requests as the original pod', () => {
+test('a pod that is reduced for the cache keeps its requests', () => {
   fc.assert(
     fc.property(containers, containers, quantities, (initContainers, others, overhead) => {
       const pod: Pod = {

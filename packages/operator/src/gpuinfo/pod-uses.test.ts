@@ -111,7 +111,7 @@ test('the holder of GPUs that a pod uses is the GPUInfo of the pod', () => {
   expect(uses.holderOf('ml/a')).toBe('u1');
 });
 
-test('a pod cannot use a GPUInfo of another namespace, or an earlier GPUInfo of the same name', () => {
+test('a pod uses a GPUInfo only in its own namespace, and only with the UID in the annotation of the pod', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1', false, 'other');
   show('ml/a', pod('a', { node: 'n1', gpus: 1, info: 'training', uid: 'u1' }));
@@ -289,7 +289,7 @@ test('a complete Job of a JobSet counts as ended only when the JobSet has ended'
   expect(facts(), 'it is gone, and its pods are ending').toEqual(job('Ended', ['n1'], { isOver: true }));
 });
 
-test('a Job of a JobSet that has not been observed may be started again', () => {
+test('while a JobSet has not been observed, its Jobs may be started again', () => {
   const { uses, show, info } = setUp();
   info('training', 'u1');
   show('ml/a', pod('a', { info: 'training', job: 'j1', phase: 'Succeeded' }));

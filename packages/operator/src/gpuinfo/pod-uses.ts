@@ -129,7 +129,10 @@ export class PodUses {
     else if (this.#isInTemplate(key)) this.#listener.jobsChanged();
   }
 
-  /** Whether a Job or JobSet that has not ended refers to a GPUInfo in its pod template. @param key key of the GPUInfo */
+  /**
+   * Whether a Job or JobSet that has not ended refers to a GPUInfo in its pod template.
+   * @param key key of the GPUInfo
+   */
   #isInTemplate(key: string): boolean {
     return (
       this.#templates.values().some((each) => each.key === key) ||
@@ -176,7 +179,8 @@ export class PodUses {
         const state = hasHadPods ? 'Active' : 'Waiting';
         add(this.#infos.get(key), { state, ...this.#restartOf(job) });
       }
-    // A JobSet that has not ended counts even without Jobs: before it starts its Jobs again, it deletes the earlier ones.
+    // A JobSet that has not ended counts as a waiting job even if it has no Jobs: to restart its Jobs, it first deletes
+    // the earlier ones.
     for (const key of this.#jobSets.active())
       add(this.#infos.get(key), { state: 'Waiting', mayRestart: true });
     return new Map([...jobs].toSorted(([a], [b]) => (a < b ? -1 : 1)));
@@ -201,7 +205,9 @@ export class PodUses {
     return isOver ? 'Ended' : 'Active';
   }
 
-  /** Returns the state of a Job; undefined if it was never observed. A Job counts as active while its JobSet is active. */
+  /**
+   * Returns the state of a Job; undefined if it was never observed. A Job counts as active while its JobSet is active.
+   */
   #stateOfJob(job: string): 'Active' | 'Ended' | undefined {
     if (this.#jobSets.stateFor(job) === 'Active') return 'Active';
     return this.#goneJobs.has(job) ? 'Ended' : this.#jobs.get(job);
@@ -291,8 +297,8 @@ function templateOf({ metadata, spec, status }: Job): Template | undefined {
 const NO_PODS = { boundTo: [], pinnedTo: [], mayRestart: false } as const;
 
 /**
- * States of a job by precedence. If the pods and Jobs of a job have different states, the first of these is the state
- * of the job.
+ * States of the job of a GPUInfo (`JobFacts`), by precedence. If the pods and Jobs that belong to it have different
+ * states, the job has the state that comes first in this list.
  */
 const STATES = ['Active', 'Ended', 'Waiting'] as const;
 

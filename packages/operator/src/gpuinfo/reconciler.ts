@@ -5,8 +5,8 @@ import { plan } from './plan.ts';
 import type { GPUInfo } from './resource.ts';
 
 /**
- * Requeue interval if the allocation lacks the object, because the object was deleted or re-created during the
- * reconcile.
+ * Requeue interval if the allocation has no verdict on the GPUInfo, because the GPUInfo was deleted or re-created
+ * during the reconcile.
  */
 const RETRY_MS = 1_000;
 

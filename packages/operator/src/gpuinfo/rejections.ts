@@ -7,9 +7,9 @@ interface RejectionDoc {
 }
 
 /**
- * Reasons why a node does not meet a request, in the order of the checks. The reason is the first check that fails. A
- * node that fails a later check is closer to being suitable; FactsUnknown is an exception. docs/gpuinfo.md is generated
- * from this table.
+ * Reasons why a node does not meet a request, in the order of the checks. The reason of a node is the first check that
+ * fails. The later this check, the closer the node is to being suitable. Exception: FactsUnknown is closer than NoGpu,
+ * HasGpu, OtherModel and TooFewGpus, because the node may match. docs/gpuinfo.md is generated from this table.
  */
 export const REJECTIONS = [
   {

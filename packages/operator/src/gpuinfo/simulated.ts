@@ -14,8 +14,8 @@ const MODEL = 'simulated';
 const SOURCE = 'simulation';
 
 /**
- * Earliest and latest start of the simulated maintenance, in hours after the last midnight (UTC). At every time of the day, 300
- * to 400 hours are left until the start.
+ * Earliest and latest start of the simulated maintenance, in hours after the last midnight (UTC). At every time of the
+ * day, 300 to 400 hours are left until the start.
  */
 const [FIRST_HOUR, LAST_HOUR] = [324, 400];
 

@@ -3,7 +3,10 @@ import { VirtualMachine } from '../virtualmachine/resource.ts';
 import { DataSource, DataVolume } from './kinds.ts';
 import { controllerOf } from './ownership.ts';
 
-/* Clones: DataVolumes that copy a snapshot or a claim. The DataVolume names it directly or refers to a DataSource. */
+/*
+ * Clones: DataVolumes that copy a snapshot or a claim. A DataVolume names this source directly, or refers to a
+ * DataSource that names the source.
+ */
 
 /** Index of DataVolumes by the key of the DataSource that they refer to. */
 const BY_DATA_SOURCE = 'data-source';
@@ -19,7 +22,10 @@ function dataSourceKey({ metadata, spec }: DataVolume): string | undefined {
   return kind === DataSource.kind && name !== undefined ? keyOf({ namespace, name }) : undefined;
 }
 
-/** Returns the DataVolumes that refer to a DataSource, each with `spec.source` set to the source that the DataSource names. */
+/**
+ * Returns the DataVolumes that refer to a DataSource, each with `spec.source` set to the source that the DataSource
+ * names.
+ */
 export function clonesThrough(source: DataSource, caches: Caches): readonly DataVolume[] {
   const clones = caches.get(DataVolume).byIndex(BY_DATA_SOURCE, keyOf(source.metadata));
   return [...clones].map((volume) => withSourceOf(volume, source));

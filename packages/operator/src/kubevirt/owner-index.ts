@@ -18,8 +18,8 @@ export function ownedIn<T extends KubeObject>(
 
 /**
  * Returns the key of a child in the index. The key contains the namespace of the child, so `ownedIn` ignores children
- * in other namespaces. Kubernetes does not allow an owner in another namespace. But a user without rights in the
- * namespace of the owner could write such an owner reference.
+ * in other namespaces. Kubernetes forbids an owner in another namespace, but the API server stores such an owner
+ * reference. A user could write it without rights in the namespace of the owner.
  */
 export function ownerKeys(child: KubeObject): readonly string[] {
   const uid = controllerOf(child)?.uid;

@@ -23,7 +23,10 @@ export function controllerOf({ metadata }: KubeObject): OwnerReference | undefin
   return metadata.ownerReferences?.find(({ controller }) => controller === true);
 }
 
-/** Whether an object is the controller of `child`. The operator neither changes nor deletes a child with another controller. */
+/**
+ * Whether an object is the controller of `child`. The operator neither changes nor deletes a child with another
+ * controller.
+ */
 export function isOwnedBy(child: KubeObject, { metadata: { uid } }: KubeObject): boolean {
   return uid !== undefined && controllerOf(child)?.uid === uid;
 }

@@ -111,8 +111,8 @@ export class DatabaseLink {
   }
 
   /**
-   * Checks the session until it fails or the signal aborts. An outage ends with the first successful check, not when a session is
-   * opened: with a read-only database, sessions can be opened but fail with their first batch.
+   * Checks the session until it fails or the signal aborts. An outage ends with the first successful check, not when a
+   * session is opened: with a read-only database, sessions can be opened but fail with their first batch.
    */
   async #check(session: Session, signal: AbortSignal): Promise<never> {
     const { world, log } = this.#options;

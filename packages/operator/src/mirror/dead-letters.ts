@@ -17,7 +17,10 @@ const MAX_FAILURES = 5;
 /** Maximum number of failing rows to remember. Further failing rows are retried but not listed. */
 const MAX_ENTRIES = 10_000;
 
-/** Rows whose last write failed, with the number of consecutive failures. A row with `MAX_FAILURES` failures is a dead letter. */
+/**
+ * Rows whose last write failed, with the number of consecutive failures. A row with `MAX_FAILURES` failures is a dead
+ * letter.
+ */
 export class DeadLetters {
   readonly #world: Pick<World, 'now'>;
   readonly #failing = new Map<string, DeadLetter>();

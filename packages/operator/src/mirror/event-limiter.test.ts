@@ -23,7 +23,7 @@ test('after a burst, five events per second are allowed; after a long pause, ano
   expect(acquire(1_000)).toBe(100);
 });
 
-test('a series is limited to one event per minute, and the series of each VM is limited separately', () => {
+test('of the events that are limited per VM, one per minute is allowed for each VM', () => {
   const { clock, limiter } = start();
   expect(limiter.tryAcquire('tenant/web')).toBe(true);
   expect(limiter.tryAcquire('tenant/web')).toBe(false);
@@ -34,14 +34,14 @@ test('a series is limited to one event per minute, and the series of each VM is 
   expect(limiter.tryAcquire('tenant/web')).toBe(true);
 });
 
-test('an event that exceeds the limit of its series does not count towards the limit for all VMs', () => {
+test('an event that exceeds the limit of its VM does not count towards the limit for all VMs', () => {
   const { limiter, acquire } = start();
   limiter.tryAcquire('tenant/web');
   for (let at = 0; at < 1_000; at++) limiter.tryAcquire('tenant/web');
   expect(acquire(1_000)).toBe(99);
 });
 
-test('an event that exceeds the limit for all VMs does not count towards the limit of its series', () => {
+test('an event that exceeds the limit for all VMs does not count towards the limit of its VM', () => {
   const { clock, limiter, acquire } = start();
   acquire(100);
   expect(limiter.tryAcquire('tenant/web')).toBe(false);

@@ -19,8 +19,8 @@ export class KeyBatches {
   }
 
   /**
-   * Waits for a key and collects the keys that become ready within a few milliseconds. @returns an empty list when the queue is
-   * closed
+   * Waits for a key and collects the keys that become ready within a few milliseconds.
+   * @returns an empty list when the queue is closed
    */
   next(): Promise<readonly string[]> {
     const collected = this.#collecting.then(() => this.#collect());

@@ -22,7 +22,10 @@ export interface MirrorOptions extends PlanOptions {
   readonly backoff: BackoffOptions;
   /** Interval between two comparisons of the whole table with the whole cluster, ± 10 %. */
   readonly resyncMs: number;
-  /** Whether to take shards from the session of another replica, such as an earlier leader. False if only one replica runs. */
+  /**
+   * Whether to take shards from the session of another replica, such as an earlier leader. False if only one replica
+   * runs.
+   */
   readonly takesOver: boolean;
   readonly statusEvents: boolean;
   /** Watched namespaces. @default all */

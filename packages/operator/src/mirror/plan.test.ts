@@ -183,7 +183,7 @@ describe('a VM that was re-created under the same name', () => {
     });
   });
 
-  test('a re-created VM without its own row still waits when the old row is DELETED', () => {
+  test('a re-created VM without its own row waits for one, even if the old row is already DELETED', () => {
     for (const binding of [undefined, bound()])
       expect(planned(successor, [row('DELETED')], { binding, waitedMs: 4_000 })).toEqual({
         ...NOTHING,

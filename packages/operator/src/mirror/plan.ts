@@ -56,7 +56,10 @@ export interface Plan {
    * differ.
    */
   readonly isWaiting?: boolean;
-  /** Whether the VM takes over the row of its predecessor; a row of its own may still be inserted. */
+  /**
+   * Whether the VM takes over the row of its predecessor, a deleted VM of the same name. SSVirt may still insert a new
+   * row for the VM later.
+   */
   readonly isTakeOver?: boolean;
   /** Older rows that describe the same VM and are not marked as deleted. */
   readonly duplicates: readonly Row[];
@@ -65,7 +68,8 @@ export interface Plan {
 const NOTHING: Plan = { writes: [], row: undefined, duplicates: [] };
 
 /**
- * Decides which statuses to write for a VM. Uses only the newest known state, so late and repeated events cannot revert a row.
+ * Decides which statuses to write for a VM. Uses only the newest known state, so late and repeated events cannot revert
+ * a row.
  */
 export function plan(observed: Observed, options: PlanOptions): Plan {
   const { vm, binding, rows } = observed;

@@ -37,7 +37,7 @@ describe('vApps', () => {
 });
 
 describe('which rows describe a VM', () => {
-  test('a row describes a VM with the same namespace, name and vApp, given as a UUID or a URN', () => {
+  test('a row describes a VM with the same namespace, name and vApp, whether the VM is labelled with a UUID or a URN', () => {
     for (const label of [VAPP, `urn:vcloud:vapp:${VAPP}`])
       expect(indexOf(row('r')).match(vm(label))?.row.id).toBe('r');
   });
@@ -86,7 +86,7 @@ describe('several rows that describe a VM', () => {
     expect(indexOf(...same.toReversed()).match(vm())?.row.id).toBe('c');
   });
 
-  test('the newer of two rows that describe a VM is matched, whether it has a namespace or not', () => {
+  test('the newer of two rows that describe a VM is matched, even if only the older row has a namespace', () => {
     const index = indexOf(row('a', { createdAt: 1 }), row('b', { namespace: '', createdAt: 2 }));
     expect(index.match(vm(VAPP))?.row.id).toBe('b');
     expect(index.match(vm())?.row.id).toBe('a');

@@ -99,7 +99,7 @@ export const CONTROLLER = {
   },
 } as const satisfies Readonly<Record<string, MirrorSetting>>;
 
-/** Settings of the section `database`, which the program shares with the API server of SSVirt. */
+/** Settings of the section `database`. The API server of SSVirt reads the same section. */
 export const DATABASE = {
   url: {
     variable: 'DATABASE_URL',

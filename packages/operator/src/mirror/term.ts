@@ -71,8 +71,8 @@ export class Term {
   readonly #changedAt = new Map<string, number>();
   readonly #inFlight = new Set<string>();
   /**
-   * Keys that a comparison enqueued, with the reason for the comparison. A resync does not add keys with an expected
-   * difference (`#isPending`).
+   * Keys for which a comparison of the table with the cluster found a difference, with the trigger of the comparison.
+   * If a resync finds an expected difference (`#isPending`), its key is not added.
    */
   readonly #corrections = new Map<string, Trigger>();
   /** Time at which the row of a key was first found locked by another transaction, on the monotonic clock. */
@@ -183,7 +183,7 @@ export class Term {
     const { world, log, vms, resyncMs } = this.#options;
     const startedAt = world.monotonic();
     this.#nextResyncAt = startedAt + Math.min(resyncMs, RESYNC_RETRY_MS);
-    const unlistable = new Set(vms.unlistable); // namespaces to leave out, because their cached VMs may be out of date
+    const unlistable = new Set(vms.unlistable); // namespaces that are not compared: their cached VMs may be out of date
     const { age: cacheAge, succeeded } = this.#cacheAges.begin();
     const different = await compare(
       {
@@ -237,7 +237,8 @@ export class Term {
   }
 
   /**
-   * Calls a function. If it fails with a `DatabaseError`, closes the session; after any other error, logs the error and pauses.
+   * Calls a function. If it fails with a `DatabaseError`, closes the session; after any other error, logs the error and
+   * pauses.
    * @returns whether the function succeeded
    */
   async #withSession(session: Session, act: () => Promise<void>): Promise<boolean> {
@@ -277,7 +278,8 @@ export class Term {
 
   /** Searches the table for the rows of VMs, by name. @param keys keys of the VMs */
   async #search(session: Session, keys: readonly string[]): Promise<void> {
-    this.#vmRows.searching(keys); // first, so that a VM re-created during the search is searched for again
+    // Called before the search begins, so that a VM that is re-created during the search is searched for again.
+    this.#vmRows.searching(keys);
     for (let from = 0; from < keys.length; from += SEARCH_NAMES) {
       const some = keys.slice(from, from + SEARCH_NAMES);
       const names = new Set(some.map((key) => key.slice(key.indexOf('/') + 1)));
@@ -336,9 +338,9 @@ export class Term {
     for (const key of keys) {
       const plan = this.#vmRows.plan(key);
       this.#settle(key, plan);
-      // `changedAt` holds the changes that end with this batch. If a VM has to be planned again later, its change stays
-      // pending. There is one exception: a VM has a row, and only waits before it switches to a newer row. This batch
-      // then writes the change to the current row.
+      // `changedAt` holds the changes that are complete after this batch. The change of a VM that must be planned again
+      // is not complete. Exception: if the VM has a row, and only waits before it switches to a newer row, this batch
+      // writes the change to the current row.
       if (plan.againAfterMs !== undefined && (plan.isWaiting !== true || plan.row === undefined))
         changedAt.delete(key);
       for (const write of plan.writes) {
@@ -449,7 +451,10 @@ export class Term {
     this.#queue.retry(key);
   }
 
-  /** Retries a row that another transaction has locked. For the first `LOCK_PATIENCE_MS`, retries often and reports nothing. */
+  /**
+   * Retries a row that another transaction has locked. For the first `LOCK_PATIENCE_MS`, retries often and reports
+   * nothing.
+   */
   #retryLocked(write: KeyedWrite): void {
     const now = this.#options.world.monotonic();
     const since = this.#lockedSince.get(write.key) ?? now;

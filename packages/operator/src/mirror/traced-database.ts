@@ -2,7 +2,8 @@ import type { Tracer, World } from '@vmwright/runtime';
 import { type Database, DatabaseError, type Session } from './database.ts';
 
 /**
- * Returns a database that records each call as a child span of the batch that makes the call. Does not record `rows`.
+ * Returns a database with sessions that record each call, except `rows` and the disposal, as a child span of the batch
+ * that makes the call.
  */
 export function tracedDatabase(
   database: Database,

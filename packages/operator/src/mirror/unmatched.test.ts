@@ -14,7 +14,7 @@ test('the delay before the next search for the row of a VM doubles from 1 s up t
   expect(searchedAt).toEqual([1, 3, 7, 15, 31, 61, 91, 121]);
 });
 
-test('a VM that is added again keeps the time of its next search', () => {
+test('if a VM is added again without being removed, the time of the next search for its row does not change', () => {
   const clock = new VirtualClock();
   const unmatched = new Unmatched(clock);
   unmatched.add('tenant/web');
@@ -40,7 +40,7 @@ test('VMs with searches that are due at the same time are returned together', ()
   expect(unmatched.due()).toEqual(['tenant/c']);
 });
 
-test('after a VM was removed and added again, its first search follows after the shortest delay', () => {
+test('after a VM was removed and added again, the first search for its row follows after the shortest delay', () => {
   const clock = new VirtualClock();
   const unmatched = new Unmatched(clock);
   unmatched.add('tenant/web');

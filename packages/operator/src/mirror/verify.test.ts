@@ -39,7 +39,7 @@ test('a row is a difference if it has another status than its VM, or no VM', () 
   ]);
 });
 
-test('rows in namespaces that are not watched are left out', () => {
+test('a row in a namespace that is not watched is never a difference', () => {
   const rows = [row('a', 'POWERED_ON'), row('far', 'POWERED_ON')];
   expect(compare([vm('a', 'Running')], rows, ({ id }) => id !== 'far')).toEqual([]);
 });

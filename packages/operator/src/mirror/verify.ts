@@ -86,7 +86,7 @@ async function compareOnce(
   const isJudged = ({ namespace, createdAt }: Row) =>
     (namespaces?.includes(namespace) ?? true) &&
     !unlistable.includes(namespace) &&
-    now - createdAt >= NEW_ROW_MS; // as in the mirror: the VM of a newer row may not have been created yet
+    now - createdAt >= NEW_ROW_MS; // as in the mirror: the VM may be created up to NEW_ROW_MS after its row
   return { differences: differences(vms, rows, mapping, isJudged), unlistable };
 }
 

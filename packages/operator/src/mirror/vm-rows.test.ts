@@ -119,7 +119,7 @@ describe('comparisons of the table with the cluster', () => {
     ['listed', 'other', 0],
     ['listed', 'gone', 1],
   ])(
-    'if the cache of VMs is "%s", a comparison with a row of the VM "%s" lists the VMs %i times',
+    'with the cache age "%s", a comparison with a row of the VM "%s" lists the VMs %i times',
     async (cacheAge, name, times) => {
       const { put, compareWith } = start();
       put('same');
@@ -134,7 +134,7 @@ describe('comparisons of the table with the cluster', () => {
   );
 
   test.each<CacheAge>(['late', 'listed'])(
-    'if the cache of VMs is "%s", a comparison does not report a row that is corrected while the VMs are listed',
+    'with the cache age "%s", a comparison does not report a row that gets the correct status while the VMs are listed',
     async (cacheAge) => {
       const { put, compareWith } = start();
       put('web', { printable: 'Paused' });
@@ -166,7 +166,7 @@ describe('comparisons of the table with the cluster', () => {
     expect(found.flatMap(mirror)).toEqual([]);
   });
 
-  test('a comparison of the table with the cluster ignores a row without a VM if the mirror never writes the status of the row for an existing VM', async () => {
+  test('a comparison of the table with the cluster ignores a row without a VM if the row has a status that the mirror never writes for existing VMs', async () => {
     const { compareWith } = start();
     const rows = [row('a', 'INSTANTIATING'), row('b', ''), row('c', 'DELETED'), row('d', 'RESOLVED')];
     expect(await compareWith(rows)).toEqual([]);
@@ -218,7 +218,7 @@ describe('rows without a VM', () => {
     expect(mirror('/web')).toEqual(['web DELETED']);
   });
 
-  test('a row without a VM is not written if its VM appears, or the row is deleted, before the write', async () => {
+  test('a row without a VM is not written if a VM of the row appears, or the row is deleted, before the write', async () => {
     const { put, vmRows, compareWith, mirror } = start();
     expect(await compareWith([row('web', 'POWERED_ON'), row('db', 'POWERED_ON')])).toEqual(['/web', '/db']);
     put('web');
@@ -306,7 +306,7 @@ describe('searches for the row of a VM', () => {
     expect(vmRows.needsSearch('tenant/web')).toBe(true);
   });
 
-  test('another row of a VM must be searched for after its row was soft-deleted', async () => {
+  test('after the row of a VM was soft-deleted, the table must be searched for another row of the VM', async () => {
     const { put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('web', 'POWERED_OFF')]));
     put('web');
@@ -413,7 +413,7 @@ describe('re-created VMs', () => {
     expect(mirror('tenant/web')).toEqual([]);
   });
 
-  test('a re-created VM that took over the old row switches to its own row when the row is found', async () => {
+  test('a re-created VM that took over its old row switches to its new row 10 s after the new row is found', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web', createdAt: 1 })]));
     put('web');
@@ -433,7 +433,7 @@ describe('re-created VMs', () => {
     expect(vmRows.dueSearches()).toEqual([]);
   });
 
-  test('after a VM took over an old row, the table is searched 14 times for its own row', async () => {
+  test('after a re-created VM took over its old row, the table is searched 14 times for its new row', async () => {
     const { clock, put, vmRows, mirror } = start();
     await vmRows.read(pagesOf([row('old', 'DELETED', { vmName: 'web' })]));
     put('web');

@@ -147,7 +147,7 @@ export class VmRows {
     return rowIdOf(key) === undefined && this.#waiting.has(key);
   }
 
-  /** Records whether the VM or row of a key waits, and since when. @returns the given plan */
+  /** Records whether the VM or row of a key waits (see `Plan.isWaiting`), and since when. @returns the given plan */
   #waits(key: string, uid: string | undefined, planned: Plan): Plan {
     const waiting = this.#waiting.get(key);
     // If the plan has writes, the wait ends only when they are committed.

@@ -24,8 +24,8 @@ export interface DisabledController {
 }
 
 /**
- * Parses a list such as `vm,vmgroup`, `*,-vm` or `-vm`, as kube-controller-manager does. A list with only exclusions means all
- * other controllers.
+ * Parses a list such as `vm,vmgroup`, `*,-vm` or `-vm`, as kube-controller-manager does. A list with only exclusions
+ * means all other controllers.
  * @param name name of the setting for messages
  * @throws SettingsError
  */

@@ -73,8 +73,8 @@ export async function loadSettings(flags: Flags, environment: Environment): Prom
 }
 
 /**
- * Returns the settings from flags, environment variables and defaults, without the config file. @param args flags of the command
- * line @throws SettingsError
+ * Returns the settings from flags, environment variables and defaults, without the config file.
+ * @param args flags of the command line @throws SettingsError
  */
 export function settingsFrom(args: readonly string[], environment: Environment): Settings {
   return settingsOf(parseFlags(args), environment);

@@ -29,7 +29,10 @@ export interface ConfigFile {
   readonly values: Readonly<Record<string, unknown>>;
 }
 
-/** Reads the config file that `--config` or `VMWRIGHT_CONFIG` names; undefined if neither is set. @throws SettingsError */
+/**
+ * Reads the config file that `--config` or `VMWRIGHT_CONFIG` names; undefined if neither is set.
+ * @throws SettingsError
+ */
 export async function configFileOf(flags: Flags, environment: Environment): Promise<ConfigFile | undefined> {
   const path = givenBy(flags, environment, 'config')?.text ?? '';
   if (path === '') return undefined;

@@ -1,6 +1,9 @@
 import { type Environment, invalidSetting, parseUrl } from './values.ts';
 
-/** Settings of tracing. The OpenTelemetry SDK reads its other variables itself: headers, certificates, compression, resource. */
+/**
+ * Settings of tracing. The OpenTelemetry SDK reads its other variables itself: headers, certificates, compression,
+ * resource.
+ */
 export interface TracingSettings {
   /** URL of the collector. The SDK reads it from the environment too. */
   readonly endpoint: string;

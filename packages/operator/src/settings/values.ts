@@ -16,7 +16,11 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Shortest interval that a flag accepts, to protect the backends. */
 export const MIN_INTERVAL_MS = 500;
 
-/** Returns a required value. @param what description of a valid value, for the message @throws SettingsError if it is missing */
+/**
+ * Returns a required value.
+ * @param what description of a valid value, for the message
+ * @throws SettingsError if it is missing
+ */
 export function required(name: string, value: string | undefined, what: string): string {
   if (value === undefined || value === '') throw new SettingsError(`${name} is not set; set it to ${what}`);
   return value;

@@ -34,7 +34,10 @@ export class AttachedDeviceWatch implements Disposable {
     return this.#current === undefined || this.#current.isLive;
   }
 
-  /** Sets the watched hosts, by reference. Does nothing if the set of hosts is unchanged. */
+  /**
+   * Sets the watched hosts. Does nothing if the set of hosts is unchanged.
+   * @param hosts values of the hosts' references in vCenter
+   */
   watch(hosts: ReadonlySet<string>): void {
     if (hosts.symmetricDifference(this.#hosts).size === 0) return;
     this.#hosts = new Set(hosts);

@@ -72,7 +72,7 @@ export class ComputeInventory implements Disposable {
   readonly #gpus = new WeakMap<Host, readonly GpuDevice[]>();
   /** References of the hosts with GPUs. */
   readonly #gpuHosts = new Set<string>();
-  /** Changes since the last report, by reference. A host can be included although its facts are unchanged. */
+  /** References of the hosts that may have changed since the last report, and of the machines that have changed. */
   readonly #pending = { hosts: new Set<string>(), machines: new Set<string>(), usage: new Set<string>() };
   #isReportScheduled = false;
   #isStale = true;

@@ -17,7 +17,10 @@ import { VCenter } from './vcenter.ts';
 import { VCenterPool } from './vcenter-pool.ts';
 import { readVcentersFile } from './vcenters-file.ts';
 
-/** Maximum time for which vCenter holds a request for changes open. A vCenter that hangs is detected shortly after this time. */
+/**
+ * Maximum time for which vCenter holds a request for changes open. A vCenter that hangs is detected shortly after this
+ * time.
+ */
 const WAIT_SECONDS = 30;
 
 /**
@@ -46,8 +49,8 @@ export async function connectVcenters(
       folder: each.templateFolder ?? settings.templates.folder,
       allowMachines: each.allowVmAsTemplate ?? settings.templates.allowMachines,
     };
-    // The files of credentials and CA are read here to report problems at the start. They are read again for each login or
-    // connection, because they may be replaced.
+    // The files of credentials and CA are read here to report problems at the start. They are read again for each login
+    // or connection, because they may be replaced.
     await Promise.all([credentialsOf(each), trustOf(each)]).catch((error: unknown) => {
       // The operator starts nevertheless: other backends may work, and the Secret may be created later. Groups on this
       // vCenter report the error.

@@ -41,7 +41,9 @@ export class ReportedError extends Error {
   }
 }
 
-/** Thrown when a vCenter cannot be used. The runtime logs it at debug, because `VcenterHealth` logs each outage once. */
+/**
+ * Thrown when a vCenter cannot be used. The runtime logs it at debug, because `VcenterHealth` logs each outage once.
+ */
 export class VcenterOutageError extends BackendUnavailableError {
   readonly condition: ConditionError;
 

@@ -66,8 +66,8 @@ export class VcenterHealth {
   }
 
   /**
-   * Calls vCenter if the last call failed. Otherwise the end of an outage would be detected only after the back-off of
-   * an object.
+   * Calls vCenter if the last call failed. Without this call, the end of an outage would be detected only when the
+   * back-off of an object ends.
    */
   probe(): void {
     if (this.#failure === undefined || this.#isProbing) return;

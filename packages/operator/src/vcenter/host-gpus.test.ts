@@ -177,7 +177,7 @@ describe('GPUs in use', () => {
     expect(usedOn(host)).toEqual([]);
   });
 
-  test('each vGPU of a machine makes one GPU of its model count as in use', () => {
+  test('for each vGPU of a machine, one GPU counts as in use, preferably a GPU of the model in the vGPU profile', () => {
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')])).toEqual(['0000:af:00.0']);
     expect(usedOn(VGPU_HOST, [VGPU('grid_a100-10c')], [VGPU('grid_a100-10c')])).toHaveLength(2);
     expect(usedOn(VGPU_HOST, [VGPU('grid_t4-4c')], [], [VGPU('grid_t4-4c')], [VGPU('x')])).toHaveLength(2);

@@ -7,7 +7,10 @@ import { normalizePciId, unsigned } from './pci-id.ts';
 const GPU_CLASSES: ReadonlySet<number> = new Set([0x0300, 0x0302, 0x0380, 0x1200]);
 /** Vendors of display controllers that are not GPUs: ASPEED and Matrox (server management), VMware (SVGA). */
 const DISPLAY_VENDORS: ReadonlySet<number> = new Set([0x1a03, 0x102b, 0x15ad]);
-/** Server management display controllers of vendors that also make GPUs, by vendor and device: AMD ES1000, Huawei Hi171x. */
+/**
+ * Server management display controllers of vendors that also make GPUs, by vendor and device: AMD ES1000, Huawei
+ * Hi171x.
+ */
 const DISPLAY_DEVICES: ReadonlySet<string> = new Set(['1002:515e', '19e5:1711']);
 
 /** A GPU of a host, without the information whether it is in use. */
@@ -139,7 +142,8 @@ export function hostGpus(
 }
 
 /**
- * Returns a free GPU for a vGPU, if possible of the model in the profile's name: the profile `grid_a100-10c` belongs to an A100.
+ * Returns a free GPU for a vGPU, if possible of the model in the profile's name: the profile `grid_a100-10c` belongs to
+ * an A100.
  */
 function freeGpuFor(
   profile: string,

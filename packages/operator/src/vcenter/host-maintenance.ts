@@ -40,7 +40,8 @@ export function plannedTask(task: Partial<Properties['ScheduledTask']>): Planned
 }
 
 function startOf(task: Partial<Properties['ScheduledTask']>): number | undefined {
-  // A running task counts as well: a host enters maintenance mode only when all machines have left it, which can take hours.
+  // A running task counts as well: a host enters maintenance mode only when all machines have left it, which can take
+  // hours.
   if (task['info.state'] === 'running') return task['info.prevRunTime']?.getTime() ?? 0;
   return task['info.enabled'] === true ? task['info.nextRunTime']?.getTime() : undefined;
 }

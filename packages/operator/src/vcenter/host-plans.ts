@@ -42,7 +42,10 @@ export class HostPlans implements Disposable {
   readonly #inventory: Inventory;
   /** Planned tasks by the reference of the host or cluster; undefined after a change, until they are computed again. */
   #tasks: ReadonlyMap<string, readonly PlannedTask[]> | undefined;
-  /** Keys of the custom attribute. Several definitions can have the same name, for different types of objects. */
+  /**
+   * Keys of the custom attributes with the configured name. vCenter can have several custom attributes with the same
+   * name, for different types of objects.
+   */
   #keys: readonly number[] | undefined;
   /** Why vCenter rejects the watch; undefined if it does not. */
   #problem: string | undefined;
@@ -73,8 +76,8 @@ export class HostPlans implements Disposable {
   }
 
   /**
-   * Records whether vCenter rejects the watch. Must be called only while the watch of hosts and machines is live:
-   * otherwise an outage would count as a rejection.
+   * Records whether vCenter rejects the watch of the plans. Must be called only while the watch of hosts and machines
+   * is live: otherwise an outage would count as a rejection.
    */
   checkRejected(): void {
     const { isLive, interruption } = this.#inventory;

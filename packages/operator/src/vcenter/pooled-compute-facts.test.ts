@@ -57,7 +57,7 @@ test('of several machines with the same UUID, the only one that is powered on is
   expect(facts([machine('a', off), machine('b', off)]).machineByUuid(UUID)).toBe(undefined);
 });
 
-test('a machine is found by its name if the name is unique in all vCenters', () => {
+test('a machine is found by its name if no other machine in any vCenter has the same name', () => {
   const found = facts([machine('a'), machine('b')], [machine('b'), machine('c')]);
   expect(['a', 'b', 'c', 'd'].map((name) => found.machineByName(name)?.id)).toEqual([
     'a',

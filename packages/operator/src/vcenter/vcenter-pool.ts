@@ -5,8 +5,8 @@ import type { VCenter } from './vcenter.ts';
 export interface VCenterRequest {
   readonly namespace: string;
   /**
-   * Name of the vCenter. @default the vCenter that is assigned to the namespace, otherwise the vCenter for all
-   * namespaces
+   * Name of the vCenter.
+   * @default the vCenter that is assigned to the namespace, otherwise the vCenter for all namespaces
    */
   readonly name?: string | undefined;
 }
@@ -40,8 +40,8 @@ export class VCenterPool implements AsyncDisposable {
     const { name, namespace } = request;
     const names = this.#admitting(namespace).map((each) => each.name);
     const available = names.length === 0 ? '' : ` (available: ${names.join(', ')})`;
-    // The text is the same for a vCenter that does not exist and for a vCenter of other namespaces. So it does not
-    // reveal the names of their vCenters.
+    // The message is the same for a vCenter that does not exist and for a vCenter that does not admit the namespace.
+    // So users cannot find out the names of vCenters that their namespace may not use.
     const message =
       name === undefined
         ? `no vCenter is available to the namespace '${namespace}'; ask the administrator of the operator for one`

@@ -4,7 +4,9 @@ import type { VMDiskImage } from '../vmdiskimage/resource.ts';
 
 /** A change of the cluster that a plan asks for. `reason` says why, for the audit line. */
 export type Action =
-  /** `event` is recorded only if this action creates the image. Another VirtualMachine may create it at the same time. */
+  /**
+   * `event` is recorded only if this action creates the image. Another VirtualMachine may create it at the same time.
+   */
   | { readonly type: 'createImage'; readonly image: Draft<VMDiskImage>; readonly event: EventInput }
   /**
    * `isNew` is true if the caches lack the object. `checkName` then ensures that no object of another owner has the

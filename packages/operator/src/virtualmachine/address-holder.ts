@@ -34,9 +34,9 @@ export function holderPart(vm: VirtualMachine): readonly unknown[] {
 }
 
 /**
- * Returns whether a VirtualMachine meets the first four criteria of `keepsAddress`. The third criterion is needed for
- * restarts: a machine that restarts reports no address for a while. It keeps its address nevertheless, because only the
- * other VirtualMachine reports the conflict.
+ * Returns for each of the first four criteria of `keepsAddress` whether a VirtualMachine meets it. The third criterion
+ * is needed for restarts: a machine that restarts reports no address for a while. It keeps its address nevertheless,
+ * because only the other VirtualMachine reports the conflict.
  */
 function factsOf(vm: VirtualMachine, address: string): readonly boolean[] {
   const { ip, conditions, dataVolume } = vm.status ?? {};

@@ -32,7 +32,7 @@ test('the same address on the same network is a conflict, whatever the prefix le
   expect(six).toMatchObject({ address: 'fd00::1', network: 'b/net6' });
 });
 
-test('an address is no conflict if no other interface has it, if the other interface is on another network, or if the other machine does not keep it', () => {
+test('an address does not conflict with itself, with the same address on another network, or with a machine for which `wins` returns false', () => {
   const demo = vm('a', 'demo', ['net', '10.0.0.1/24']);
   const other = vm('b', 'other', ['net', '10.0.0.1/24']);
   expect(findAddressConflict(demo, among(demo, other), always)).toBeUndefined();

@@ -1,6 +1,9 @@
 import type { ConditionDoc, ReasonOf } from '../docs/conditions.ts';
 
-/** Conditions of a VirtualMachine. The reasons that the code may report are derived from this table, and so is docs/virtualmachine.md. */
+/**
+ * Conditions of a VirtualMachine. The reasons that the code may report are derived from this table, and so is
+ * docs/virtualmachine.md.
+ */
 export const CONDITIONS = [
   {
     type: 'Ready',

@@ -76,8 +76,8 @@ export const VIRTUAL_MACHINE_PERMISSIONS: ControllerPermissions = {
  * Adds the controller of VirtualMachines to the manager.
  *
  * Guarantees:
- * - Each VirtualMachine has one KubeVirt VirtualMachine and one current root disk. The names of the disk and of its
- *   snapshot are stored, with a resourceVersion precondition, before the disk is created.
+ * - Each VirtualMachine has one KubeVirt VirtualMachine and one current root disk. The names of the disk and of the
+ *   snapshot that it is cloned from are stored, with a resourceVersion precondition, before the disk is created.
  * - A DataVolume that succeeded is deleted only if its VirtualMachine is being deleted.
  * - Objects of other owners are never changed.
  * - The finalizer stays until the machine, its instance, its disks and its Secret are gone. With the policy Orphan, it

@@ -18,7 +18,9 @@ import { childSelector, isInstanceOf, NO_CHILD_LABELS, secretName } from './iden
 import { VirtualMachine } from './resource.ts';
 import { deletingStatus } from './status.ts';
 
-/** Requeue interval while children are deleted, as a safety net: their removal enqueues the VirtualMachine immediately. */
+/**
+ * Requeue interval while children are deleted, as a safety net: their removal enqueues the VirtualMachine immediately.
+ */
 const WAIT_MS = 10_000;
 /** Requeue interval of a deletion that an annotation blocks, as a safety net. */
 const HELD_MS = 10 * 60_000;
@@ -81,8 +83,8 @@ async function deleteAll(
   for (const child of children) {
     const { kind, object } = child;
     const { uid, resourceVersion, deletionTimestamp } = object.metadata;
-    // The resourceVersion is a precondition, because the garbage collector may have removed the owner reference since the read
-    // (`--cascade=orphan`).
+    // The resourceVersion is a precondition, because the garbage collector may have removed the owner reference since
+    // the read (`--cascade=orphan`).
     if (
       deletionTimestamp === undefined &&
       (await remove(context.client, kind, object.metadata, { uid, resourceVersion }))
@@ -141,8 +143,8 @@ async function deleteInstance(vm: VirtualMachine, context: Context): Promise<str
 }
 
 /**
- * Whether no KubeVirt VirtualMachine controls the instance: its KubeVirt VirtualMachine was deleted with `--cascade=orphan`.
- * KubeVirt and the garbage collector delete all other instances.
+ * Whether no KubeVirt VirtualMachine controls the instance: its KubeVirt VirtualMachine was deleted with
+ * `--cascade=orphan`. KubeVirt and the garbage collector delete all other instances.
  */
 export function isAbandoned(instance: KubevirtInstance): boolean {
   return controllerOf(instance) === undefined;
@@ -156,8 +158,8 @@ function claimOf(vm: VirtualMachine, { cache }: Context): string | undefined {
   if (dataVolume === undefined) return undefined;
   const ref = { namespace: vm.metadata.namespace, name: dataVolume };
   const claim = cache(PersistentVolumeClaim).get(ref);
-  // The garbage collector keeps a claim without an owner. It also keeps the claim of a DataVolume that still exists,
-  // because that DataVolume has lost its owner reference to the VirtualMachine.
+  // The garbage collector keeps a claim without an owner. It also keeps the claim of a DataVolume that still exists.
+  // Such a DataVolume was not deleted, because it has lost its owner reference to the VirtualMachine.
   if (claim === undefined || controllerOf(claim)?.uid === undefined) return undefined;
   if (cache(DataVolume).get(ref)?.metadata.uid === controllerOf(claim)?.uid) return undefined;
   return describe({ kind: PersistentVolumeClaim, object: claim });

@@ -65,7 +65,7 @@ test.for<readonly [string, string, Partial<Symptoms>]>([
     'KubeVirt cannot start the machine: failed to locate it',
     { machine: machine('Starting'), instance: instance(isFalse('Synchronized', 'failed to locate it')) },
   ],
-])('%s is reported with the object and the remedy: %s', ([reason, text, symptoms]) => {
+])('the reason %s is reported with a message that contains: %s', ([reason, text, symptoms]) => {
   const problem = diagnose(vm, { missingNetworks: [], isMultusInstalled: true, ...symptoms });
   expect(problem).toMatchObject({ phase: 'Provisioning', reason });
   expect(problem?.message).toContain(text);

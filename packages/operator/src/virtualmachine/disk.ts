@@ -35,14 +35,14 @@ export interface DiskPlan {
 
 /**
  * Requeue interval while every snapshot has its maximum number of clones. This number includes clones that other
- * reconciles have reserved. If such a reconcile fails to store its choice, its reservation ends. No watch event reports
- * this, because no object changes.
+ * reconciles have reserved. If such a reconcile fails to store the snapshot that it chose, its reservation ends. No
+ * watch event reports the end of the reservation, because no object changes.
  */
 const FREE_SNAPSHOT_MS = 30_000;
 
 /**
- * Requeue interval for a claim without its DataVolume. The cache may lack the claim, and then its deletion causes no
- * event.
+ * Requeue interval for a claim without its DataVolume. The cache has only claims with the label of CDI. The deletion of
+ * any other claim causes no event.
  */
 const CLAIM_MS = 30_000;
 
@@ -85,8 +85,8 @@ export function planDisk(vm: VirtualMachine, observed: Observed, image: ImagePla
   // The data is in the claim, so another disk may replace the claim only once the claim is being deleted.
   if (claim !== undefined && claim.metadata.deletionTimestamp === undefined)
     return { ...withoutVolume(vm, observed, claim), dataVolume, snapshot: vm.status?.snapshot };
-  // The KubeVirt VirtualMachine and the claim are created after the DataVolume. So if one of them exists, the DataVolume has
-  // existed and was deleted.
+  // The KubeVirt VirtualMachine and the claim are created after the DataVolume. So if one of them exists, the
+  // DataVolume has existed and was deleted.
   const isLost = claim !== undefined || usesVolume(machine, dataVolume);
   if (!isLost) return planClone(vm, observed, image, dataVolume, undefined);
   return planClone(vm, observed, image, nextVolumeName(vm, dataVolume), {

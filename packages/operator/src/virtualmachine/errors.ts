@@ -11,7 +11,9 @@ import { imageRefOf } from './image-ref.ts';
 import type { PlannedCondition, Problem } from './problem.ts';
 import type { VirtualMachine } from './resource.ts';
 
-/** Thrown when an object with the name of a child belongs to another owner. The operator does not change such an object. */
+/**
+ * Thrown when an object with the name of a child belongs to another owner. The operator does not change such an object.
+ */
 export class NameConflictError extends Error {
   readonly code = 'NAME_CONFLICT';
   readonly retryable = false;

@@ -39,7 +39,7 @@ export async function checkName(
 /** Context of an action. */
 interface ActionContext {
   readonly client: Pick<Client, 'create' | 'apply' | 'mergePatch' | 'delete'>;
-  /** The runtime creates the logger on first use, because most reconciles write no audit line. */
+  /** Read this field only to log: the first read creates the logger, and most reconciles do not log. */
   readonly log: Logger;
 }
 

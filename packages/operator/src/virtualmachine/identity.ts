@@ -5,7 +5,7 @@ import type { VirtualMachine } from './resource.ts';
 /* Names, labels and owner references of the objects that the operator creates for a VirtualMachine. */
 
 const MANAGED_BY = 'app.kubernetes.io/managed-by';
-/** Label with the UID of the VirtualMachine that an object was created for. Instances of KubeVirt inherit it. */
+/** Label with the UID of the VirtualMachine that an object was created for. VirtualMachineInstances inherit it. */
 const UID_LABEL = 'vmwright.dev/uid';
 
 /** Label selector of all objects that the operator manages in the cluster. */
@@ -45,8 +45,8 @@ export function firstVolumeName({ metadata: { name, uid = '' } }: VirtualMachine
 }
 
 /**
- * Returns the number of a root disk from the name of its DataVolume: 1 for the first one; undefined if the operator did not
- * choose the name.
+ * Returns the number of a root disk from the name of its DataVolume: 1 for the first one; undefined if the operator did
+ * not choose the name.
  */
 function volumeNumber(vm: VirtualMachine, volume: string): number | undefined {
   const first = firstVolumeName(vm);

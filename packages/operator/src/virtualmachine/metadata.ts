@@ -15,7 +15,10 @@ const ADDRESSES = `${PREFIX}addresses`;
 
 interface Metadata {
   readonly labels: Readonly<Record<string, string>>;
-  /** Undefined if there are none: KubeVirt does not store an empty record, so an empty record would look like a difference. */
+  /**
+   * Undefined if there are none: KubeVirt does not store an empty record, so an empty record would look like a
+   * difference.
+   */
   readonly annotations?: Readonly<Record<string, string>>;
 }
 

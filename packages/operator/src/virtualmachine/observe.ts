@@ -74,7 +74,7 @@ export interface ObserveOptions extends ImageAccessSettings {
 type Context = Pick<ReconcileContext<VirtualMachine>, 'cache'>;
 
 /**
- * Reads the state from the caches. It sends no request and does not wait, so nothing changes before the plan is made.
+ * Reads the state from the caches. It is not async, so the caches do not change before the caller has made the plan.
  * @param read state that was read from the API server
  */
 export function observe(

@@ -20,8 +20,8 @@ import { changedNamesMessage, collisionMessage, userNamesOf } from './user-names
 /** Result of planning a reconcile of a VirtualMachine. */
 export interface Plan {
   /**
-   * Status to report if the actions succeed. If it has a new intent (`hasNewIntent`), it must be stored before the first
-   * action.
+   * Status to report if the actions succeed. If it has a new intent (`hasNewIntent`), it must be stored before the
+   * first action.
    */
   readonly status: VirtualMachineStatus;
   /** Actions to execute in this order. */
@@ -32,7 +32,8 @@ export interface Plan {
 }
 
 /**
- * Interval of retries after a password could not be read. Retries are needed because the operator does not watch users' Secrets.
+ * Interval of retries after a password could not be read. Retries are needed because the operator does not watch users'
+ * Secrets.
  */
 const PASSWORD_RETRY_MS = 30_000;
 
@@ -106,7 +107,10 @@ function planHalt(
 
 type ApplyMachine = Extract<Action, { type: 'applyMachine' }>;
 
-/** Returns the action that applies the draft to the KubeVirt VirtualMachine; none if it already matches or is terminating. */
+/**
+ * Returns the action that applies the draft to the KubeVirt VirtualMachine; none if it already matches or is
+ * terminating.
+ */
 function applyMachine(
   machine: KubevirtMachine | undefined,
   wanted: KubevirtMachine,
@@ -120,8 +124,8 @@ function applyMachine(
 }
 
 /**
- * Whether there is nothing to apply to the KubeVirt VirtualMachine: it has the desired spec, is being deleted, or no disk is
- * planned.
+ * Whether there is nothing to apply to the KubeVirt VirtualMachine: it has the desired spec, is being deleted, or no
+ * disk is planned.
  */
 function isCurrent(vm: VirtualMachine, { machine }: Observed, { dataVolume }: DiskPlan): boolean {
   return dataVolume === undefined || applyMachine(machine, machineDraft(vm, dataVolume)).length === 0;
@@ -141,8 +145,8 @@ function planChildren(vm: VirtualMachine, observed: Observed, disk: DiskPlan, is
   const { passwords, secret, machine } = observed;
   const { state, dataVolume } = disk;
   if (state === 'missing' || dataVolume === undefined) return { secret: [], machine: [] };
-  // If a password cannot be read, an existing Secret stays unchanged. cloud-init uses the password only at the first
-  // boot.
+  // An unreadable password is a problem only while there is no Secret. An existing Secret is kept as it is: cloud-init
+  // uses the password only at the first boot.
   if ('problem' in passwords && secret === undefined)
     return { secret: [], machine: [], problem: { phase: 'Provisioning', ...passwords.problem } };
   const applySecret: Action[] = [];

@@ -50,15 +50,16 @@ export class VirtualMachineReconciler {
     const claim = await readDoubtfulClaim(vm, volume, context);
     const hasSecret = context.cache(Secret).get({ ...vm.metadata, name: secretName(vm) }) !== undefined;
     const read = { passwords: await passwords.read(vm, hasSecret, context), volume, claim };
-    // There is no await before `storeIntent` reserves the clone. Otherwise, if `maxClones` allows only one more clone
-    // of a snapshot, two concurrent reconciles could both choose that snapshot.
+    // Between `observe` and the reservation in `storeIntent`, there must be no await. Otherwise, if `maxClones` allows
+    // only one more clone of a snapshot, two concurrent reconciles could both choose that snapshot.
     const observed = observe(vm, read, context, this.#options);
     const planned = plan(vm, observed, context.now());
     const stored = await storeIntent(vm, planned, context, clones);
     // If an intent was stored, `vm` was the newest version of the object: the write carried its resourceVersion.
     // Otherwise `isNewest` checks the version before the actions.
     const mayBeOld = stored === vm && planned.actions.length > 0;
-    // In an address conflict, the other VirtualMachine is also checked: a newer version of it may have released the address.
+    // In an address conflict, the other VirtualMachine is also checked: a newer version of it may have released the
+    // address.
     const { holder } = observed.addressConflict ?? {};
     const basis = holder === undefined ? [vm] : [vm, { metadata: holder }];
     for (const object of mayBeOld ? basis : [])
@@ -117,8 +118,8 @@ function rejectionEvent(
 }
 
 /**
- * Stores the status before the actions if it records an intent: which snapshot is cloned to which DataVolume, or that the
- * machine is restarted. After a crash, the next reconcile continues with the same names.
+ * Stores the status before the actions if it records an intent: which snapshot is cloned to which DataVolume, or that
+ * the machine is restarted. After a crash, the next reconcile continues with the same names.
  */
 async function storeIntent(
   vm: VirtualMachine,

@@ -9,9 +9,9 @@ export function hasSnapshot({ status }: VMDiskImage, name: string): boolean {
 }
 
 /**
- * Returns the newest snapshot of the image for which `maxClones` allows another clone; undefined if there is none. The
- * status of the image also has a number of clones. It may be outdated, but includes clones through a DataSource. So the
- * larger of both numbers counts.
+ * Returns the newest snapshot of the image for which `maxClones` allows another clone; undefined if there is none. Both
+ * `counts` and the status of the image have a number of clones per snapshot. The number in the status may be outdated,
+ * but includes clones through a DataSource. So the larger of the two numbers is compared with `maxClones`.
  */
 export function chooseSnapshot({ spec, status }: VMDiskImage, counts: CloneCounts): string | undefined {
   const { maxClones = Number.POSITIVE_INFINITY } = spec;

@@ -28,7 +28,7 @@ test('concurrent reconciles together do not exceed the maximum number of clones 
   };
   const [first, second, third, fourth] = [choose(), choose(), choose(), choose()];
   expect([first.name, second.name, third.name, fourth.name]).toEqual(['b', 'b', 'a', undefined]);
-  // The write of the first reconcile fails, so its reservation is free again; the write of the second one succeeds.
+  // The first reconcile fails to store its choice, so its clone is free again. The second reconcile succeeds.
   first.reservation[Symbol.dispose]();
   stored.set('farm/b', 1);
   second.reservation[Symbol.dispose]();
@@ -36,7 +36,7 @@ test('concurrent reconciles together do not exceed the maximum number of clones 
   expect(choose().name).toBeUndefined();
 });
 
-test('an image without a limit always has a free snapshot', () => {
+test('an image without maxClones always has a free snapshot', () => {
   const { maxClones: _, ...spec } = image.spec;
   expect(chooseSnapshot({ ...image, spec }, new Map([['b', 1_000]]))).toBe('b');
 });

@@ -23,9 +23,9 @@ export function foreignCloneKeys(volume: DataVolume): readonly string[] {
 }
 
 /**
- * Counts the clones of snapshots, including clones that are planned and not stored yet. It runs for every snapshot in
- * every reconcile of a VirtualMachine, so it only reads the sizes of indexes. `countClones` counts for the status of
- * the image. `chooseSnapshot` uses the larger of both numbers.
+ * Counts the clones of snapshots, including clones that are planned and not stored yet. `count` is called for every
+ * snapshot in every reconcile of a VirtualMachine, so it only reads the sizes of indexes. The status of the image has
+ * another number, from `countClones`. `chooseSnapshot` uses the larger of the two numbers.
  *
  * Flow:
  * 1. A reconcile counts the clones, chooses a snapshot and reserves a clone of it, without interruption by other

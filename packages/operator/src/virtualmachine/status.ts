@@ -89,9 +89,9 @@ export function withVolumeReady(
 const REPORT = ['Ready', 'Reconciling', 'Stalled'];
 
 /**
- * Returns the planned conditions. Only the types in `REPORT` are returned as they are stored; the caller then sets them
- * to report the problem. If the caller began with the planned ones instead, a condition could change to its planned
- * state and back within one reconcile. Each retry would then write a new transition time.
+ * Returns the planned conditions, but the stored conditions of the types in `REPORT`. The caller then changes those
+ * stored conditions to report the problem. If it changed the planned ones instead, a condition could change to its
+ * planned state and back within one reconcile. Each retry would then write a new transition time.
  */
 function withoutReport(
   planned: readonly Condition[] = [],

@@ -41,7 +41,7 @@ export function changedNamesMessage({ changed }: UserNames): string | undefined 
   return `Linux does not allow these user names, so they were changed: ${pairs}`;
 }
 
-/** Returns the message about two users with the same name; undefined if there are none. */
+/** Returns the message about two users with the same login name; undefined if all login names differ. */
 export function collisionMessage({ collision }: UserNames): string | undefined {
   if (collision === undefined) return undefined;
   const [a, b] = collision.users;

@@ -37,7 +37,7 @@ export function watchesOf(caches: Caches): readonly Watch[] {
   const found = (index: string, value: string) =>
     [...machines.byIndex(index, value)].map(({ metadata }) => keyOf(metadata));
   return [
-    // An instance has the name of its KubeVirt VirtualMachine, which has the name of the VirtualMachine.
+    // Our VirtualMachine, its KubeVirt VirtualMachine and its VirtualMachineInstance have the same name.
     watch(
       KubevirtInstance,
       (instance) => (isLabelled(instance) ? [keyOf(instance.metadata)] : []),

@@ -55,7 +55,8 @@ export function toCondition(error: unknown): ConditionError | undefined {
       message: 'The operator cannot read its API key. An administrator of the operator has to restore it',
       ...NEEDS_ADMINISTRATOR,
     };
-  // `observeAnswer` throws this error only if the server with the name is gone by now. So the next attempt succeeds.
+  // Conditions do not report this error. `observeAnswer` throws it only if the server that had the name does not exist
+  // any more, so a retry can succeed.
   if (error instanceof NameTakenError) return undefined;
   if (asksToBackOff(error))
     return {
@@ -118,8 +119,8 @@ export async function isAccepted(answer: Promise<unknown>): Promise<boolean> {
 }
 
 /**
- * Whether the error is a 429, or a 503 with Retry-After. Until the Retry-After time has passed, the client itself rejects
- * further requests with a 429.
+ * Whether the error is a 429, or a 503 with Retry-After. Until the Retry-After time has passed, the client itself
+ * rejects further requests with a 429.
  */
 function asksToBackOff(error: unknown): boolean {
   if (error instanceof TooManyRequestsError) return true;

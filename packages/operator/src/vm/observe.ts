@@ -68,7 +68,7 @@ export async function observeAnswer(
     }
     if (!(error instanceof NameTakenError)) throw error;
     const server = await ignoreNotFound(cloud.get(error.serverId));
-    if (server === undefined) throw error; // the server with the name is gone by now, so the next attempt succeeds
+    if (server === undefined) throw error; // the server that had the name is gone by now, so a retry can succeed
     return isOwnedBy(vm, server) ? { cluster, server } : { cluster, name: taken(cluster, vm, server) };
   }
 }

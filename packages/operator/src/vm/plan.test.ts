@@ -240,7 +240,7 @@ describe('VMs that have a machine', () => {
     },
   );
 
-  test('a machine with wrong ownership labels is relabelled once, unless its UID label is missing', () => {
+  test('wrong ownership labels are repaired at most once per reconcile, and never if the UID label is missing', () => {
     const server: Server = { ...running, labels: { ...labels, 'vmwright.dev/cluster': 'old' } };
     const { 'vmwright.dev/uid': _, ...repaired } = labels;
     const action = { type: 'relabel', id: 's-1', labels: repaired };

@@ -96,7 +96,8 @@ export function isOutdated(vm: VM, servers: ReadonlyMap<string, Server>): boolea
   // The work queue already retries a VM that has no machine or is being deleted. Such a VM is enqueued here only to
   // report the end of an outage.
   if (metadata.deletionTimestamp !== undefined || !hasVmId(status)) return isUnavailable;
-  // The cloud rejected a request for this VM. The work queue retries it with exponential back-off, so it is not enqueued here.
+  // The cloud rejected a request for this VM. The work queue retries it with exponential back-off, so it is not
+  // enqueued here.
   if (isReadyUnknown(status) && !isUnavailable) return false;
   const server = servers.get(status.vmId);
   if (server === undefined || isOfAnother(vm, server))

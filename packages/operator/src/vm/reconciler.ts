@@ -95,7 +95,8 @@ export class VmReconciler {
         await setStatus(vm, withCloudAvailable(vm, status, undefined, now()), context);
         return requeueAfter(CHANGING_MS);
       }
-      // No status is written if this is the last finalizer: its removal deletes the object immediately.
+      // Writes the status only if another finalizer keeps the object. Otherwise the removal of this controller's
+      // finalizer deletes the object immediately.
       if ((vm.metadata.finalizers?.length ?? 0) > 1)
         await setStatus(vm, (policy === 'Orphan' ? orphanedStatus : deletedStatus)(vm, now()), context);
       return undefined;
@@ -180,8 +181,8 @@ export class VmReconciler {
   get #outage(): ConditionError | undefined {
     const { outage } = this.#options.availability;
     const error = outage && toCondition(outage.error);
-    // For `toCondition`, a rejected request is no outage. Here, however, the cloud has rejected all list requests,
-    // which is an outage.
+    // During an outage, no list request succeeds. If the cloud rejects these requests as invalid, `toCondition` alone
+    // would not report an outage.
     return error && { ...error, isOutage: true };
   }
 }

@@ -69,8 +69,8 @@ export class Refresher {
       this.#isFailing = true;
       if (!signal.aborted) log.debug({ error: String(error) }, 'Listing servers failed');
       const outage = availability.outage && toCondition(availability.outage.error);
-      // The cause of an outage may change, for example from a timeout to a rejected key. VMs that report another cause are
-      // enqueued.
+      // The cause of an outage may change, for example from a timeout to a rejected key. VMs that report another cause
+      // are enqueued.
       return outage === undefined ? [] : this.#keys(({ status }) => !isReported(status, outage));
     }
     const { servers } = inventory;

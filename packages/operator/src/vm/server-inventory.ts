@@ -17,7 +17,7 @@ export interface ServerInventoryOptions {
   readonly availability: Pick<Availability, 'answered' | 'failed'>;
 }
 
-/** Pause after a failed list request. During the pause, `get` throws its error and does not list again. */
+/** Pause after a failed list request. During the pause, `get` repeats the error of that request and does not list. */
 const LIST_BACKOFF_MS = 1_000;
 
 interface Observation {

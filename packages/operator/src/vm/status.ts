@@ -115,7 +115,10 @@ export function recreatingStatus(vm: VM, message: string, now: number): VMStatus
   return answered(vm, now, status, { state: 'progressing', reason: 'Recreating', message });
 }
 
-/** Returns the status after a cloud request failed or was rejected. Keeps the id of the machine, but not its CPU utilization. */
+/**
+ * Returns the status after a cloud request failed or was rejected. Keeps the id of the machine, but not its CPU
+ * utilization.
+ */
 export function errorStatus(vm: VM, error: ConditionError, now: number): VMStatus {
   const before = without(vm.status);
   const { reason, message, isOutage, isTransient } = error;

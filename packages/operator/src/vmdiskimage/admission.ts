@@ -8,7 +8,7 @@ import { NAMED_REFERRERS } from './status.ts';
 
 /**
  * Names of the users that kube-controller-manager authenticates as when it deletes the contents of a terminating
- * namespace. It is the second user if it runs without `--use-service-account-credentials`.
+ * namespace. kube-controller-manager has the second name if it runs without `--use-service-account-credentials`.
  */
 const NAMESPACE_CONTROLLERS: ReadonlySet<string> = new Set([
   'system:serviceaccount:kube-system:namespace-controller',
@@ -37,7 +37,8 @@ export function admitVmDiskImages(sources: ReferenceSources | undefined): Admiss
       if (request.operation === 'DELETE') {
         const problem = foregroundProblem(image, request.propagation);
         if (problem !== undefined) return deny(problem);
-        // The namespace controller also deletes the data, so a rejection would only block the deletion of the namespace.
+        // The namespace controller also deletes the data, so a rejection would only block the deletion of the
+        // namespace.
         const isByNamespace = NAMESPACE_CONTROLLERS.has(request.user.username);
         if (isByNamespace) return allow();
         return sources === undefined

@@ -5,7 +5,8 @@ import { type ImageSpec, NO_URL, type VMDiskImage } from './resource.ts';
 
 /**
  * Annotations of an image's DataVolume. With the first one, CDI starts the import immediately, although no pod uses the
- * claim yet. With the second one, CDI keeps the DataVolume after the import. The operator finds the claim through it.
+ * claim yet. With the second one, CDI keeps the DataVolume after the import. The operator needs the DataVolume to find
+ * the claim.
  */
 const ANNOTATIONS = {
   'cdi.kubevirt.io/storage.bind.immediate.requested': 'true',

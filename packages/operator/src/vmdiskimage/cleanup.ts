@@ -25,7 +25,8 @@ export function snapshotChild(snapshot: VolumeSnapshot): Child {
 }
 
 /**
- * Whether the disk of the current attempt is imported: the import succeeded with the checksum of the spec, and the claim exists.
+ * Whether the disk of the current attempt is imported: the import succeeded with the checksum of the spec, and the
+ * claim exists.
  */
 export function hasImportedDisk({ volume, claim, isUnverified }: Observed): boolean {
   if (isUnverified) return false;

@@ -1,6 +1,9 @@
 import type { ConditionDoc, OutcomeWith, ReasonOf } from '../docs/conditions.ts';
 
-/** Conditions of a VMDiskImage. The reasons that the code may report are derived from this table, and so is docs/vmdiskimage.md. */
+/**
+ * Conditions of a VMDiskImage. The reasons that the code may report are derived from this table, and so is
+ * docs/vmdiskimage.md.
+ */
 export const CONDITIONS = [
   {
     type: 'Ready',

@@ -234,7 +234,7 @@ describe('PVCs of the image', () => {
 describe('the deletion policy Orphan', () => {
   const orphaning = image({ phase: 'Ready' }, { 'vmwright.dev/deletion-policy': 'Orphan' });
 
-  test('a referenced image with the deletion policy Orphan stays and is maintained', async () => {
+  test('while a machine refers to an image with the deletion policy Orphan, the image stays and is reconciled as usual', async () => {
     const { caches, done, finalize } = setup(() => caches.get(VirtualMachine).onWrite(MACHINE));
     await finalize(orphaning);
     expect(done).toEqual(['list', 'maintain']);
@@ -253,7 +253,7 @@ describe('the deletion policy Orphan', () => {
     ]);
   });
 
-  test('with the deletion policy Orphan, children that the caches lack are kept', async () => {
+  test('with the deletion policy Orphan, children that the caches do not contain yet lose their owner too', async () => {
     const { caches, client, finalize } = setup();
     vi.spyOn(caches.get(VolumeSnapshot), 'refresh').mockImplementation(async () => {
       caches.get(VolumeSnapshot).onWrite({ metadata: owned(orphaning, `${NAME}-1`) });

@@ -25,7 +25,8 @@ import { deleting, NAMED_REFERRERS } from './status.ts';
 import type { SyncSlots } from './sync-slots.ts';
 
 /**
- * Requeue interval while a deletion waits for a user, as a safety net: the user's change enqueues the image immediately.
+ * Requeue interval while the image is paused or its deletion policy is invalid. It is a safety net: a user's change of
+ * the annotation enqueues the image immediately.
  */
 const HELD_MS = 10 * 60_000;
 /** Requeue interval while references remain, as a safety net: their deletion enqueues the image. */
@@ -37,8 +38,8 @@ const REMAINING_MS = 10_000;
 const DELETED = 'the image is being deleted';
 
 /**
- * Finalizer of a foreground deletion. The garbage collector then deletes the children before their owner, even if they
- * are in use.
+ * Finalizer that a foreground deletion adds. It makes the garbage collector delete the children before their owner,
+ * even if the children are in use.
  */
 const FOREGROUND = 'foregroundDeletion';
 
@@ -125,9 +126,9 @@ export class ImageFinalizer {
   }
 
   /**
-   * Begins the deletion of a referenced image if Kubernetes itself deletes its data (`overrideCause`). Without its
-   * data, the image would be of no use. It would only block the deletion of its namespace, or VirtualMachines that wait
-   * until the image can be created again.
+   * Begins the deletion of a referenced image if Kubernetes itself deletes its data (`overrideCause`). An image
+   * without data is of no use. It would only be an obstacle to the deletion of its namespace, and to VirtualMachines
+   * that wait until the image can be created again.
    * @returns undefined if Kubernetes does not delete the data
    */
   async #override(
@@ -201,7 +202,8 @@ export class ImageFinalizer {
 }
 
 /**
- * Returns why Kubernetes deletes the data of an image even if the image is in use; undefined if Kubernetes does not delete it.
+ * Returns why Kubernetes deletes the data of an image even if the image is in use; undefined if Kubernetes does not
+ * delete it.
  */
 async function overrideCause(image: VMDiskImage, client: Pick<Client, 'get'>): Promise<string | undefined> {
   if (image.metadata.finalizers?.includes(FOREGROUND))
@@ -210,8 +212,8 @@ async function overrideCause(image: VMDiskImage, client: Pick<Client, 'get'>): P
 }
 
 /**
- * Returns the claim of the image's disk if it exists and is deleted with the image. Reads from the API server, because
- * the watch may not have delivered the claim yet.
+ * Returns a list with the claim of the image's disk. The list is empty if the claim does not exist, or is not deleted
+ * with the image. Reads from the API server, because the watch may not have delivered the claim yet.
  */
 async function unseenClaim(
   image: VMDiskImage,

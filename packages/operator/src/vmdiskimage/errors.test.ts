@@ -70,7 +70,7 @@ describe('names that look like a failure', () => {
       'https://x.example/a',
       'farm/checksum-mismatch: checksum-mismatch is slow',
     ],
-  ])('a name that looks like a failure does not make the message a failure: %s', (_, name, url, message) => {
+  ])('an image name or URL in a message is not mistaken for a failure: %s', (_, name, url, message) => {
     expect(classify(image(name, url), message)).toBeUndefined();
   });
 
@@ -106,7 +106,7 @@ describe('rejected children', () => {
     ['DataVolume', 400, 'BadRequest', true],
     ['DataVolume', 403, 'Forbidden', false],
     ['VolumeSnapshot', 422, 'Invalid', false],
-  ] as const)('a rejected %s with code %i fails the attempt', (child, code, reason, isTerminal) => {
+  ] as const)('a %s rejected with code %i fails the import attempt', (child, code, reason, isTerminal) => {
     const error = apiError(text, { status: code, reason });
     const failure = child === 'DataVolume' ? 'DataVolumeRejected' : 'SnapshotRejected';
     const rejection = rejectionOf(plain, failure, error);
@@ -122,7 +122,7 @@ describe('rejected children', () => {
   });
 });
 
-test('the message about a URL that cannot be parsed names its field', () => {
+test('if the URL of an image cannot be parsed, the message names spec.url instead of quoting the URL', () => {
   const failure = classify(image('win', 'https://[bad/user:secret'), 'got 404 from https://[bad/user:secret');
   expect(failure?.message).toMatch(/^The source in spec\.url does not exist; correct spec\.url/);
   expect(failure?.message).not.toContain('secret');

@@ -27,7 +27,10 @@ export interface Failure {
   readonly reason: FailureReason;
   /** What failed, on which object, and what the user can do. */
   readonly message: string;
-  /** Whether another attempt cannot succeed. The operator then stops, because downloads cost money. */
+  /**
+   * Whether another attempt cannot succeed. The operator then does not try again by itself, because downloads cost
+   * money.
+   */
   readonly isTerminal: boolean;
 }
 

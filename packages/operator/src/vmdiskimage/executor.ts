@@ -122,7 +122,7 @@ export async function deleteChild(
   }
 }
 
-/** Waits for the creation of a child. If the API server rejects the child, the attempt fails. */
+/** Waits for the creation of a child. If the API server rejects the child, the import attempt fails. */
 async function created(
   image: VMDiskImage,
   reason: 'DataVolumeRejected' | 'SnapshotRejected',

@@ -11,7 +11,9 @@ import type { Reported } from './status.ts';
 const BACKOFF_MS = 60_000;
 const BACKOFF_FACTOR = 3;
 
-/** Returns the time until the next attempt in milliseconds: 3ⁿ minutes after the n-th failure, at most `maxBackoffMs`. */
+/**
+ * Returns the time until the next attempt in milliseconds: 3ⁿ minutes after the n-th failure, at most `maxBackoffMs`.
+ */
 export function backoffMs(failures: number, { maxBackoffMs }: Pick<SyncSettings, 'maxBackoffMs'>): number {
   return Math.min(BACKOFF_MS * BACKOFF_FACTOR ** failures, maxBackoffMs);
 }

@@ -51,7 +51,7 @@ describe('the names of children', () => {
     expect(attemptOf(digits, { metadata: { name: 'win-11111111-3-1' } })).toBe(3);
   });
 
-  test('an object with any other name belongs to no import attempt', () => {
+  test('an object with a name that the operator did not choose has the attempt number 0 (ADOPTED)', () => {
     for (const name of ['win', 'win-12345678', 'win-12345678-x', 'other-12345678-1', 'win-12345678-1-2-3'])
       expect(attemptOf(image('win'), { metadata: { name } })).toBe(0);
   });

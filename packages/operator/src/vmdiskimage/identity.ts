@@ -18,7 +18,8 @@ const UID_DIGITS = 8;
  * of the same name may still have terminating children. The names of the new children must differ from theirs.
  */
 function childPrefix({ metadata: { name, uid = '' } }: KubeObject): string {
-  // A part of a name between two dots must not end with a hyphen, so hyphens and dots at the end are removed.
+  // If the cut name ended with a dot, the prefix would contain `.-`, which is invalid in a name. So dots and hyphens at
+  // the end are removed.
   return `${name.slice(0, MAX_NAME).replace(/[-.]+$/, '')}-${uid.slice(0, UID_DIGITS)}`;
 }
 
@@ -47,7 +48,10 @@ export function childMetadata(image: VMDiskImage, name: string) {
   };
 }
 
-/** Returns the number of the attempt that a child belongs to, from its name; `ADOPTED` if the operator did not choose the name. */
+/**
+ * Returns the number of the attempt that a child belongs to, from its name; `ADOPTED` if the operator did not choose
+ * the name.
+ */
 export function attemptOf(image: VMDiskImage, { metadata: { name } }: KubeObject): number {
   const prefix = childPrefix(image);
   const [, number = ADOPTED] =

@@ -55,11 +55,11 @@ export interface Observed {
    */
   readonly snapshotNames: ReadonlySet<string>;
   /**
-   * Children of earlier attempts, including those of another controller. Children of later attempts are left out: if
-   * they exist, the cached image is older than its children.
+   * Children of earlier attempts, including children that an earlier controller created (attempt 0). Children of later
+   * attempts are left out: if they exist, the cached image is older than its children.
    */
   readonly obsolete: Children;
-  /** Number of the current attempt, or of a later attempt if that has children. */
+  /** Highest attempt number in the status of the image and in the names of its children. */
   readonly lastAttempt: number;
   readonly users: Users;
   /**
@@ -77,7 +77,7 @@ export interface Children {
   readonly snapshots: readonly VolumeSnapshot[];
 }
 
-/** Index of images, and index of their claims. Both have the `prefixKey` of the image as key. */
+/** Name of two indexes: one of images, and one of their claims. The key in both is the `prefixKey` of the image. */
 const BY_PREFIX = 'vmdiskimage-prefix';
 const DEFAULT_CLASS = 'storageclass.kubernetes.io/is-default-class';
 
@@ -108,7 +108,9 @@ export function clonedImages(clone: DataVolume | DataSource, caches: Caches): re
   return [...new Set([...imagesWithPrefix(clonedPrefix(clone), caches), ...owning])];
 }
 
-/** Returns the claims that are deleted with an image: those of all its DataVolumes, including DataVolumes that are gone. */
+/**
+ * Returns the claims that are deleted with an image: those of all its DataVolumes, including DataVolumes that are gone.
+ */
 export function claimsOf(image: VMDiskImage, caches: Caches): readonly PersistentVolumeClaim[] {
   const claims = caches.get(PersistentVolumeClaim).byIndex(BY_PREFIX, prefixKey(image));
   return [...claims].filter((claim) => isDeletedWith(image, claim, caches));
@@ -129,8 +131,8 @@ export function isDeletedWith(image: VMDiskImage, claim: PersistentVolumeClaim, 
 }
 
 /**
- * Returns all children of an image in the caches. An object in another namespace cannot belong to the image, even if its owner
- * reference says so.
+ * Returns all children of an image in the caches. An object in another namespace cannot belong to the image, even if
+ * its owner reference says so.
  */
 export function childrenOf(image: VMDiskImage, caches: Caches): Children {
   return {

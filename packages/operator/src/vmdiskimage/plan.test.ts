@@ -239,7 +239,7 @@ describe('DataVolumes', () => {
 describe('attempts', () => {
   const held = { slot: 'held' } as const;
 
-  test('an attempt creates its DataVolume again after a crash, under the same name', () => {
+  test('if the DataVolume of an attempt is missing after a crash of the operator, the same attempt creates it', () => {
     expect(shown(next(image(SYNCING), held))).toEqual(['create win-12345678-1']);
   });
 
@@ -465,7 +465,7 @@ describe('failures that are retried', () => {
     expect(failed.status.message).toContain('CDI reports: Error: connection reset');
   });
 
-  test('a failed attempt is repeated after a back-off of 3ⁿ minutes, at most one hour', () => {
+  test('after the n-th failure, the next attempt is delayed by 3ⁿ minutes, at most one hour', () => {
     const failing = (failureCount: number): VMDiskImageStatus => ({
       ...SYNCING,
       phase: 'RetryableFailure',
@@ -863,7 +863,7 @@ describe('paused, terminating and foreign images', () => {
     expect(marked.status.phase).toBe('Ready');
   });
 
-  test('an image that has a status from another controller but no data is imported', () => {
+  test('an image with a status from another controller is imported if its data does not exist', () => {
     expect(next(image({ phase: 'Ready' })).status.phase).toBe('Queued');
     expect(next(image({ phase: 'Syncing' })).status.phase).toBe('Queued');
   });

@@ -49,7 +49,10 @@ export interface Plan {
   readonly actions: readonly Action[];
   /** Events to record once the status is stored. @default none */
   readonly events?: readonly EventInput[];
-  /** Reason of the failure, for the metric. Set only if this status is the first one that reports the failure. */
+  /**
+   * Reason to count in the metric `vmwright_image_sync_failures_total`. Set only if this status is the first one that
+   * reports the failure.
+   */
   readonly failure?: FailureReason | undefined;
   /** Time in milliseconds after which the image is reconciled again even if nothing has changed. */
   readonly requeueAfterMs?: number;
@@ -176,8 +179,8 @@ function planStart(image: Reported, observed: Observed, now: number): Plan {
 
 function planSyncing(image: Reported, observed: Observed, now: number): Plan {
   const { slot, volume, snapshots, limits } = observed;
-  // The slot is missing only if a user changed the ConfigMap or the status. The image has precedence over waiting
-  // images.
+  // A Syncing image has no slot only if a user changed the ConfigMap or the status. It gets the next free slot, before
+  // all Queued images.
   if (slot === 'none') return { status: image.status, actions: [{ type: 'acquireSlot' }] };
   if (slot === 'waiting') return { status: image.status, actions: [], requeueAfterMs: SAFETY_MS };
   if (hasData(observed)) return planReady(image, observed, now);
@@ -254,7 +257,7 @@ function planReady(image: Reported, observed: Observed, now: number): Plan {
     ...removing(image, [...obsoleteChildren(observed), ...stuck.map(snapshotChild)]).actions,
     ...(observed.slot === 'held' ? [{ type: 'releaseSlot' } as const] : []),
     ...(needsSnapshot(image, observed) ? [takeSnapshot(image, observed)] : []),
-    // The image is pruned only if an earlier plan has announced this time in an Event.
+    // The image is pruned only if an earlier plan has announced the current `pruneAt` in an Event.
     ...(pruneInMs <= 0 && announced === pruneAt ? [{ type: 'prune' } as const] : []),
   ];
   const events: EventInput[] = [];

@@ -21,8 +21,8 @@ export function withProgress(image: Reported, { volume, limits }: Observed, now:
   const progress = percent === 100 ? percent : Math.floor(percent / STEP) * STEP;
   const isDue = now - progressedAt(image) >= limits.syncs.stalledAfterMs / 2;
   const hasGrown = progress > before || (isDue && percent > (attempt.percent ?? before));
-  // The error is stored for the message of a failed attempt. The attempt may fail because of too many restarts. When
-  // CDI counts a restart, it has already dropped the error of the previous run.
+  // Stores the importer's error for the message of a later failure, such as too many restarts. When CDI counts a
+  // restart, it has already removed the error of the importer's previous run from the DataVolume.
   const error = withoutCredentials(image, importerMessage(volume));
   const current = {
     ...attempt,
@@ -35,7 +35,10 @@ export function withProgress(image: Reported, { volume, limits }: Observed, now:
   };
 }
 
-/** Returns the progress as an integer; below 100 until CDI reports success, because CDI converts the disk after the download. */
+/**
+ * Returns the progress as an integer; below 100 until CDI reports success, because CDI converts the disk after the
+ * download.
+ */
 function percentOf({ status }: DataVolume): number {
   if (status?.phase === 'Succeeded') return 100;
   const percent = Number.parseFloat(status?.progress ?? '');

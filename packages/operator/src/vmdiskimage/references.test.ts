@@ -169,7 +169,7 @@ function apply(each: Step, { machines, volumes, sources }: State, version: numbe
   }
 }
 
-test('a machine and its disk count as one clone of a snapshot as soon as the snapshot is chosen', () => {
+test('a machine counts as one clone of the snapshot in its status, before and after its disk exists', () => {
   const machine = (uid: string, snapshot?: string): VirtualMachine => ({
     metadata: { namespace: 'lab', name: uid, uid },
     spec: { resources: { cpu: 1, memory: '1Gi', diskSize: '1Gi' }, vmDiskImageRef: { name: 'win' } },

@@ -3,7 +3,7 @@ import { CATEGORY, message, NEW_STATUS, objectName, observedGeneration, size, ti
 
 const { array, boolean, conditions, integer, literals, object, optional, string } = schema;
 
-/** Default of `spec.url`, which means that no URL is given. Existing objects have this value. */
+/** Default of `spec.url`; means that no URL is given. The API server stores it in objects without a URL. */
 export const NO_URL = 'not-provided';
 
 const retention = object(

@@ -5,8 +5,8 @@ import type { Users } from './references.ts';
 import type { VMDiskImage } from './resource.ts';
 
 /**
- * Counts the clones of a snapshot: VirtualMachines that chose it, and other DataVolumes that clone it. A VirtualMachine counts
- * once its `status.snapshot` is stored, before its disk exists.
+ * Counts the clones of a snapshot: VirtualMachines that have the snapshot in `status.snapshot`, even before their disk
+ * exists, and DataVolumes that clone the snapshot. A VirtualMachine and its own DataVolume count as one clone.
  */
 export function countClones(snapshot: string, { machines, clones }: Users): number {
   const cloners = new Set<string | undefined>();

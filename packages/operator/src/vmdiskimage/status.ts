@@ -193,7 +193,7 @@ export function ready(image: Reported, { snapshots, users }: Observed, now: numb
   return report({ ...image, status: complete }, { state: 'ready', reason: 'Ready', message }, now);
 }
 
-/** Returns an image while its children are being deleted or its deletion is blocked. */
+/** Returns an image that is to be deleted. @param outcome what the deletion does or waits for, or what blocks it */
 export function deleting(
   image: VMDiskImage,
   outcome: Omit<VMDiskImageOutcome, 'reason'>,

@@ -13,7 +13,8 @@ export interface QueuedImage {
 }
 
 /**
- * Syncing images, and Queued images that can be synced, in the order in which they get sync slots. Follows the cache of images.
+ * Syncing images, and Queued images that can be synced, in the order in which they get sync slots. Follows the cache of
+ * images.
  */
 export class SyncQueue {
   readonly #images = new Map<string, QueuedImage>();

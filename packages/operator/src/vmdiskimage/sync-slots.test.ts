@@ -77,7 +77,7 @@ function replica(queue: readonly QueuedImage[], limit: number, onReleased = () =
 const queueOf = (...uids: readonly string[]) => uids.map((uid) => queuedImage(uid));
 
 describe('slots', () => {
-  test('sync slots are taken in order, with one write each, and survive a restart', async () => {
+  test('images get sync slots in the order of the queue, with one write per slot, and keep them after a restart', async () => {
     const server = new EntryServer();
     for (const uid of ['a', 'b', 'c']) server.objects.add(uid);
     const queue = queueOf('a', 'b', 'c');

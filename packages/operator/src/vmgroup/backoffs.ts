@@ -27,8 +27,8 @@ export type BackoffTarget =
 
 const DEFAULT_BACKOFF: BackoffOptions = { baseMs: 1_000, maxMs: 60_000 };
 /**
- * Time for which a failure is still reported after its back-off has ended. While a retry is in flight, the failure is
- * not dropped.
+ * Time for which a failure is still reported after its back-off has ended. A failure is reported for longer if its
+ * retry is in flight.
  */
 const RETAINED_MS = 60_000;
 
@@ -63,8 +63,8 @@ export class Backoffs {
     const count = isRepeated ? before.count + 1 : 1;
     const durationMs = backoffMs(this.#world, count, options);
     const entry: Entry = { target, failure, count, until: this.#world.monotonic() + durationMs };
-    // A repeated failure keeps its position. Otherwise, when several failures are retried in turn, the status would
-    // report a different one each time.
+    // The status reports the failure of the last entry. So an entry keeps its position when its target fails again.
+    // Otherwise, targets that fail in turn would replace each other in the status.
     this.#entries = isRepeated
       ? this.#entries.map((each) => (each === before ? entry : each))
       : [...this.#entries.filter((each) => each !== before), entry];

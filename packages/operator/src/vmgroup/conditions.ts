@@ -1,6 +1,8 @@
 import type { ConditionDoc, OutcomeWith, ReasonOf } from '../docs/conditions.ts';
 
-/** Conditions of a VmGroup. The reasons that the code may report are derived from this table, and so is docs/vmgroup.md. */
+/**
+ * Conditions of a VmGroup. The reasons that the code may report are derived from this table, and so is docs/vmgroup.md.
+ */
 export const CONDITIONS = [
   {
     type: 'Ready',

@@ -32,7 +32,10 @@ export interface VmGroupControllerOptions {
   /** Records operations as spans. @default no tracing */
   readonly tracer?: Tracer | undefined;
   readonly vcenters: VCenterPool;
-  /** Channel into which vCenter watches, task limits and finished operations enqueue the keys of groups. */
+  /**
+   * Channel for the keys of groups. A group is enqueued after a change in vCenter, when a permit of a task limit is
+   * free, and when an operation has finished.
+   */
   readonly events: Channel;
   /** Id of this cluster in the ownership labels. */
   readonly cluster: string;

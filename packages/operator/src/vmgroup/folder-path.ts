@@ -25,7 +25,10 @@ export const FOLDER_RULES: readonly schema.Rule[] = [
   },
 ];
 
-/** Checks a path that the API server has not validated. @returns the problem, for a message that begins with the name of the field */
+/**
+ * Checks a path that the API server has not validated.
+ * @returns the problem, for a message that begins with the name of the field
+ */
 export function folderProblem(path: string): string | undefined {
   const segments = path.replace(/^\/|\/$/g, '').split('/');
   if (path.length > MAX_PATH_LENGTH) return `has more than ${MAX_PATH_LENGTH} characters`;

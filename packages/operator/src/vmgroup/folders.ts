@@ -21,7 +21,9 @@ import { type OwnerScope, provisionalFolderName, provisionalOwnerFrom } from './
 
 /** The group that claims a folder. */
 export interface Claimant extends Omit<FolderOwner, 'isOurs'> {
-  /** Whether a namespace of this cluster has a group with this UID. Returns true if the operator cannot check this. */
+  /**
+   * Whether the namespace has a group with this UID, in this cluster. Returns true if the operator cannot check this.
+   */
   readonly groupExists: (uid: string, namespace: string) => Promise<boolean>;
 }
 
@@ -55,8 +57,8 @@ export async function claimFolder(
       message: `the folder '${name}' belongs to ${holder}; delete this group and create it under another name or with another spec.placement.folder`,
     });
   }
-  // The operator records the owner of a folder before it gives the folder this final name. So people created a folder
-  // that has this name but no owner.
+  // The operator records the owner of a folder before it gives the folder this final name. So a folder with this name
+  // but without an owner was created by people.
   const isOurs = owner?.isOurs ?? false;
   await client.attributes.set(folder, key, folderOwnerText({ ...claimant, isOurs }), options);
   return folder;
@@ -198,7 +200,10 @@ async function removeIfEmpty(
   }
 }
 
-/** Whether machines of the group are in the folder. A machine whose configuration is unknown counts as a machine of the group. */
+/**
+ * Whether machines of the group are in the folder. A machine whose configuration is unknown counts as a machine of the
+ * group.
+ */
 async function hasMachinesOf(
   client: VcenterClient,
   folder: Ref<'Folder'>,

@@ -53,8 +53,8 @@ interface Running extends Operating {
   /** When the operation started, on the monotonic clock. */
   readonly startedAt: number;
   /**
-   * Once it is closed, the operation sends no more requests. It closes when the operation ends or is cancelled, or when
-   * its leadership term ends.
+   * Once the fence is closed, the operation sends no more requests. The fence closes when the operation ends or is
+   * cancelled, or when the leadership term ends.
    */
   readonly fence: Fence;
   task: string | undefined;
@@ -111,12 +111,12 @@ export class GroupInFlight {
     this.backoffs = new Backoffs(options.world);
   }
 
-  /** Returns whether this is the state of the same object in the same leadership term. */
+  /** Returns whether this state belongs to the given object and the given leadership term. */
   isOf(group: VmGroup, term: Fence): boolean {
     return this.#options.term === term && this.isOfObject(group);
   }
 
-  /** Returns whether this is the state of this object. An earlier object with the same name has another UID. */
+  /** Returns whether this state belongs to the given object. An earlier object with the same name has another UID. */
   isOfObject({ metadata }: VmGroup): boolean {
     return this.#metadata.uid === metadata.uid;
   }

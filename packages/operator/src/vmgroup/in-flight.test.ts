@@ -147,7 +147,7 @@ describe('operations', () => {
     expect(inFlight.of(KEY, group(), term).backoffs.failures()).toEqual([]);
   });
 
-  test('if a clone fails because of its own machine, only the operations on the slot of this machine back off', async () => {
+  test('if the error of a clone concerns only the new machine, only the operations on the slot of that machine back off', async () => {
     const { state, enqueued, permit } = start();
     const { operation, reject } = pending();
     await state.start(7, operation, permit);
@@ -213,7 +213,7 @@ describe('operations', () => {
     await expect.poll(() => enqueued).toEqual([KEY]);
     expect(requeueMs()).toBe(600_000);
     expect(state.backoffs.failures().at(-1)?.error).toBe(fault);
-    // Only the size backs off: the machine can be powered on and removed.
+    // Only resizes of the machine back off. It can still be powered on and removed.
     expect([...state.backoffs.slots('size')]).toEqual([0]);
     expect([...state.backoffs.slots('slot')]).toEqual([]);
     expect(inFlight.of(KEY, group(2, 'u-1', { replicas: 2 }), term)).toBe(state);
@@ -370,7 +370,8 @@ describe('a cancelled operation sends nothing more, releases its permit, and lea
     cancel(env);
     await expect.poll(() => permit.released).toBe(1);
     expect(() => scope?.assertLeader?.()).toThrow(OperationCancelledError);
-    expect(enqueued).toEqual([]); // not enqueued: after the end of the leadership term, reconciles would fail in a loop
+    // The group is not enqueued. Otherwise, after the end of the leadership term, its reconciles would fail in a loop.
+    expect(enqueued).toEqual([]);
     expect([...state.operating(), ...state.backoffs.slots('slot')]).toEqual([]);
     expect(state.backoffs.failures()).toEqual([]);
   });
@@ -403,7 +404,7 @@ describe('dropped failures', () => {
     expect(state.backoffs.failures().at(-1)).toBe(undefined);
   });
 
-  test('failures that are retried in turn stay listed in the order in which they first occurred', async () => {
+  test('failures stay listed in the order in which they first occurred, even if their retries fail', async () => {
     const { state, enqueued, permit, world } = start();
     const fail = async (slot: number) => {
       const { operation, reject } = pending('powerOn');
@@ -421,7 +422,7 @@ describe('dropped failures', () => {
   });
 });
 
-test('vCenter tasks that the status lists are adopted once', () => {
+test('each vCenter task in the status is adopted only once', () => {
   const { state, permit } = start();
   const replica = {
     slot: 4,

@@ -10,7 +10,7 @@ import type { Observed } from './slots.ts';
 
 /**
  * Result of the lookup of the template in the spec. Empty if the plan does not depend on the template. If the latest
- * lookup failed, contains the reference of an earlier lookup.
+ * lookup failed, contains only the `templateId` that an earlier lookup found, if any.
  */
 export type ObservedTemplate = Pick<Observed, 'templateId' | 'isTemplateFound'>;
 

@@ -6,7 +6,11 @@ import { type OperationContext, operationFor } from './operations.ts';
 
 const TASK = { type: 'Task', value: 'task-1' } as const;
 
-/** Removes a machine. @param destroy response of vCenter @returns whether the operation proves that the machine is gone */
+/**
+ * Removes a machine.
+ * @param destroy response of vCenter
+ * @returns whether the operation proves that the machine is gone
+ */
 async function isProvedGone(destroy: () => Promise<typeof TASK>): Promise<boolean | undefined> {
   const client = {
     read: async () => ({ name: 'web-replica-a' }),

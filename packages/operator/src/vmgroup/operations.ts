@@ -33,7 +33,10 @@ export interface OperationContext extends Location {
   readonly cluster: string;
   /** Destination of clones; undefined if no machine is to be cloned. */
   readonly destination: CloneDestination | undefined;
-  /** Drops the clone target from its cache. Called after a failed clone, which an outdated target may have caused. */
+  /**
+   * Drops the group's clone target from the cache. Called after a failed clone, because an outdated target may have
+   * caused the failure.
+   */
   readonly evictTarget: () => void;
 }
 
@@ -183,8 +186,8 @@ async function clone(
   if (destination === undefined) throw new Error('a clone needs a destination');
   const { client } = vcenter;
   const { cpu: cpus, memory } = group.spec;
-  // The UUID is looked up, because the clone of an earlier attempt may have been moved: vCenter rejects duplicate names only
-  // within a folder.
+  // A retry looks for the clone of an earlier attempt by UUID, because the clone may have been moved to another folder.
+  // vCenter would then accept a second clone: it rejects duplicate names only within a folder.
   const existing = isRetry ? await client.lookup.byInstanceUuid(instanceUuid, scope) : undefined;
   if (existing !== undefined) return adoptMachine(existing, slot, destination, running);
   try {

@@ -110,7 +110,10 @@ export class PlacementResolver {
     this.#targetsOn(location).evict(watched.datacenter, cloneRequestOf(group, placement));
   }
 
-  /** Creates the group's folder if it is missing, and records the group as its owner. @throws ReportedError, VsphereError */
+  /**
+   * Creates the group's folder if it is missing, and records the group as its owner.
+   * @throws ReportedError, VsphereError
+   */
   async claimFolder(
     group: VmGroup,
     { vcenter, watched }: Location,
@@ -252,7 +255,7 @@ export function assertPlaceable(
 function assertNotMoved({ metadata, spec: { placement = {} }, status = {} }: VmGroup): void {
   const { vcenter, datacenter = '', folder = '' } = status;
   if (vcenter === undefined || metadata.deletionTimestamp !== undefined) return;
-  // Compares only the spec, because a changed default applies only to new groups.
+  // Fields that the spec does not set are not compared, because a changed default applies only to new groups.
   const isMoved =
     vcenter !== (placement.vcenter ?? vcenter) ||
     trimmed(datacenter) !== trimmed(placement.datacenter ?? datacenter) ||

@@ -277,14 +277,14 @@ describe('updates', () => {
     },
   );
 
-  test('a machine that does not run is replaced even if maxUnavailable is used up', () => {
+  test('a changed template replaces a machine that does not run, even if maxUnavailable is used up', () => {
     const machines = [machine(0), machine(1, { power: 'poweredOff' }), machine(2)];
     const found = observed(machines, { templateId: DEBIAN, isTemplateFound: true });
     const { status } = plan(group({ template: 'debian' }, { replicas }), found, NOW);
     expect(terminatingSlots(status)).toEqual([1]);
   });
 
-  test('a machine is not resized again after a rejection, but can be powered on or removed', () => {
+  test('after vCenter has rejected the resize of a machine, the resize is not repeated, but the machine can be powered on or removed', () => {
     const wanted = group({ cpu: 64 }, { replicas });
     const resizeRejected = new Set([0]);
     expect(summary(plan(wanted, observed(three, { resizeRejected }), NOW).actions)).toEqual(['resize 1']);
@@ -440,7 +440,7 @@ test('deletion removes every machine', () => {
 describe('machines under the control of people', () => {
   const held = [machine(0, { isInFolder: false }), machine(1, { isTemplate: true, power: 'poweredOff' })];
 
-  test('machines that people took over are not removed at scale-in; the moved ones are reported in slot order', () => {
+  test('machines that people took over are not removed at scale-in; those outside the group folder are reported in slot order', () => {
     const machines = [machine(2, { isInFolder: false, name: 'c' }), ...held, machine(3)];
     const four = [...replicas, replica(3)];
     const { status, actions } = plan(group({ replicas: 0 }, { replicas: four }), observed(machines), NOW);
@@ -538,7 +538,7 @@ describe('requests to replace machines', () => {
   };
   const found = (machines = three) => observed(machines, { isTemplateFound: true, templateId: UBUNTU });
 
-  test('requested machines, given by name or slot, are replaced once each, one at a time', () => {
+  test('a request can list machines by name or slot; each of them is replaced once, one at a time', () => {
     const request = `${replicaName(group(), 2)}, 0`;
     const first = plan(asking(request, { replicas }), found(), NOW);
     expect(summary(first.actions)).toEqual(['remove 0']);

@@ -69,7 +69,10 @@ export class VmGroupReconciler {
     this.#resolver = new PlacementResolver(options);
   }
 
-  /** Forgets operations in flight and back-offs at the start of a leadership term, because another replica may have led before. */
+  /**
+   * Forgets operations in flight and back-offs at the start of a leadership term, because another replica may have led
+   * before.
+   */
   startedLeading(): void {
     this.#inFlight.clear();
   }
@@ -79,7 +82,7 @@ export class VmGroupReconciler {
     return this.#inFlight.list();
   }
 
-  /** Cancels the operations of a group that was deleted or re-created: the old object is not reconciled again. */
+  /** Cancels the operations of a deleted or re-created group, because its old object is not reconciled again. */
   groupChanged(event: CacheEvent<VmGroup>): void {
     const state = this.#inFlight.find(event.key);
     const isRelevant = state !== undefined && (event.type === 'removed' || state.isBusy);
@@ -385,8 +388,8 @@ export class VmGroupReconciler {
   }
 
   /**
-   * Reports errors that users or administrators can act on: writes them to the status, records one event and one log line per
-   * cause, and retries later. Rethrows all other errors: the controller logs and retries them.
+   * Reports errors that users or administrators can act on: writes them to the status, records one event and one log
+   * line per cause, and retries later. Rethrows all other errors: the controller logs and retries them.
    */
   async #reportErrors(
     group: VmGroup,

@@ -90,7 +90,10 @@ const place = {
   ),
 };
 
-/** Fields of the placement that are immutable, because machines do not move. Changes of other fields apply to new machines. */
+/**
+ * Fields of the placement that are immutable, because machines do not move. Changes of other fields apply to new
+ * machines.
+ */
 const IMMUTABLE = ['vcenter', 'datacenter', 'folder'] as const;
 
 /** @param at path of the placement in the spec */

@@ -76,7 +76,7 @@ export type Action =
   | { readonly type: 'reconfigure'; readonly slot: number; readonly id: string }
   /** Asks the guest to shut down. */
   | { readonly type: 'shutDown'; readonly slot: number; readonly id: string }
-  /** Powers the machine off, changes its size, and powers it on again, even if vCenter rejects the size. */
+  /** Powers the machine off if `isOn`, changes its size, and powers it on, even if vCenter rejects the size. */
   | { readonly type: 'resize'; readonly slot: number; readonly id: string; readonly isOn: boolean }
   | { readonly type: 'remove'; readonly slot: number; readonly id: string; readonly isOn: boolean }
   /** Looks up a terminating machine by its UUID in the whole vCenter, if the inventory does not show it. */

@@ -29,7 +29,7 @@ describe('groups that wait for a permit to start a vCenter task', () => {
     expect(plan(group(waitingStatus), EMPTY, NOW).waitingStatus).toEqual(waitingStatus);
   });
 
-  test('a group that waits for a permit reports this while it is being deleted', () => {
+  test('a group that is being deleted also reports that it waits for a permit', () => {
     const { waitingStatus } = planDeletion(group(), EMPTY, 'removing the machines', NOW);
     expect(waitingStatus.lastMessage).toBe('removing the machines; waiting for a vCenter task slot');
   });

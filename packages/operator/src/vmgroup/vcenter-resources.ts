@@ -263,7 +263,7 @@ class SearchedFolders {
     return [...new Map(watched).set(byDefault.value, byDefault).values()];
   }
 
-  /** Drops a folder that is gone. The next garbage collection looks up the default folder again. */
+  /** Drops a folder that no longer exists. A dropped default folder is looked up again by the next `of`. */
   forget(vcenter: VCenter, { value }: Ref<'Folder'>): void {
     this.#watched.get(vcenter)?.delete(value);
     if (this.#defaults.get(vcenter)?.value === value) this.#defaults.delete(vcenter);

@@ -204,7 +204,7 @@ describe('in-cluster access', () => {
     expect(server.origin).toBe('https://[fd00::1]:443');
   });
 
-  test('in-cluster access fails with a clear error outside of a pod and without a service account', async ({
+  test('in-cluster access fails with a clear error outside of a pod, and in a pod without a service account', async ({
     cluster,
     namespace,
   }) => {

@@ -91,7 +91,7 @@ function run(clock: Clock, { command, args, env, installHint }: Program): Promis
     });
     const timer = clock.after(TIMEOUT_MS, () => {
       child.kill('SIGKILL');
-      // A child process of the plugin may hold these streams open, which would delay the callback above.
+      // A child process of the plugin may keep stdout or stderr open, which would delay the callback of `execFile`.
       child.stdout?.destroy();
       child.stderr?.destroy();
     });

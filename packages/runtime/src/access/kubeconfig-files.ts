@@ -7,7 +7,10 @@ import { AccessError } from './access.ts';
 /** A parsed YAML mapping that has not been validated. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** An entry of a kubeconfig list and the file that contains it; relative paths in the entry start at that file's directory. */
+/**
+ * An entry of a kubeconfig list and the file that contains it; relative paths in the entry start at that file's
+ * directory.
+ */
 export interface Entry {
   readonly fields: Fields;
   readonly path: string;
@@ -28,8 +31,8 @@ export class KubeconfigFiles {
 
   /**
    * Loads one file or several.
-   * @param path the only file to load. @default the existing files that `$KUBECONFIG` lists; `~/.kube/config` if
-   *   `$KUBECONFIG` is not set
+   * @param path the only file to load.
+   * @default the existing files that `$KUBECONFIG` lists; `~/.kube/config` if   `$KUBECONFIG` is not set
    */
   static async load(path: string | undefined, env: NodeJS.ProcessEnv): Promise<KubeconfigFiles> {
     const listed = (env.KUBECONFIG ?? '').split(delimiter).filter((each) => each !== '');

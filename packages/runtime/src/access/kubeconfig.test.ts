@@ -89,7 +89,7 @@ describe('KUBECONFIG with several paths', () => {
     const env = { KUBECONFIG: ['/nowhere', first, '', second].join(delimiter) };
     const { server, credentials } = await access({ env });
     expect(server.origin).toBe('https://127.0.0.1:6443');
-    // The path `token` is relative to the directory of the first kubeconfig, which contains it.
+    // The first kubeconfig sets `tokenFile: token`, so this path is relative to the directory of the first kubeconfig.
     expect(await credentials.authorization()).toBe('Bearer first');
   });
 

@@ -92,7 +92,7 @@ describe('OIDC tokens', () => {
     ]);
   });
 
-  test('an OIDC token is renewed with the newest refresh token, and only once even if the API server rejects it several times', async () => {
+  test('several rejections of the same OIDC token cause only one renewal, which uses the newest refresh token', async () => {
     await using provider = await new IdentityProvider().start();
     const world = worldWithClock();
     provider.expiresAt = world.now() + 600_000;

@@ -31,7 +31,7 @@ export function oidcToken({ world, config, ca, path }: OidcOptions): Credentials
   return refreshedToken(world, async (): Promise<Expiring<string>> => {
     if (idToken !== '' && expiryOf(idToken) - EXPIRY_MARGIN_MS > world.now()) {
       const value = idToken;
-      idToken = ''; // not used again, because the next fetch means that it was rejected or has expired
+      idToken = ''; // used once: if a token is requested again, this one was rejected or has expired
       return { value, expiresAt: expiryOf(value) - EXPIRY_MARGIN_MS };
     }
     const issuer = setting('idp-issuer-url');

@@ -69,7 +69,8 @@ test('the first list is read in pages when the server does not support WatchList
   const create = (name: string) => writer.create(ConfigMap, { metadata: { namespace, name, labels } });
   for (const name of ['page-1', 'page-2', 'page-3']) await create(name);
   const rejections: string[] = [];
-  // Servers before 1.32 reject sendInitialEvents like this; all other requests go to the real server.
+  // Rejects a watch with sendInitialEvents, as a server without WatchList does. Sends all other requests to the real
+  // server.
   const old: CacheOptions<ConfigMap>['client'] = {
     pages: (kind, options) => writer.pages(kind, { ...options, limit: 1 }),
     watch: (kind, options) => {
@@ -202,7 +203,7 @@ test('a cache rejects an empty list of namespaces', async ({ cluster }) => {
   );
 });
 
-test('with a selector, a write of the program immediately adds the object to the cache or drops it', async ({
+test('a write of the program immediately adds the object to a cache with a selector, or removes it if it does not match', async ({
   cluster,
   namespace,
 }) => {

@@ -300,7 +300,7 @@ export class ObjectCache<T extends KubeObject> {
       return;
     }
     const { namespace = '' } = partition;
-    // A cache with a single partition cannot sync without it, so every failure is reported.
+    // A cache with a single partition cannot leave this partition out, so it reports every failure as an error.
     const failure = this.#partitions.size > 1 ? partition.failed(error) : 'transient';
     if (failure === 'transient') this.#options.onError?.(error);
     if (partition.isFailing && error instanceof ForbiddenError) void this.#isDeleted(partition);

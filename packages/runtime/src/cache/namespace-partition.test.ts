@@ -39,7 +39,7 @@ test('a successful list or watch resets the failure count of a namespace', () =>
   expect(partition.isFailing).toBe(false);
 });
 
-test('publish passes the staged objects, which are not visible yet, to onPublish; a second call does nothing', () => {
+test('objects are staged until publish passes them to onPublish; a second call of publish does nothing', () => {
   const published: string[][] = [];
   const partition = new NamespacePartition<ConfigMap>('a', (objects) => {
     published.push([...objects].map(({ metadata }) => metadata.name));

@@ -77,7 +77,8 @@ export class NamespacePartition<T extends KubeObject> {
 
   /**
    * Counts a failure and returns how to report it.
-   * - `persistent`: report that list or watch fails persistently. Returned once, for the failure that reaches the limit.
+   * - `persistent`: report that list or watch fails persistently. Returned once, for the failure that reaches the
+   *   limit.
    * - `repeated`: do not report the failure. It repeats the persistent failure, or is a 403 that may still be
    *   transient.
    * - `transient`: report the failure as an error that is retried.

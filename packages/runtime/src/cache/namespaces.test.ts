@@ -175,7 +175,7 @@ test('a cache does not sync while every namespace is forbidden', async ({ cluste
   expect(cache.get(`${a}/first`)).toBeDefined();
 });
 
-test('if the only watched namespace is forbidden, the cache does not sync and reports every attempt', async ({
+test('if the only watched namespace is forbidden, the cache does not sync, and reports every failed attempt to list it', async ({
   cluster,
 }) => {
   const { client, names, run } = await setUp(cluster, 1);
@@ -211,7 +211,7 @@ test('a namespace that becomes forbidden keeps its cached objects, and is update
   expect(cache.unlistable).toEqual([]);
 });
 
-test('a forbidden namespace that is deleted loses its cached objects, and refresh no longer reports it', async ({
+test('when a forbidden namespace is deleted, its objects leave the cache, and refresh() no longer returns the namespace', async ({
   cluster,
 }) => {
   const { admin, client, names, allow, forbid, run, signal } = await setUp(cluster, 2);
@@ -269,7 +269,7 @@ test('a namespace becomes visible in all caches together, once every kind can be
   expect([configMaps.get(`${a}/first`), secrets.get(`${a}/first`)]).not.toContain(undefined);
   expect([...configMaps.keys(), ...secrets.keys()].filter((key) => key.startsWith(`${b}/`))).toEqual([]);
 
-  /** Name of the Secret in the cache when a subscriber gets the ConfigMap of the namespace. */
+  /** Name of the Secret that is cached when a subscriber is notified of the ConfigMap in the namespace `b`. */
   const seen = new Promise((resolve) => {
     configMaps.subscribe(({ key }) => {
       if (key === `${b}/first`) queueMicrotask(() => resolve(secrets.get(key)?.metadata.name));

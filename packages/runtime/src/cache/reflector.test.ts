@@ -112,7 +112,7 @@ test('a server that ends each watch immediately is reported and retried with bac
   await expect.poll(() => errors.length).toBe(1);
   expect(errors[0]).toContain('the server ended the watch immediately');
   clock.advance(399); // the first back-off takes 400 to 1200 ms
-  await setImmediate(); // if a timer fired too early, the callbacks of its promise run now
+  await setImmediate(); // if the back-off ended too early, the reflector starts the next watch now
   expect(watches).toBe(2);
   clock.advance(801);
   await expect.poll(() => errors.length).toBe(2);

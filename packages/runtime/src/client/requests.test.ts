@@ -137,7 +137,7 @@ describe('credentials', () => {
     expect(sent).toHaveLength(2);
   });
 
-  test('credentials are renewed only once if two requests get a 401 one after the other', async () => {
+  test('credentials are renewed only once if two requests with the same token get a 401 one after the other', async () => {
     let respondLate: (response: TransportResponse) => void = () => undefined;
     const late = () => new Promise<TransportResponse>((resolve) => (respondLate = resolve));
     const { requests, world } = server(late, respond(401), respond(200, ['done']));

@@ -8,7 +8,8 @@ import type { KubeObject } from '../kind/object.ts';
 /** Context of a reconcile or of a job's run. */
 export interface WorkContext {
   /**
-   * Aborts on timeout, when the program stops, when leadership is lost, or when another replica gets the object's shard.
+   * Aborts on timeout, when the program stops, when leadership is lost, or when another replica gets the object's
+   * shard.
    */
   readonly signal: AbortSignal;
   /**

@@ -352,7 +352,7 @@ test('an object is enqueued by changes of objects that it owns or that a watch m
 test('events recorded right before shutdown are still written', async ({ cluster }) => {
   await using namespace = await cluster.namespace();
   const seen = calls<string>();
-  const { world } = virtualWorld(); // its clock stands still, so the sending of events after the stop cannot time out
+  const { world } = virtualWorld(); // the virtual clock stands still, so sending the last events cannot time out
   const { client, stop, running } = await run(
     cluster,
     namespace.name,

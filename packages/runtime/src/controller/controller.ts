@@ -110,7 +110,7 @@ interface Outcome {
 
 /** A reconcile in progress. */
 interface Run {
-  /** Versions (`resource@version`) that the reconcile wrote with the replaced resource version as a precondition. */
+  /** Versions that conditional writes of the reconcile created (see `Write.conditional`), as `resource@version`. */
   readonly ownWrites: string[];
   /** Events of the reconciled key that arrived during the reconcile. */
   readonly pendingEvents: { readonly change: string; readonly priority: number }[];

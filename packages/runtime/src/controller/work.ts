@@ -20,7 +20,11 @@ export interface WorkEnvironment {
    * this replica's ownership of the key. It is closed if this replica does not lead or does not own the key.
    */
   readonly fence: (key: string) => Fence;
-  /** Resource version at which the current leadership term began; older changes may arrive late. @default 0 */
+  /**
+   * Resource version at which the current leadership term began. A change with a lower version may be a write of the
+   * previous leader, delivered after the term began.
+   * @default 0
+   */
   readonly sinceVersion?: () => number;
   /** Whether it is known that no other replica has led since the caches first listed their objects. @default false */
   readonly hasFreshCaches?: () => boolean;
@@ -75,8 +79,8 @@ export function workContext(
 }
 
 /**
- * Object with a `log` that is created on first use. All instances share one getter: if each had its own, V8 would store
- * every context as a hash table of more than a kilobyte.
+ * Base of a context. Its `log` is created on first use. All contexts share one getter for `log`: if each context had
+ * its own getter, V8 would store every context as a hash table of more than a kilobyte.
  */
 class LazyLog {
   static readonly #property: PropertyDescriptor & ThisType<LazyLog> = {

@@ -8,7 +8,10 @@ import { takeHeapSnapshot } from './heap-snapshot.ts';
 /** Data that the debug endpoints show. */
 export interface DebugOptions {
   readonly clock: Pick<Clock, 'after'>;
-  /** Whether this replica leads or owns shards, and therefore must not be blocked. */
+  /**
+   * Whether this replica leads, or is a member of the sharding. It then rejects heap snapshots, which would block it
+   * until it loses its Lease.
+   */
   readonly isLeading: () => boolean;
   /** Returns the queued keys of each controller. */
   readonly queues: () => Readonly<Record<string, readonly QueuedKey[]>>;

@@ -124,7 +124,7 @@ describe('election with two processes', () => {
     return candidate;
   }
 
-  /** Starts a leader that acts, then a standby that has read its lease. */
+  /** Starts a leader and waits until it acts. Then starts a standby and waits until it has read the lease. */
   async function leaderAndStandby(
     cluster: Cluster,
     namespace: string,

@@ -177,7 +177,8 @@ export class LeaderElection {
     const lease = await this.#lock.read(signal);
     this.#observe(lease);
     if (this.#observation.freeIn(world.monotonic()) > 0) return undefined;
-    // The signal is not passed: an aborted request might still be executed and would keep other candidates waiting.
+    // The signal is not passed: the API server might execute an aborted request after `#release`. Other candidates
+    // would then wait until the lease expires.
     const since = await this.#claim(lease);
     if (since === undefined) return undefined;
     this.#sinceVersion = this.#lock.version;
@@ -229,7 +230,7 @@ export class LeaderElection {
     let delay = this.#retryDelay();
     while (!signal.aborted) {
       await wait(world, delay, signal).catch(() => undefined);
-      term.check(); // after a pause of the process, this timer may fire before the timer of the term
+      term.check(); // after a pause of the process, this timer may fire before the timer that ends the term
       if (signal.aborted) return;
       const started = world.monotonic();
       await this.#attempt(signal, () => this.#renew(term, signal));

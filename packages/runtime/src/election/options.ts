@@ -57,7 +57,7 @@ export interface ElectionTimings {
   readonly leaseMs: number;
   readonly renewMs: number;
   readonly retryMs: number;
-  /** Timeout of one call: short enough for a second attempt before the term ends. */
+  /** Timeout of one read or write of the Lease: short enough for a second attempt before the leadership term ends. */
   readonly callMs: number;
 }
 

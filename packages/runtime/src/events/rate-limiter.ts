@@ -1,7 +1,10 @@
 /** Events per object: a burst of 25, then one every five minutes. The same values as in client-go. */
 const BURST = 25;
 const REFILL_MS = 300_000;
-/** Maximum number of objects to track; the least recently used one is evicted and starts with a full bucket. */
+/**
+ * Maximum number of objects to track. Beyond it, the least recently used object is evicted. Its next event finds a full
+ * bucket.
+ */
 const MAX_OBJECTS = 4_096;
 
 interface Bucket {

@@ -178,7 +178,7 @@ describe('EventRecorder', () => {
   });
 });
 
-test("fields are truncated to the server's limits in bytes; only the first rejection is logged as a warning", async ({
+test("event fields are truncated to the server's limits in bytes; only the first rejected event is logged as a warning", async ({
   cluster,
 }) => {
   await using namespace = await cluster.namespace();

@@ -23,8 +23,8 @@ export interface CollectorOptions<T> {
   /** Namespaces that the program watches. @default all */
   readonly namespaces?: readonly string[] | undefined;
   /**
-   * Gets the last known state of a deleted object. Returns whether its external resources should be deleted with it. If
-   * not, they are reported and never deleted.
+   * Called with the last known state of a deleted object. Returns whether the external resources of the object should
+   * be deleted too. If not, they are reported and never deleted.
    */
   readonly deletesExternal: (object: KubeObject) => boolean;
   /**

@@ -22,8 +22,9 @@ export interface ExternalResources<T> {
    */
   ownerOf(item: T): Owner | undefined;
   /**
-   * Returns whether the resource has a mark that the operator set when the owner's deletion was complete: the resource is
-   * left over. @default false
+   * Returns whether the resource has the mark that the operator sets on a resource which remains after the deletion of
+   * its owner.
+   * @default false
    */
   outlivedOwner?(item: T): boolean;
   /** Returns whether a user took the resource over. It is then reported and never deleted. @default false */
@@ -40,7 +41,7 @@ export interface ExternalResources<T> {
 /** Options of `ExternalResources.remove`. */
 export interface RemoveOptions {
   readonly signal: AbortSignal;
-  /** Throws once this process may no longer act. Must be called right before each change. */
+  /** Throws once this process may no longer change the backend. Must be called right before each change. */
   readonly assertLeader: () => void;
   /**
    * Must be called with each change as soon as the backend has accepted it, because the process may end before the

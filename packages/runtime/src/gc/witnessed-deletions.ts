@@ -33,7 +33,7 @@ const MOST = 10_000;
 export class WitnessedDeletions {
   readonly #world: Pick<World, 'monotonic'>;
   readonly #deletesExternal: (object: KubeObject) => boolean;
-  /** UID of each deleted object → time at which the deletion was witnessed or last passed to `touch`; oldest first. */
+  /** UID of each deleted object → time at which its deletion was witnessed, or of its last `touch`; oldest first. */
   readonly #seenAt = new Map<string, number>();
 
   constructor({ cache, world, deletesExternal }: WitnessedDeletionsOptions) {

@@ -208,7 +208,8 @@ test('a kind in a protected group is accepted only with the approval annotation'
 });
 
 test('kubectl explain shows every description', async ({ cluster, client }) => {
-  const NAME = 'ktvm'; // `vms` is also a short name of KubeVirt's kind, which other test files install
+  // The short name, because the plural `vms` also means KubeVirt's VirtualMachine, which other test files install.
+  const NAME = 'ktvm';
   await client.list(Vm); // fails unless the kind is served
   const explain = async (...args: string[]) => {
     const { stdout } = await cluster.kubectl(['explain', `--api-version=${Vm.group}/v1`, ...args]);

@@ -40,7 +40,7 @@ describe('FairLimiter', () => {
     expect(limiter.acquire('a')).toBe(undefined);
   });
 
-  test('while a key waits for a permit, a key with many operations gets at most one', () => {
+  test('while a key waits for a permit, a key that already holds permits gets at most one more', () => {
     const { limiter, available } = start(3);
     const permits = [1, 2, 3].map(() => limiter.acquire('many'));
     expect(limiter.acquire('many')).toBe(undefined);

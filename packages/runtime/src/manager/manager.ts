@@ -113,7 +113,8 @@ export class Manager {
     this.#sharding = sharding && this.#createSharding(sharding);
     const debug = new DebugEndpoints({
       clock: world,
-      // False with neither election nor sharding: there is no Lease to lose while a heap snapshot blocks the process.
+      // While this returns true, heap snapshots are rejected, because they would block the replica until it loses its
+      // Lease. Without election and sharding, there is no Lease to lose.
       isLeading: () => this.#election?.isLeading() ?? this.#sharding?.isMember() ?? false,
       queues: () => Object.fromEntries([...this.#queues].map(([queue, { keys }]) => [queue, keys])),
       operations: () => Object.fromEntries([...this.#operations].map(([worker, read]) => [worker, read()])),
@@ -341,12 +342,13 @@ export class Manager {
     const grace = new Promise<void>((resolve, reject) => {
       const startTimer = (ms: number) =>
         wait(world, ms, done.signal).then(
-          // The reconcile could act concurrently with the next leader: the caller must exit the process.
+          // A reconcile that has not ended could act at the same time as the next leader. So `run` rejects, and its
+          // caller must exit the process.
           () => reject(new Error(`a reconcile has not ended within ${ms / 1000} s of the stop request`)),
           () => resolve(),
         );
-      // Leadership may also be lost during shutdown. The next leader does not wait for the shutdown to end, so the
-      // shorter time applies.
+      // When leadership is lost, even during a shutdown, the next leader may start `slackMs` later. So reconciles must
+      // end within `slackMs`, or within `graceMs` if that is shorter.
       onAbort(leadershipLost, () => void startTimer(Math.min(graceMs, slackMs)));
       onAbort(signal, () => void startTimer(graceMs));
     });

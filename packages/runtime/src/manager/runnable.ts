@@ -14,9 +14,9 @@ export interface RunnableContext extends WorkContext {
    */
   readonly shards: ShardOwnership | undefined;
   /**
-   * Whether the caches first listed their objects after the last time that another replica led. They then contain
-   * everything that this other replica acted on. False if that is not known. Always false without the election option
-   * `observesFirst`.
+   * Whether no other replica has led since the caches of this replica began to list their objects. If so, the caches
+   * contain everything that earlier leaders acted on. False if that is not known. Always false without the election
+   * option `observesFirst`.
    */
   readonly hasFreshCaches: boolean;
   /** Records a Kubernetes event about an object, which does not have to exist; see `EventRecorder`. */

@@ -154,7 +154,7 @@ export class RuntimeMetrics {
   }
 
   /**
-   * Sharding metrics, registered only if sharding is used, because controller-runtime has none.
+   * Registers the sharding metrics, which controller-runtime does not have. Call it only if sharding is used.
    * @param name `ShardingOptions.name`, the value of the label `name`
    */
   sharding(name: string): ShardingMetrics {

@@ -65,7 +65,7 @@ test('a connection above the limit replaces the least recently used connection t
   for (const socket of [late, used, other]) expect(await statusLineOver(socket)).toBe('HTTP/1.1 200 OK');
 });
 
-test('at the limit, a connection with an incomplete request is closed, and one with a pending response stays open', async () => {
+test('at the maximum number of connections, a new connection replaces one with an incomplete request, but not one with a pending response', async () => {
   await using env = await start();
   const requested = once(env.server, 'request');
   const waiting = await env.dial(head('/slow'));
@@ -85,7 +85,7 @@ test('at the limit, a connection with an incomplete request is closed, and one w
   expect(String((await answered)[0])).toContain('200 OK');
 });
 
-test('at the limit, a new connection is closed if all others have a pending response', async () => {
+test('at the maximum number of connections, a new connection is closed if all other connections have a pending response', async () => {
   await using env = await start();
   for (let count = 0; count < MAX_CONNECTIONS; count += 1) {
     const requested = once(env.server, 'request');

@@ -36,7 +36,7 @@ test('the assignment does not depend on the order of the members', () => {
   );
 });
 
-test('only shards of a member that joins or leaves change their owner', () => {
+test('when a member joins or leaves, no shard moves between two other members', () => {
   fc.assert(
     fc.property(names, fc.uuid(), (members, another) => {
       const before = assign(SHARDS, members);

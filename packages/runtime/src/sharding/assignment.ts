@@ -29,7 +29,9 @@ export function assign(shards: number, members: Iterable<string>): readonly (str
   });
 }
 
-/** Returns a 32-bit hash: FNV-1a followed by a mixer, because FNV-1a distributes the high bits of short texts poorly. */
+/**
+ * Returns a 32-bit hash: FNV-1a followed by a mixer, because FNV-1a distributes the high bits of short texts poorly.
+ */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);

@@ -13,9 +13,9 @@ interface HeldShard {
 
 /** Work on one shard, such as a reconcile. */
 export interface Work {
-  /** Aborts when the shard is to be handed over to another replica, or is lost. */
+  /** Aborts when the shard is to be handed over to another replica or is lost, and when the member stops. */
   readonly signal: AbortSignal;
-  /** Ends the work. Must be called when the work has ended completely: only then can the shard be released. */
+  /** Must be called when the work has ended completely. The shard is released only after the end of all work on it. */
   end(): void;
 }
 

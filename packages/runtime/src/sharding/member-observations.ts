@@ -72,7 +72,7 @@ export class MemberObservations {
     return missing !== undefined && this.#now - missing.at >= this.#longestMs;
   }
 
-  /** If the shard map is blank: whether it is certain that no member still acts according to the map before it. */
+  /** If the shard map is blank: whether it is certain that no member still acts according to an earlier map. */
   get blankIsSafe(): boolean {
     if (!this.#othersHold) return true;
     return this.#shardMap !== undefined && this.#now - this.#shardMap.at >= this.#longestMs;

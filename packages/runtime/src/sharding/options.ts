@@ -26,7 +26,8 @@ export interface ShardingOptions extends Pick<LeaderElectionOptions, 'leaseMs' |
   readonly identity: string;
   /**
    * Number of shards into which the namespaces are divided; it should be several times the number of replicas. A change
-   * takes effect only after all replicas were stopped at the same time. @default 256
+   * takes effect only after all replicas were stopped at the same time.
+   * @default 256
    */
   readonly shards?: number;
   readonly observer?: ShardingObserver;
@@ -38,7 +39,9 @@ export interface ShardOwnership {
   readonly held: ReadonlySet<number>;
   /** Returns the shard of an object, a number that all replicas agree on. */
   shardOf(key: string): number;
-  /** Returns the fence of the current ownership of the object's shard; a closed fence if this replica does not own it. */
+  /**
+   * Returns the fence of the current ownership of the object's shard; a closed fence if this replica does not own it.
+   */
   fence(key: string): Fence;
   /** Returns whether work on an object may begin on this replica. */
   owns(key: string): boolean;

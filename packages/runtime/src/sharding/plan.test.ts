@@ -47,14 +47,14 @@ test('a shard of another member is not claimed until that member is gone', () =>
   expect(plan({ shardMap, isGone: () => true }).write).toEqual(claimed);
 });
 
-test('a shard that another member should own becomes free in the map when it is no longer held', () => {
+test('a member releases a shard that another member should own, and then marks the shard as free in the map', () => {
   const shardMap = new Array(SHARDS).fill(SELF);
   const all = new Set(unowned.keys());
   expect(plan({ shardMap, held: all })).toEqual({ write: undefined, claims: [], release: theirs });
   expect(plan({ shardMap, held: new Set(mine) })).toEqual({ write: onlyMine, claims: [], release: [] });
 });
 
-test('a member writes the map again if the map assigns it a shard that it does not hold', () => {
+test('if the map already names a member as the owner of a shard that the member does not hold, the member still claims the shard with a write', () => {
   expect(plan({})).toEqual({ write: desired, claims: mine, release: [] });
 });
 
@@ -66,7 +66,7 @@ describe('shard map with unknown owners', () => {
     },
   );
 
-  test('a blank shard map is filled once no member can act according to an older map', () => {
+  test('owners are written to a blank shard map only when no member can still act according to an older map', () => {
     expect(plan({ shardMap: 'blank' })).toEqual(NOTHING);
     expect(plan({ shardMap: 'blank', blankIsSafe: true }).write).toEqual(onlyMine);
   });
@@ -81,12 +81,12 @@ describe('shard map with unknown owners', () => {
 describe('number of shards in the configuration and in the map', () => {
   const other: Owners = new Array(3).fill(OTHER);
 
-  test('if the configured number of shards differs from the map, a member uses that of the map while another member acts', () => {
+  test('a member uses the number of shards in the map, not the configured number, until all other owners in the map are gone', () => {
     expect(plan({ shardMap: other })).toEqual(NOTHING);
     expect(plan({ shardMap: [...other, undefined], live: [SELF] }).claims).toEqual([3]);
   });
 
-  test('if the configured number of shards differs from the map, a member writes a new map when no other member acts', () => {
+  test('a member writes a new map with the configured number of shards when all other owners in the map are gone', () => {
     expect(plan({ shardMap: other, isGone: () => true }).write).toEqual(onlyMine);
     const shards = 1;
     const only = [SELF, OTHER].find((name) => assign(shards, [SELF, OTHER])[0] !== name) ?? '';

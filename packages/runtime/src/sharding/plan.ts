@@ -10,7 +10,7 @@ export interface PlanInput {
   readonly live: readonly string[];
   /** Returns whether it is certain that a member no longer acts. */
   isGone(member: string): boolean;
-  /** If the shard map is blank: whether it is certain that no member still acts according to the map before it. */
+  /** If the shard map is blank: whether it is certain that no member still acts according to an earlier map. */
   readonly blankIsSafe: boolean;
   /** Shards that this member holds, including those that it is releasing. */
   readonly held: ReadonlySet<number>;
@@ -42,7 +42,8 @@ export function planOf(input: PlanInput): Plan {
   if (shardMap === 'blank' && !blankIsSafe) return NOTHING;
   const owners = shardMap === 'blank' || shouldReshard(input, shardMap) ? unowned(input.shards) : shardMap;
   const plan = planShards(input, owners);
-  // The new map is written even if this member claims no shard, because the other members wait for that write.
+  // A map without owners replaces a blank map, or a map with another number of shards. It is written even if this
+  // member claims no shard, because the other members wait for that write.
   return owners === shardMap ? plan : { ...plan, write: plan.write ?? owners };
 }
 

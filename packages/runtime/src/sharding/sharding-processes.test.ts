@@ -20,8 +20,9 @@ const Namespace = foreignKind({
 
 const OBJECTS = 30;
 /**
- * leaseMs/renewMs/retryMs. A replica must remain a member if it or the API server is paused for a few seconds.
- * `SHARDING_TIMES=15000/10000/2000` measures the defaults.
+ * Timings of the replicas, as `leaseMs/renewMs/retryMs`. They are long enough that a replica remains a member if the
+ * replica or the API server is paused for a few seconds. To measure the default timings, set
+ * `SHARDING_TIMES=15000/10000/2000`.
  */
 const TIMES = process.env.SHARDING_TIMES ?? '12000/8000/300';
 const SHARDS = 256;

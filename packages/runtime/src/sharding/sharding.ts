@@ -154,8 +154,8 @@ export class Sharding implements ShardOwnership {
   async run(signal: AbortSignal, act: OnLeading): Promise<void> {
     let ended = false;
     while (!ended && !signal.aborted) {
-      // Creates a missing shard map: the first sync writes a blank map, and the second one a map without owners. That
-      // is safe while there are no members.
+      // If the shard map is missing, the first sync writes a blank map. If no member holds its Lease, so that none
+      // acts on a shard, the second sync writes a map in which no shard has an owner.
       for (let attempt = 0; attempt < 2; attempt++)
         await this.#reportErrors(signal, () => this.#sync(undefined, signal));
       await this.#election.run(signal, async (leading, leadershipLost) => {
@@ -225,7 +225,7 @@ export class Sharding implements ShardOwnership {
 
   async #syncUntil(membership: Membership, acting: AbortSignal, done: AbortSignal): Promise<void> {
     while (!done.aborted) {
-      membership.term.check(); // after a suspension of the process, this line may run before the timer of the term
+      membership.term.check(); // ends an expired term: after a suspension of the process, its timer may be late
       const settled = await this.#reportErrors(done, () => this.#sync(membership, done, acting));
       await this.#pause(settled ?? true, done);
     }

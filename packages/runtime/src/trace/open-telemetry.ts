@@ -24,8 +24,8 @@ interface Scope {
 /**
  * Returns a tracer that records with OpenTelemetry. All times come from `world`.
  *
- * It keeps the current span in an AsyncLocalStorage of its own, not in OpenTelemetry's global context manager. So two
- * managers in one process do not share the current span. Other instrumentations do not see it.
+ * The tracer keeps the current span in its own AsyncLocalStorage, not in OpenTelemetry's global context manager. So two
+ * managers in one process do not share the current span, and other instrumentations do not see the current span.
  * @param tracer tracer of a provider; the id generator of the provider should use the same `world`
  */
 export function openTelemetryTracer(

@@ -27,7 +27,7 @@ async function review(rules: AdmissionRules<ConfigMap>, request: object) {
   return JSON.parse(JSON.stringify(reviewed)).response;
 }
 
-test('the response to a mutation has a patch only if the returned object differs', async () => {
+test('the response to a mutation has a patch only if the mutation returns an object that differs from the one in the request', async () => {
   const rules: AdmissionRules<ConfigMap> = {
     mutate: (each) => ({ ...each, data: { ...each.data, 'b/~': '2' } }),
   };
@@ -66,7 +66,7 @@ test('a denial has message, code, reason and causes; denials and approvals have 
   });
 });
 
-test('the request of an UPDATE contains the stored object, the user and the request options', async () => {
+test('for an UPDATE, the validation gets the stored object, the user and the request options', async () => {
   const extra = { 'example.org/scopes': ['a'] };
   const request = {
     operation: 'UPDATE',

@@ -28,7 +28,8 @@ export interface AdmissionSettings {
   readonly timeoutSeconds?: number;
   /**
    * Side effects of the handlers: `None` if they never change external state, `NoneOnDryRun` if they change it only in
-   * requests without `dryRun`. @default 'None'
+   * requests without `dryRun`.
+   * @default 'None'
    */
   readonly sideEffects?: 'None' | 'NoneOnDryRun';
   readonly namespaceSelector?: object;
@@ -36,8 +37,8 @@ export interface AdmissionSettings {
   /** CEL expressions that the API server evaluates before it calls the webhook. */
   readonly matchConditions?: readonly { readonly name: string; readonly expression: string }[];
   /**
-   * Reinvocation policy: `IfNeeded` calls the webhook again when a later webhook has changed the object. @default
-   * 'Never'
+   * Reinvocation policy: `IfNeeded` calls the webhook again when a later webhook has changed the object.
+   * @default 'Never'
    */
   readonly reinvocationPolicy?: 'Never' | 'IfNeeded';
 }
@@ -46,7 +47,7 @@ export interface AdmissionSettings {
 export interface AdmissionRules<T extends KubeObject> extends AdmissionSettings {
   /**
    * Validates a request. `object` is the object to store or, for a DELETE, the object to delete. The API server calls
-   * it after all mutations and after the schema validation.
+   * the webhook after all mutations and after the schema validation.
    */
   readonly validate?: (
     object: T,

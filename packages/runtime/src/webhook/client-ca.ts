@@ -23,7 +23,9 @@ export class ClientCaFile {
     return this.#text;
   }
 
-  /** Polls the file and calls `onChange` with changed content. While it cannot be read, the last content stays in use. */
+  /**
+   * Polls the file and calls `onChange` with changed content. While it cannot be read, the last content stays in use.
+   */
   async watch(
     clock: Pick<Clock, 'after'>,
     pollMs: number,

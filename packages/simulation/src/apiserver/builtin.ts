@@ -6,8 +6,8 @@ import type { Draft } from './object.ts';
 import type { ResourceRules } from './resource.ts';
 
 /*
- * Built-in kinds that controllers use. The real API server decodes them into structs, where an empty map or string equals
- * a missing one.
+ * Built-in kinds that controllers use. The real API server decodes them into structs, where an empty map or string
+ * equals a missing one.
  */
 
 const { object, optional, map, string, integer, boolean, anything } = schema;

@@ -15,7 +15,7 @@ export function nullProblems(
 ): FieldError[] {
   if (value === null) {
     if (node.nullable || node.type === undefined || node.default !== undefined) return [];
-    // The API server omits the field name `status` when it validates only the status.
+    // If a write of the subresource `status` makes the whole status null, the API server's message has no field name.
     const message = `Invalid value: "null": ${field === subresource ? '' : field} in body must be of type ${node.type}: "null"`;
     return [{ field, reason: 'FieldValueTypeInvalid', message }];
   }

@@ -208,7 +208,10 @@ class SimulatedSession implements Session {
   }
 }
 
-/** Extracts the result from a reply. @throws DatabaseError if the reply is an error, or the connection ended before it */
+/**
+ * Extracts the result from a reply.
+ * @throws DatabaseError if the reply is an error, or the connection ended before it
+ */
 function resultOf<R>(text: string): R {
   if (text === '') throw new DatabaseError('Connection terminated unexpectedly', 'ECONNRESET', 'session');
   const reply: Reply<R> = JSON.parse(text);

@@ -6,7 +6,7 @@ import { conditionOf, onChange, phaseIn, textAt } from '../scenario/stored-objec
 import type { GpuTruth } from './gpu-truth.ts';
 import { isLedgerWrite, isLive } from './reservations.ts';
 
-/** Critical moments. In a run of many seeds, each must occur in at least one of them. */
+/** Critical moments. When many seeds are run, each of them must occur in at least one seed. */
 export const CRITICAL_MOMENTS = [
   'a reservation was stored during the faults',
   'a reservation moved to another node',

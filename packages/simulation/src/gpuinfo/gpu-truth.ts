@@ -3,7 +3,7 @@ import type { JobHistory } from './jobs.ts';
 import type { Knowledge } from './knowledge.ts';
 import type { ReservationHistory } from './reservations.ts';
 
-/** Ground truth of this scenario, in addition to `Truth`, which all scenarios have. */
+/** Ground truth of the scenario `gpuinfo`, in addition to `Truth`, which all scenarios have. */
 export interface GpuTruth {
   readonly reservations: ReservationHistory;
   readonly jobs: JobHistory;

@@ -5,7 +5,7 @@ import { textAt } from '../scenario/stored-objects.ts';
 import type { Simulation } from '../world/simulation.ts';
 import type { KnownHost, KnownHosts } from './rules.ts';
 
-/** Actions on hosts and machines. In a run of many seeds, each must occur in at least one of them. */
+/** Actions on hosts and machines. When many seeds are run, each action must occur in at least one seed. */
 export const HOST_ACTIONS = [
   'a machine moved to another host',
   'a host entered maintenance mode',

@@ -7,7 +7,7 @@ import { MACHINES, SCHEME, uuidOf } from './hosts.ts';
 import { GPU, MAINTENANCE_END, MAINTENANCE_START, MODEL, Node, ZONE } from './kinds.ts';
 import { HOUR_MS } from './rules.ts';
 
-/** Actions on nodes. In a run of many seeds, each must occur in at least one of them. */
+/** Actions on nodes. When many seeds are run, each action must occur in at least one seed. */
 export const NODE_ACTIONS = [
   'a node was cordoned',
   'a node was tainted',

@@ -7,7 +7,7 @@ import { ConfigMap, ZONE } from './kinds.ts';
 import { MODELS, ZONES } from './nodes.ts';
 import { isLive, LEDGER, type StoredReservations } from './reservations.ts';
 
-/** Actions of users. In a run of many seeds, each must occur in at least one of them. */
+/** Actions of users. When many seeds are run, each of them must occur in at least one seed. */
 export const USER_ACTIONS = [
   'a request was changed',
   'a request was paused',

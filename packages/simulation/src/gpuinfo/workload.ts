@@ -8,7 +8,7 @@ import type { Hosts } from './hosts.ts';
 import { GPU, INFO_LABEL, INFO_UID, Job, Node, Pod } from './kinds.ts';
 import { blockedBy, gpusOf, isOver, podGpus, wantedBy } from './rules.ts';
 
-/** Actions of workloads. In a run of many seeds, each must occur in at least one of them. */
+/** Actions of workloads. When many seeds are run, each of them must occur in at least one seed. */
 export const WORKLOAD_ACTIONS = [
   'a Job used a reservation',
   'a pod without a Job used a reservation',

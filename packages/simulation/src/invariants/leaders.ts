@@ -18,7 +18,7 @@ export class Holder {
     });
   }
 
-  /** Whether this replica holds the lease. The runtime appends a process id to the replica's name. */
+  /** Whether this sender holds the lease. The holder's identity is the sender's name, followed by `_` and a UUID. */
   is(sender: string): boolean {
     return this.identity.startsWith(`${sender}_`);
   }

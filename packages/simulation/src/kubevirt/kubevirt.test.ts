@@ -162,7 +162,7 @@ describe('model of CDI', () => {
     expect(env.cdi.isIdle).toBe(true);
   });
 
-  test('a clone waits for its snapshot, and fails if the snapshot vanished', async () => {
+  test('a clone waits until its source snapshot is ready, and fails if the snapshot is deleted', async () => {
     const env = setup();
     await importVolume(env);
     env.snapshotting = 'never';

@@ -6,17 +6,21 @@ import { LEASE } from '../scenario/observed-manager.ts';
 import type { Sent } from '../scenario/traffic.ts';
 import type { MirrorTruth } from './invariants.ts';
 
-/** Critical moments in runs with leader election. In a run of many seeds, each must occur in at least one of them. */
+/**
+ * Critical moments in runs with leader election. When many seeds are run, each of them must occur in at least one seed.
+ */
 export const LEADER_MOMENTS = [
   'leadership moved to another replica',
   'leadership moved while a batch was in transit',
   'a batch arrived after another replica became leader',
 ] as const;
 
-/** Critical moments in runs with sharding. In a run of many seeds, each must occur in at least one of them. */
+/** Critical moments in runs with sharding. When many seeds are run, each of them must occur in at least one seed. */
 export const SHARD_MOMENTS = ['a shard moved to another replica', 'two replicas had shards'] as const;
 
-/** Critical moments that are counted in all runs. In a run of many seeds, each must occur in at least one of them. */
+/**
+ * Critical moments that are counted in all runs. When many seeds are run, each of them must occur in at least one seed.
+ */
 export const CRITICAL_MOMENTS = [
   'a batch was committed during the faults',
   'a batch arrived after its sender gave up',

@@ -18,7 +18,7 @@ export interface MirrorProgramOptions
   readonly fence: FenceMode;
   /** Number of shards; undefined for leader election instead of sharding. */
   readonly shards: number | undefined;
-  /** Called with the mirror of each process, and a function that returns its metrics. */
+  /** Called for each process, with its mirror and a function that returns the metrics of the process. */
   readonly onMirror: (identity: string, mirror: Mirror, metrics: () => string) => void;
   /** Called with the error that ends a process. */
   readonly onFailure: (message: string) => void;

@@ -100,8 +100,8 @@ export class Workload {
     const isNull = isLabelled && place.isCopied !== true && choices.oneIn(6);
     const namespace = isNull ? null : place.namespace;
     const isEarly = choices.oneIn(3);
-    // If a row has a status that the mirror writes, the mirror assumes that the row belongs to an earlier VM. Without
-    // resyncs, only the first VM of a name gets such a row.
+    // If a row has a status that the mirror writes, the mirror assumes that the row belongs to an earlier VM. In a run
+    // without resyncs, such a row is inserted only for the first VM with a name, which has no earlier VM.
     const hasStatus = choices.oneIn(3) && (isResynced || life === 0) && isEarly;
     const status = hasStatus ? 'STOPPED' : choices.oneIn(6) ? null : INSTANTIATING;
     const late = life > 0 && !isResynced ? SOON_ROW_MS : choices.oneIn(2) ? LATE_ROW_MS : 2_000;

@@ -6,7 +6,7 @@ export interface Registry {
   readonly unsound?: readonly Scenario[];
 }
 
-/** Returns the scenario with this name. @throws an error that lists all names when there is none */
+/** Returns the scenario with this name. @throws an error that lists all names if no scenario has this name */
 export function scenarioNamed(name: string, { scenarios, unsound = [] }: Registry): Scenario {
   const all = [...scenarios, ...unsound];
   const found = all.find((scenario) => scenario.name === name);

@@ -10,7 +10,7 @@ export interface WorkerModules {
 
 /** Start parameters of a thread. */
 export interface WorkerInput extends WorkerModules {
-  /** Shared counters: index of the running seed in its task, and number of events. */
+  /** Two shared numbers: the index of the running seed in its task, and the number of events in this thread so far. */
   readonly at: SharedArrayBuffer;
 }
 

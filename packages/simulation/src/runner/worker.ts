@@ -13,7 +13,10 @@ const send = (message: WorkerMessage) => parentPort?.postMessage(message);
 for (const module of preload) await import(module);
 const scenarios: unknown = await import(registry);
 
-/** Runs a task. Publishes the index of the running seed and the number of events in `at` for the watchdog. */
+/**
+ * Runs a task. It writes two numbers for the watchdog: the index of the running seed to `at[0]`, and the number of
+ * events to `at[1]`.
+ */
 async function runTask({ scenario: name, from, count, stopAtFirst }: Task): Promise<Tally> {
   if (!isRegistry(scenarios)) throw new Error(`${registry} exports no list named scenarios`);
   const scenario = scenarioNamed(name, scenarios);

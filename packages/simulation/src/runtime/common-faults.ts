@@ -1,7 +1,7 @@
 import { errorCount } from '../apiserver/errors.ts';
 import { REQUEST_FAULTS, STREAM_FAULTS } from '../world/faults.ts';
 
-/** Faults of every scenario of the runtime. In a run of many seeds, each must occur in at least one of them. */
+/** Faults of every scenario of the runtime. In a run of many seeds, each fault must occur with at least one seed. */
 export const COMMON_FAULTS: readonly string[] = [
   ...REQUEST_FAULTS.map((fault) => `request ${fault}`),
   ...STREAM_FAULTS.map((fault) => `stream ${fault}`),

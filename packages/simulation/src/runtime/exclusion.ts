@@ -31,8 +31,9 @@ export class Exclusion {
           'one reconcile of an object at a time',
           `${replica.name} reconciles ${key} twice at the same time`,
         );
-    // Two cases are not violations. Right after a pause, the process may start a reconcile before its overdue timers
-    // fire. A paused process still completes the current turn of its event loop.
+    // In two cases, a start is not a violation, because the process could not yet learn that it has lost leadership:
+    // - The process was just resumed after a pause, and its overdue timers have not fired yet.
+    // - The process is paused, but still completes the current turn of its event loop.
     const disturbed = replica.runningMs < LATEST_TIMER_MS || replica.simulated.process.state !== 'running';
     const working = { key, namespace: key.split('/', 1)[0] ?? '', disturbed };
     if (!disturbed) this.#compare(replica, working, 'starts to reconcile');

@@ -8,8 +8,8 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 
 /**
- * Maximum duration of a call. After a leader has lost the lease, it must stop within a limited time, even if timers
- * fire late. A call must be shorter than this time, because it cannot be cancelled.
+ * Maximum duration of a call. After a leader has lost the lease, it must stop before a deadline, even if timers fire
+ * late. Calls cannot be cancelled, so each call must be short enough to end before that deadline.
  */
 const LONGEST_CALL_MS = 2_500;
 

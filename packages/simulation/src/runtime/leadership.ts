@@ -6,7 +6,7 @@ import type { Replica } from './replica.ts';
 import type { Violations } from './violations.ts';
 import type { Wire } from './wire.ts';
 
-/** Critical moments that are counted here. In a run of many seeds, each must occur in at least one of them. */
+/** Critical moments that are counted here. When many seeds are run, each of them must occur in at least one seed. */
 export const LEADERSHIP_MOMENTS = [
   'leadership moved to another replica',
   'leadership was lost during a reconcile',

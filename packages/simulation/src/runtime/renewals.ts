@@ -28,7 +28,8 @@ export class Renewals {
       if (resource.kind.plural !== Lease.plural || current === undefined || after === undefined) return;
       const holder = textAt(after.object, 'spec', 'holderIdentity') ?? '';
       if (!holder.startsWith(`${current.sender.name}_`)) return;
-      // Keeps the latest time: if the lease was deleted, a delayed create may arrive after later writes.
+      // Keeps the time of the write that was sent last. Another write may be stored last: if the lease was deleted, a
+      // delayed create can be stored after writes that were sent later.
       const { sender } = current;
       this.#renewed.set(sender, Math.max(this.#renewed.get(sender) ?? 0, sentAt.get(current) ?? 0));
     });

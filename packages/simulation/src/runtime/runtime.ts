@@ -238,7 +238,7 @@ class History {
 
   async #rest(): Promise<void> {
     const { schedule, choices } = this.#simulation;
-    const terms = this.#terms; // compared below, because a new leader reconciles everything
+    const terms = this.#terms; // a new leader reconciles everything, which is not a violation
     // Waits until delayed Events of the recorder, and the watch events about them, have arrived.
     await this.#until(schedule.now + 30_000);
     this.#eventChecks.check();

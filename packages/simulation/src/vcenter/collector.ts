@@ -15,7 +15,10 @@ const NO_UPDATES = response(METHOD, '');
 interface Version {
   /** Serial of the last change sent for the filters in `filters`. */
   readonly base: number;
-  /** Ids of the filters that existed at that version. A filter that is added later starts with all its objects. */
+  /**
+   * Ids of the filters that existed at the last response that was not truncated. A filter that is added later starts
+   * with all its objects.
+   */
   readonly filters: ReadonlySet<string>;
   /** After a truncated response: for each object already sent, the serial up to which its changes were sent. */
   readonly sent: ReadonlyMap<string, number> | undefined;

@@ -135,7 +135,7 @@ export class Operations {
     return task.ref;
   }
 
-  /** Removes a folder and everything in it. @param task undefined for a removal that bypasses the API */
+  /** Removes a folder and everything in it. @param task undefined if a simulated third party removes the folder */
   remove(folder: Entity, task?: Task): void {
     const { machines, folders } = this.#parts;
     const cause = task === undefined ? 'somebody' : 'request';

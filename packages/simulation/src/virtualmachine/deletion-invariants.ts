@@ -65,9 +65,9 @@ function isKept(child: StoredObject, owner: StoredObject): boolean {
 
 /**
  * After `--cascade=orphan`, the operator does not delete the children that existed when the deletion was requested: the
- * machine, the Secret, and the disk and snapshots that the status named. Exception: while an image is still referenced,
- * the operator maintains the image's children until the phase is Deleting. `Foreign` checks children that no longer
- * have an owner.
+ * machine, the Secret, and the disk and snapshots that the status named. Exception: it may delete the children of an
+ * image that is still referenced, until the phase of the image is Deleting. `Foreign` checks that children without an
+ * owner are not changed or deleted.
  */
 export const orphansAreKept: Invariant = {
   name: 'orphans are kept',

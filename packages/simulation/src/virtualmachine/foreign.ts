@@ -24,7 +24,10 @@ export class Foreign {
     });
   }
 
-  /** Whether the object belongs to a VirtualMachine or a VMDiskImage, directly or through a DataVolume or a machine. */
+  /**
+   * Whether the object belongs to a VirtualMachine or a VMDiskImage of the operator: directly, or through another
+   * object, such as a DataVolume or a KubeVirt VirtualMachine.
+   */
   isOurs({ metadata: { uid = '' } }: StoredObject): boolean {
     return this.#ours.has(uid);
   }

@@ -59,8 +59,8 @@ export const dataKeptWhileReferenced: Invariant = {
       if (image === undefined || !published.get(uid)?.has(child.metadata.name)) return;
       const what = `${child.kind} ${child.metadata.name} of ${keyOf(image)}`;
       if (phaseIn(image) === 'Ready') violated(`${what} is deleted, but the image is Ready`);
-      // Not a violation in phases other than Ready and Deleting: the image is synced again, because a part of its data
-      // was lost.
+      // In phases other than Ready and Deleting, the operator may delete the child: a part of the data was lost, so the
+      // image is synced again.
       if (phaseIn(image) !== 'Deleting' || inForeground.has(uid)) return;
       for (const machine of machinesNaming(server, keyOf(image)))
         if (

@@ -87,8 +87,8 @@ export const rootDiskKept: Invariant = {
 };
 
 /**
- * Before the operator creates a root disk, it stores the names of the disk and of its snapshot in the status, so that
- * the clone counts against maxClones.
+ * A root disk is a clone of a snapshot of the image. Before the operator creates the disk, it stores the name of this
+ * snapshot in the status of the VirtualMachine, so that the clone already counts against maxClones.
  */
 export const choiceStoredFirst: Invariant = {
   name: 'the choice of a snapshot is stored before the clone is created',

@@ -12,8 +12,8 @@ import { find, isOf, listAt, textAt } from '../scenario/stored-objects.ts';
 /* Accessors for VirtualMachines and VMDiskImages as stored in the API server. */
 
 /**
- * The kinds as the model serves them. They repeat only the CEL rules that a user of the scenario can violate;
- * `packages/operator/test` tests all rules on a real API server.
+ * VirtualMachine and VMDiskImage as the API server model serves them, with only those CEL rules that a user of the
+ * scenario can violate. `packages/operator/test` tests all CEL rules on a real API server.
  */
 export const SERVED_VIRTUAL_MACHINE = declaredResource(VirtualMachine, (object, before): FieldError[] => {
   if (before === undefined) return [];

@@ -176,7 +176,7 @@ function runScenario(simulation: Simulation): Promise<readonly Violation[]> {
   });
 }
 
-/** No external resources, because the controllers of these kinds manage nothing outside the API server. */
+/** The controllers of VirtualMachines and VMDiskImages manage no resources outside the API server. */
 const NOTHING: ExternalResources = { all: () => [], listen: () => undefined };
 
 function invariantsOf(limit: number, foreign: Foreign, references: References): readonly Invariant[] {

@@ -208,7 +208,7 @@ export function nothingStray(foreign: Foreign): Invariant {
   };
 }
 
-/** Whether a child belongs to the current attempt. A failed image has no children. */
+/** Whether the status of the image names the child. False for a failed image, which must not have children. */
 function isCurrent(image: StoredObject, { metadata: { name } }: StoredObject): boolean {
   if (phaseIn(image) === 'Failed') return false;
   return textAt(image, 'status', 'dataVolume') === name || snapshotsIn(image).includes(name);

@@ -39,7 +39,7 @@ export function vmIdIsStable(cloud: Cloud): Invariant {
         if (is !== undefined && made.get(is) !== uid)
           violated(`vmId of ${name} is ${is}, a server that was not created for this VM`);
         if (was === undefined) return;
-        // If the server was never created for this VM, the operator may remove its id from the status at any time.
+        // The operator may always remove the id of a server that was not created for this VM.
         if (made.get(was) !== uid) return;
         if (is !== undefined) violated(`vmId of ${name} changed from ${was} to ${is}`);
         if (!mayRecreate(before))
@@ -159,8 +159,8 @@ export const intentFirst: Invariant = {
 
 /**
  * A VM is removed only after all its servers in the cloud are gone. Exception: a server may outlive the VM if it was
- * created or labelled after the deletion request, or shortly before, because a list may not show it. Garbage collection
- * deletes such a server.
+ * created or labelled after the deletion request, or at most `MAX_LAG_MS` before, because the state that a list
+ * shows may be that old. Garbage collection deletes such a server.
  */
 export function machineDeletedFirst(cloud: Cloud): Invariant {
   return {
@@ -191,7 +191,10 @@ function labelTimes(cloud: Cloud): (id: string) => number {
   return (id) => since.get(id) ?? Number.POSITIVE_INFINITY;
 }
 
-/** If a VM is deleted with policy Orphan, its server is kept. Servers of other existing VMs keep their labels. */
+/**
+ * If a VM is deleted with policy Orphan, its server is kept. The server of any other VM keeps its labels as long as the
+ * VM exists.
+ */
 export function orphanedOnlyWhenRequested(cloud: Cloud): Invariant {
   return {
     name: 'a machine is orphaned only when requested',

@@ -21,8 +21,8 @@ export const LATE_FAULTS = [
 ] as const;
 
 /**
- * Tolerance for delays that occur even without faults: a list of servers that is in progress, and a status write that
- * is repeated after a conflict.
+ * Tolerance for delays that occur even without faults: a request in progress that lists the servers, and a status write
+ * that is repeated after a conflict.
  */
 const SLACK_MS = 75_000;
 /**
@@ -31,8 +31,8 @@ const SLACK_MS = 75_000;
  */
 const SILENCE_MS = UNKNOWN_AFTER_MS + SLACK_MS + 30_000;
 /**
- * Maximum time until an emptied status is restored. It includes the request of the third party, the watch event and the
- * operator's write.
+ * Maximum time from the response to the request that empties a status until the operator has restored the status. It
+ * includes the watch event and the operator's write.
  */
 const RESTORED_MS = 75_000;
 /** Probability of a late fault: one run in 4. */

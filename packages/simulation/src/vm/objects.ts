@@ -9,8 +9,8 @@ import type { Truth } from '../invariants/invariant.ts';
 const NAME = /^(?!\.\.?$)[A-Za-z0-9._-]{1,63}$/;
 
 /**
- * VM as the model serves it, with the kind's CEL rules in TypeScript. Shared by all runs, so that the server
- * compiles the resource only once.
+ * VM as the API server model serves it, with the kind's CEL rules in TypeScript. All runs share this resource, so that
+ * the model compiles it only once.
  */
 export const SERVED_VM = declaredResource(VM, (object, before) => {
   const vmname = fieldAt(object, ['spec', 'vmname']);

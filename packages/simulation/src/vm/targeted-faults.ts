@@ -51,7 +51,7 @@ export function injectTargetedFaults(
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN))
       schedule.after(choices.pick(SOON_MS), () => faultInjector.injectFault(name));
-    // Pauses the sender while the response is in flight. When the sender resumes and takes the next step, another
+    // Pauses the sender as it sends the request. When the sender resumes and takes the next step, another
     // replica may lead.
     if (sent.origin === API_SERVER && choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
     const deleted = cloud.servers.get(deletedId(sent) ?? '');

@@ -13,7 +13,9 @@ import { CLUSTER } from './program.ts';
 export const ROOT = 'vm-operator';
 const FOLDER_OWNER = 'vmwright.dev/owner';
 
-/** Name of a folder that was created and has no label yet: hash of the cluster, hash of the namespace, UID of the group. */
+/**
+ * Name of a folder that was created and has no label yet: hash of the cluster, hash of the namespace, UID of the group.
+ */
 const PROVISIONAL = /^vmwright-[a-z]{8}-[a-z]{8}-(.+)$/;
 
 export interface Owner {

@@ -85,7 +85,7 @@ export function foreignMachinesLeftAlone(vcenter: Vcenter): Invariant {
         const isJustIn =
           isUnregistered === true &&
           (addedAt.get(before.id) ?? 0) > (folderRequestedAt.get(task ?? '') ?? Number.MAX_VALUE) - READ_MS;
-        // Not a violation: the removal was requested before the group was orphaned, and arrived late.
+        // Not a violation: the request was sent before the machine was orphaned, and arrived late.
         const wasRequested = (sentAt.get(task ?? '') ?? Number.MAX_VALUE) < (orphanedAt.get(before.id) ?? 0);
         if (!ours.has(before.id) && !isJustIn && !wasRequested)
           violated(`${before.id} ('${before.name}') is ${after ? 'changed' : 'destroyed'}`);

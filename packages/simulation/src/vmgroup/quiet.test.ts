@@ -59,7 +59,8 @@ test('the view and the filter of a folder are removed after its only group is de
       const count = async () => {
         const [session] = vcenter.sessions;
         filters.push(Math.max(...[...(session?.collectors.values() ?? [])].map(({ size }) => size)));
-        // Counts twice and takes the lower number, because garbage collection has its own view while it runs.
+        // Counts twice and takes the lower number, because the operator's garbage collector has its own view while it
+        // runs.
         const first = containerViews();
         await wait(5_000);
         views.push(Math.min(first, containerViews()));

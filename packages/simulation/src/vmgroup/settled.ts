@@ -10,7 +10,7 @@ export function problemOf(object: StoredObject, truth: Truth, vcenter: Vcenter):
   if (isPaused(object)) return undefined;
   const isFine = machineProblem(object, vcenter) === undefined;
   // If another group owns the folder, this group reports FolderTaken. Exception: this group already had all its
-  // machines in the folder when the label of the other group was written.
+  // machines in the folder when the other group was recorded as the owner of the folder.
   const problem =
     isTaken(object, truth, vcenter) && !isFine ? folderProblem(object) : machineProblem(object, vcenter);
   return problem && `${problem}, but its status is ${JSON.stringify(object.status)}`;

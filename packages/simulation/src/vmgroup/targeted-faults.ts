@@ -79,7 +79,7 @@ export function injectTargetedFaults(truth: Truth, parts: TargetedFaultParts): v
     if (!isWrite) return;
     const [name = ''] = sent.sender.split('.');
     if (choices.oneIn(FAULT_ONE_IN)) within(SOON_MS, () => faultInjector.injectFault(name));
-    // Pauses the sender while the response is in flight. When the sender resumes and takes the next step, another
+    // Pauses the sender as it sends the request. When the sender resumes and takes the next step, another
     // replica may lead.
     if (choices.oneIn(PAUSE_ONE_IN)) faultInjector.pause(name);
     if (FOLDER_REMOVALS.has(methodOf(sent)) && choices.oneIn(FOREIGN_MACHINE_ONE_IN))
@@ -125,8 +125,8 @@ function hideOrphanedMachine(truth: Truth, { thirdParties, vcenter }: TargetedFa
 }
 
 /**
- * Delays a request to create a group's folder, and deletes the group immediately. Another replica may remove the group's
- * finalizer before the folder appears.
+ * Delays a request to create a group's folder, and deletes the group immediately. Another replica may remove the
+ * group's finalizer before the folder appears.
  */
 function delayFolders({ simulation, server, kind, traffic }: Truth, parts: TargetedFaultParts): void {
   const { choices, network, schedule } = simulation;

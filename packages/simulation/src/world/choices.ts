@@ -21,7 +21,7 @@ export class Choices {
     return new Choices(sfc32(seed), keep);
   }
 
-  /** Draws from a tape. A number that is too large for its choice wraps around. */
+  /** Draws from a tape. For a choice from `n` values, a number of `n` or more on the tape is taken modulo `n`. */
   static replayed(tape: readonly number[], keep = false): Choices {
     let at = 0;
     return new Choices(() => (at < tape.length ? -1 - (tape[at++] ?? 0) : -1), keep);

@@ -165,7 +165,7 @@ describe('streams', () => {
   test.for<readonly [StreamFault, string]>([
     ['cut', 'read ECONNRESET'],
     ['stalled', 'open'],
-  ])('stream fault "%s": the earlier lines arrive, and the final state is "%s"', async ([fault, outcome]) => {
+  ])('stream fault "%s": earlier lines arrive, then the reader has state "%s"', async ([fault, outcome]) => {
     const { simulation, lines, end, closed } = await read(Choices.seeded(5), {
       line: 6,
       streamFaults: [fault],

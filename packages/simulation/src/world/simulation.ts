@@ -55,8 +55,8 @@ export class Simulation {
   }
 
   /**
-   * Runs the simulation; see `Schedule.run`. Errors have stack traces only when a readable trace is kept: injected faults
-   * create many errors, and capturing their stacks took a tenth of the run time.
+   * Runs the simulation; see `Schedule.run`. Errors have stack traces only when a readable trace is kept: injected
+   * faults create many errors, and capturing their stacks took a tenth of the run time.
    */
   async run(options: RunOptions): Promise<void> {
     const { stackTraceLimit } = Error;

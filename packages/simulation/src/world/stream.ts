@@ -7,7 +7,10 @@ import type { ServerStream } from './server.ts';
 export interface Delivery {
   /** Delay of the next line in milliseconds. */
   delay(): number;
-  /** `stalled` silently drops this and all later lines; `cut` gives the reader a connection error instead. */
+  /**
+   * Fault of the next line. `stalled` silently drops that line and all later lines. `cut` sends a connection error
+   * instead.
+   */
   fault(): 'cut' | 'stalled' | undefined;
 }
 

@@ -10,7 +10,7 @@ export interface Machines {
   readonly stops: 'immediately' | 'never';
 }
 
-/** The model without a simulation: it responds immediately, and its machines change state in `settle`. */
+/** The model of the cloud, without a simulation. It responds immediately, and its machines change state in `settle`. */
 export class DirectCloud {
   readonly world: CloudWorld;
   readonly #scheduled: (() => void)[] = [];

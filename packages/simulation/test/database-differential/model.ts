@@ -16,7 +16,7 @@ export const FAST_CLOCK: Pick<World, 'monotonic' | 'after'> = {
   after: (ms, act) => nodeWorld.after(ms < 1_000 ? 1 : ms, act),
 };
 
-/** The model without a simulation: it executes each statement immediately. */
+/** Returns the model of the database without a simulation. It executes each statement immediately. */
 export function directDatabase(mode: FenceMode): {
   readonly database: SimulatedDatabase;
   readonly others: OtherClients;

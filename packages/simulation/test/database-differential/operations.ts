@@ -31,7 +31,10 @@ export const CREATED_MS = Date.UTC(2026, 0, 1);
 /** Time in the future that some rows have as `updated_at`. */
 export const FUTURE_MS = Date.UTC(2100, 0, 1);
 
-/** Whether the constraint, which both databases have, rejects this status in this row. */
+/**
+ * Returns whether the constraint of this test rejects a status in a row. PostgreSQL and the simulated database have the
+ * same constraint.
+ */
 export function rejects({ name }: Pick<TableRow, 'name'>, status: string): boolean {
   return name === 'rejected' && status === 'BAD';
 }

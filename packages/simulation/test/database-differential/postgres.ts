@@ -34,7 +34,7 @@ export function realDatabase(
 }
 
 /**
- * Returns the other clients of PostgreSQL.
+ * Returns the actions of PostgreSQL clients other than the mirror's own client.
  * @param locker client with only one connection, so that a transaction can stay open between calls
  */
 export function realClients(ssvirt: Ssvirt, locker: Ssvirt): OtherClients {

@@ -10,7 +10,7 @@ import {
 import { ApiServer, type ServerEnvironment } from '@vmwright/simulation';
 import { DECLARED } from './kinds.ts';
 
-/** The model without a simulation: it responds immediately, and its garbage collector runs in `settle`. */
+/** The API server model without a simulation: it responds immediately, and its garbage collector runs in `settle`. */
 export class DirectServer {
   readonly server: ApiServer;
   readonly #scheduled: { act: () => void; cancelled: boolean }[] = [];

@@ -110,7 +110,10 @@ export function sequence(choices: Choices): Sequence {
   };
 }
 
-/** Removes the version precondition of an operation, and replaces an apply by a change of the scale. */
+/**
+ * Adapts an operation to a sequence with `scaling`. Replaces an apply by a change of the scale, a create or a get.
+ * Removes the version precondition of any other operation.
+ */
 function withScale(choices: Choices, operation: Operation): Operation {
   if (operation.do !== 'apply')
     return 'version' in operation ? { ...operation, version: undefined } : operation;

@@ -36,7 +36,7 @@ export class Side {
   /** Observed UIDs and versions by object name, oldest first. */
   readonly #seen = new Map<string, { readonly uid: string; readonly version: string }[]>();
 
-  /** @param prefix of all names in the sequence; it keeps sequences apart, because all of them share a namespace */
+  /** @param prefix start of all names of the sequence; differs between sequences, because they share a namespace */
   constructor(clients: readonly [Client, Client], namespace: string, prefix: string, exact: boolean) {
     this.#clients = clients;
     this.#namespace = namespace;
@@ -77,7 +77,10 @@ export class Side {
     return this.#items(items);
   }
 
-  /** Sorts by aliases, because the order of generated names differs between the servers. */
+  /**
+   * Replaces server-specific values by aliases, and then sorts the objects. The order in the list is not comparable,
+   * because the generated names of the real server and of the model differ.
+   */
   #items(items: readonly KubeObject[]): unknown {
     const names = items.map(({ metadata }) => metadata.name);
     const shared = items.map((item) => JSON.stringify(this.#names.shared(item)));
@@ -157,7 +160,8 @@ export class Side {
       [...Map.groupBy(events, ({ name: each }) => each).values()]
         .map((each) => JSON.stringify(plain(each)))
         .sort();
-    // The garbage collector processes different objects in any order, and a streamed list has no order.
+    // The order of objects is not compared in a streamed list, which has no order. It is also not compared after a
+    // garbage collection (`inOrder` is false), because the garbage collector deletes objects in any order.
     return { watched: inOrder ? plain(watched) : byObject(watched), listed: byObject(listed) };
   }
 

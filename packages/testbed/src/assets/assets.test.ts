@@ -108,7 +108,7 @@ describe('a program is resolved', () => {
   });
 });
 
-describe('the error lists why each source failed, and names the remedy', () => {
+describe('the error for an unavailable program lists why each source failed, and names the remedy', () => {
   test('a program is unavailable when upstream is unreachable and Go is missing', async () => {
     const cache = await folder();
     const VMWRIGHT_MIRROR = `http://127.0.0.1:${await freePort()}`;
@@ -206,7 +206,7 @@ describe('concurrent runs', () => {
     expect(mirror.requested.filter((path) => path === FILE)).toHaveLength(1);
   });
 
-  test('a run neither waits for a run that was killed nor uses its partial download', async () => {
+  test('after a run was killed during a download, the next run does not wait and does not use the partial download', async () => {
     let complete = false;
     const mirror = await startMirror(upstream(PROGRAM), (_, response) => {
       if (complete) response.end(PROGRAM);

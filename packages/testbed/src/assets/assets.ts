@@ -18,8 +18,8 @@ export interface AssetsOptions {
 }
 
 /**
- * Resolves the testbed's programs. Sources, in this order: a folder named by the environment, the cache, an upstream release
- * (checksum verified), a build from source. If all fail, the error lists the reason for each.
+ * Resolves the testbed's programs. Sources, in this order: a folder named by the environment, the cache, an upstream
+ * release (checksum verified), a build from source. If all fail, the error lists the reason for each.
  */
 export class Assets {
   readonly #env: NodeJS.ProcessEnv;
@@ -32,7 +32,9 @@ export class Assets {
     this.#cache = new AssetCache(defaultCacheRoot(env), platform);
   }
 
-  /** Returns the path of a program. Downloads or builds it if needed, which can take minutes; progress goes to stderr. */
+  /**
+   * Returns the path of a program. Downloads or builds it if needed, which can take minutes; progress goes to stderr.
+   */
   async path(program: Program): Promise<string> {
     const reasons: string[] = [];
     const provided = await this.#fromEnvironment(program, reasons);

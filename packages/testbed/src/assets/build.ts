@@ -7,7 +7,9 @@ import { toolsFolder } from './cache.ts';
 import type { Bundle } from './catalog.ts';
 import { ProgressLine } from './progress.ts';
 
-/** Builds the programs of a bundle from its pinned Go module into `folder`. Throws if Go is missing or the build fails. */
+/**
+ * Builds the programs of a bundle from its pinned Go module into `folder`. Throws if Go is missing or the build fails.
+ */
 export async function build(bundle: Bundle, folder: string, env: NodeJS.ProcessEnv): Promise<void> {
   const go = await tryRun('go', ['version'], { env });
   if (go.code !== 0) {

@@ -60,8 +60,8 @@ export class AssetCache {
   }
 
   /**
-   * Removes partial folders of runs that were killed together with their supervisor. Safe, because the caller holds the
-   * lock.
+   * Removes partial folders of runs that were killed together with the supervisor process, which would have removed the
+   * folders. Safe, because the caller holds the lock.
    */
   async #removePartial(bundle: Bundle): Promise<void> {
     for (const name of await readdir(this.root)) {

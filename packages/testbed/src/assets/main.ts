@@ -1,4 +1,7 @@
-/** `make assets`: resolves every program of the testbed, so that downloads and builds do not count against test timeouts. */
+/**
+ * `make assets`: downloads or builds the missing programs of the testbed, so that downloads and builds do not count
+ * against test timeouts.
+ */
 import { messageOf } from '@vmwright/core';
 import { Assets } from './assets.ts';
 import { bundles } from './catalog.ts';

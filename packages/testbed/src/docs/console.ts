@@ -4,7 +4,10 @@ export interface ConsoleCommand {
   readonly output: readonly string[];
 }
 
-/** Returns the commands of all `console` blocks of a page, in order: lines that begin with `$ `, each followed by its output. */
+/**
+ * Returns the commands of all `console` blocks of a page, in order: lines that begin with `$ `, each followed by its
+ * output.
+ */
 export function consoleCommands(markdown: string): readonly ConsoleCommand[] {
   const blocks = [...markdown.matchAll(/^```console\n(.*?)^```$/gms)].map(([, text = '']) => text);
   return blocks.flatMap((block) =>

@@ -50,7 +50,10 @@ export class AuditLog {
     CanarySearches.current?.file('an object that a service account wrote', this.#path);
   }
 
-  /** Returns the users' requests that got a response, including watches that have not ended. */
+  /**
+   * Returns the requests of the users that were passed to `create`, if the API server has responded to them. Includes
+   * watches that have not ended.
+   */
   async requests(): Promise<readonly AuditedRequest[]> {
     const lines = (await readFile(this.#path, 'utf8')).split('\n').slice(0, -1); // the last line may be incomplete
     const requests = lines.map((line) => requestOf(JSON.parse(line)));

@@ -43,7 +43,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly controllerManager: Part;
   readonly scheduler: Part | undefined;
   /**
-   * Returns the requests of the users in the option `audit` that got a response. Includes watches that have not ended.
+   * Returns the requests that were sent by users in the option `audit` and that got a response. Includes watches that
+   * have not ended.
    */
   audited(): Promise<readonly AuditedRequest[]>;
   /**
@@ -112,8 +113,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
         `--proxy-client-cert-file=${files.frontProxy}`,
         `--proxy-client-key-file=${files.frontProxyKey}`,
         '--allow-privileged=true',
-        // Other types would give the Service `kubernetes` the endpoint 127.0.0.1. Endpoints with loopback addresses are
-        // invalid.
+        // Reconciler types other than `none` would give the Service `kubernetes` the endpoint 127.0.0.1. Endpoints with
+        // loopback addresses are invalid.
         '--endpoint-reconciler-type=none',
         '--profiling=false',
         ...(options.endpointRouting ? ['--enable-aggregator-routing=true'] : []),

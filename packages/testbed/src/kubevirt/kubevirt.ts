@@ -46,9 +46,9 @@ const NODE_OPTIONS = {
 };
 
 /**
- * Starts KubeVirt's real virt-controller and virt-api, so that `printableStatus` is computed by KubeVirt itself. kwok simulates
- * the nodes and virt-handler (`stages/`); stand-ins simulate CDI and the CSI driver (`stand-ins/`). The control plane must have
- * a scheduler.
+ * Starts KubeVirt's real virt-controller and virt-api, so that `printableStatus` is computed by KubeVirt itself. kwok
+ * simulates the nodes and virt-handler (`stages/`); stand-ins simulate CDI and the CSI driver (`stand-ins/`). The
+ * control plane must have a scheduler.
  */
 export async function startKubeVirt(
   { cluster, pki, scheduler }: ControlPlane,
@@ -105,8 +105,8 @@ export async function startKubeVirt(
 }
 
 /**
- * Returns the paths of KubeVirt's programs, or the error if they are not available. Throws for other failures, such as a build
- * that fails on a full disk.
+ * Returns the paths of KubeVirt's programs, or the error if they are not available. Throws for other failures, such as
+ * a build that fails on a full disk.
  */
 export async function kubeVirtPrograms() {
   const assets = new Assets();

@@ -75,7 +75,7 @@ describe('imports', () => {
     await kubevirt.waitFor(second, succeeded);
   });
 
-  test('an import with the behaviour unbound has a pending claim, and its name can be reused after deletion', async ({
+  test('the claim of an import with the behaviour unbound stays pending, and a new import can use the name after the deletion', async ({
     kubevirt,
     namespace,
   }) => {
@@ -137,7 +137,7 @@ describe('snapshots', () => {
 });
 
 describe('clones of snapshots', () => {
-  test('a clone waits for a missing snapshot, and reports an error when the snapshot is deleted', async ({
+  test('a clone waits until its snapshot exists, and reports an error if the snapshot is deleted during the cloning', async ({
     kubevirt,
     namespace,
   }) => {

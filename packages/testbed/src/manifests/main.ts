@@ -1,4 +1,6 @@
-/** Part of `make generate`: writes the manifests. With `--check`, part of `make check`: fails if they are out of date. */
+/**
+ * Part of `make generate`: writes the manifests. With `--check`, part of `make check`: fails if they are out of date.
+ */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { tryRun } from '../process/run.ts';

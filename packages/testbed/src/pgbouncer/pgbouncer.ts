@@ -14,7 +14,9 @@ export interface PgBouncerOptions {
   readonly poolMode: 'session' | 'transaction';
 }
 
-/** A running PgBouncer in front of a PostgreSQL server. Clients can log in to every database as the server's superuser. */
+/**
+ * A running PgBouncer in front of a PostgreSQL server. Clients can log in to every database as the server's superuser.
+ */
 export interface PgBouncer extends AsyncDisposable {
   readonly host: string;
   readonly port: number;

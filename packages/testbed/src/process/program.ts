@@ -7,7 +7,7 @@ const PROGRAMS = {
   mirror: 'operator/src/ssvirt-vm-controller.ts',
 } as const;
 
-/** Returns the command line that runs a program of this repository from source, as options of a part. */
+/** Returns the command line that runs a program of this repository from source, as fields of `PartOptions`. */
 export function programOf(name: keyof typeof PROGRAMS, ...args: readonly string[]) {
   const main = fileURLToPath(new URL(`../../../${PROGRAMS[name]}`, import.meta.url));
   const flags = ['--disable-warning=ExperimentalWarning'];

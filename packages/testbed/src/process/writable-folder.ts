@@ -68,7 +68,8 @@ function stepsTo(folder: string): readonly string[] {
 }
 
 async function makeFolder(path: string, files: ProbedFiles): Promise<boolean> {
-  // Checked first, because mkdir of an existing folder fails with EROFS on a read-only disk and with EEXIST for `/proc`.
+  // Checked first, because mkdir of an existing folder fails with EROFS on a read-only disk and with EEXIST for
+  // `/proc`.
   if (await files.isFolder(path).catch(() => false)) return false;
   try {
     await files.mkdir(path);

@@ -25,8 +25,8 @@ describe('toxiproxy', { timeout: 60_000 }, () => {
   afterEach(() => server[Symbol.asyncDispose]());
 
   /**
-   * Sends requests to the same server through another proxy, and waits for the responses. A response to an earlier
-   * request would have arrived by then.
+   * Sends requests to the same server through another proxy, and waits for the responses. Data that was sent earlier
+   * through `proxy` would have arrived by then, if no toxic stopped it.
    */
   async function roundTripsOnOtherProxy(): Promise<void> {
     proxies += 1;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { field, type KubeObject, type WatchEvent } from '../kubernetes/api.ts';
 import type { Cluster } from '../kubernetes/cluster.ts';
 
-/** One of our kinds, with the names of the status fields that summarise it. */
+/** One of our kinds. `phase` and `message` are the names of the status fields that summarise an object of the kind. */
 interface OwnKind {
   readonly path: string;
   readonly kind: string;

@@ -137,7 +137,9 @@ function operatorUrl(ports: Ports): string {
   return `http://127.0.0.1:${ports.metrics}`;
 }
 
-/** Returns the programs for the user's shell: our own, the Node that they need, and kubectl in the cluster's version. */
+/**
+ * Returns the programs for the user's shell: our own, the Node that they need, and kubectl in the cluster's version.
+ */
 async function programs(): Promise<Record<string, string>> {
   const own = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url));
   return {

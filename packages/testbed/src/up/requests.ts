@@ -40,7 +40,9 @@ export class Requests {
     }
   }
 
-  /** Sends a request and waits until `make up` has handled it. Throws `PART_DIED` with the error if the request failed. */
+  /**
+   * Sends a request and waits until `make up` has handled it. Throws `PART_DIED` with the error if the request failed.
+   */
   async send(verb: Verb, part: string, timeoutMs = 120_000): Promise<void> {
     const name = `${verb}.${part}`;
     const failed = join(this.#folder, `${name}.failed`);

@@ -87,7 +87,9 @@ export class Supervisor {
       print(`${state.part.name} is running again`);
     } catch (error) {
       state.settle(error);
-      const [summary = ''] = messageOf(error).split('\n'); // the other lines are the log, which is printed when the part exits
+      // Only the first line of the message is printed. The other lines are from the log of the part, and `#supervise`
+      // prints the end of that log.
+      const [summary = ''] = messageOf(error).split('\n');
       if (!signal.aborted) print(summary);
     }
   }
@@ -123,7 +125,8 @@ class State {
     if (error === undefined) this.#started.resolve();
     else this.#started.reject(error);
     this.#started = Promise.withResolvers();
-    this.#started.promise.catch(() => undefined); // a start that was not requested has no caller to handle its rejection
+    // Avoids an unhandled rejection: if the supervisor restarts a part by itself, no caller awaits the promise.
+    this.#started.promise.catch(() => undefined);
   }
 }
 

@@ -90,7 +90,7 @@ async function shell({ dir }: Up, line: string): Promise<string> {
 async function runPage(up: Up, page: string): Promise<void> {
   for (const { line, output } of consoleCommands(readFileSync(join(ROOT, page), 'utf8'))) {
     const script = `cd ${ROOT}; . ${join(up.dir, 'env')}; ${line.replaceAll('.vmwright', up.dir)} 2>&1`;
-    // Uses the PATH of a login shell. All other programs that the page needs must come from `env`.
+    // Programs of the page that are not in the system's PATH, such as vmwright, must come from the sourced file `env`.
     const env = { PATH: SYSTEM_PATH, HOME: dirname(up.tmp) };
     // `kubectl delete` waits without a timeout. With this limit, the error names the command that hangs.
     const { stdout, code } = await tryRun('sh', ['-c', script], { env, timeoutMs: 120_000 });

@@ -303,7 +303,7 @@ test('a second inventory gets the objects that arrive before the response to its
   const { WaitForUpdatesEx: before = 0 } = await vcsim.control.calls();
   const release = held.hold();
   const second = vcenter.inventory({ properties: { Datastore: ['name'] }, container: datacenter.ref });
-  // The waiting request returns the objects of the new filter, and the client polls again.
+  // The pending WaitForUpdatesEx request returns the objects of the new filter. Then the client sends the next one.
   await until(hasPolled(before + 1));
   release();
   await second.synced();
@@ -372,7 +372,7 @@ test('an inventory with `lists` has the listed objects and follows changes of th
   await removed;
 });
 
-test('an inventory is empty and live if `lists` is empty or names a property of an object that does not exist', async () => {
+test('an inventory is empty and live if `lists` is empty, or if the owner of its only list does not exist', async () => {
   const properties = { VirtualMachine: ['name'] } as const;
   const missing = { type: 'HostSystem', value: 'host-0' };
   const empty = vcenter.inventory({ properties, lists: () => [] });

@@ -28,10 +28,14 @@ export interface InventoryOptions {
   readonly container?: Ref;
   /**
    * Returns the lists of objects to watch instead of the objects below `container`. Needed for objects that are not in
-   * a container, such as scheduled tasks. Called whenever the watch starts over. @default the objects below `container`
+   * a container, such as scheduled tasks. Called whenever the watch starts over.
+   * @default the objects below `container`
    */
   readonly lists?: (content: Vim25['ServiceContent']) => readonly ObjectList[];
-  /** Called with each property value before it is stored. Returns the part of it to keep in memory. @default all of it */
+  /**
+   * Called with each property value before it is stored. Returns the part of it to keep in memory.
+   * @default all of it
+   */
   readonly reduce?: (path: string, value: unknown) => unknown;
   /** Index functions by index name. Each returns the key of an object, or undefined to leave it out of the index. */
   readonly indexes?: Indexes;
@@ -99,7 +103,10 @@ export class Inventory implements PropertySubscriber, Disposable {
     return this.#store.size;
   }
 
-  /** Resolves when all objects are loaded for the first time. @throws StoppedError when the client is stopped before that */
+  /**
+   * Resolves when all objects are loaded for the first time.
+   * @throws StoppedError when the client is stopped before that
+   */
   synced(signal?: AbortSignal): Promise<void> {
     return unlessAborted(this.#synced.promise, signal);
   }
@@ -141,8 +148,8 @@ export class Inventory implements PropertySubscriber, Disposable {
       propSet,
       // vCenter rejects a filter without any object.
       objectSet: objectSet.length === 0 ? [{ obj: content.rootFolder, skip: true }] : objectSet,
-      // The object that owns a list may have been deleted since the caller learned of it. Without
-      // `reportMissingObjectsInResults`, vCenter would reject the filter.
+      // The owner of one of the `lists` may already be deleted in vCenter. Without `reportMissingObjectsInResults`,
+      // vCenter would then reject the whole filter.
       reportMissingObjectsInResults: true,
     };
   }

@@ -80,7 +80,9 @@ export class Lookup {
     }, options);
   }
 
-  /** Finds a template, or a machine to clone. Errors do not mention other machines: they may belong to other tenants. */
+  /**
+   * Finds a template, or a machine to clone. Errors do not mention other machines: they may belong to other tenants.
+   */
   template(
     datacenter: Datacenter,
     name: string,

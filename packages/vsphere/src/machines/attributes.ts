@@ -52,7 +52,7 @@ export class Attributes {
       );
       return definition.key;
     } catch (error) {
-      // After a duplicate name, reads the key: another client has defined the attribute since `findKey`.
+      // `DUPLICATE_NAME`: another client has defined the attribute since `findKey`, so the attribute has a key now.
       const key =
         error instanceof FaultError && error.code === 'DUPLICATE_NAME'
           ? await this.#readKey(name, options)

@@ -24,8 +24,8 @@ const NO_GUEST_SHUTDOWN: ReadonlySet<string> = new Set([
  * Operations on virtual machines and folders. Most methods start a task and return its reference; `TaskFollower` waits
  * for tasks.
  *
- * Errors: those of `SessionClient.change`. After an error with `effectUnknown`, check the state in vCenter before trying
- * again: look the machine up by its instance UUID, for example.
+ * Errors: those of `SessionClient.change`. After an error with `effectUnknown`, check the state in vCenter before
+ * trying again: look the machine up by its instance UUID, for example.
  */
 export class Machines {
   readonly #calls: SessionClient;

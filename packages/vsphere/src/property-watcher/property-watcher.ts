@@ -128,8 +128,8 @@ export class PropertyWatcher implements AsyncDisposable {
         if (!(await this.#attach(watched, subscriber))) watched.track(this.#retryAttach(watched, subscriber));
       let version = '';
       for (let isFirst = true; ; ) {
-        // The filters of these subscribers already exist, so the response to the next request contains all of their
-        // objects.
+        // The filters of the unsynced subscribers already exist, so the response to the next request contains all
+        // objects of these subscribers.
         const unsynced = [...watched.unsynced];
         const fetched = await this.#fetchUpdates(watched, version, isFirst || unsynced.length > 0);
         version = fetched.version;
@@ -147,8 +147,8 @@ export class PropertyWatcher implements AsyncDisposable {
       this.#collector = undefined;
       for (const subscriber of watched.subscribers.values()) subscriber.onInterrupted(error);
       await watched.end();
-      // vCenter removes a collector when its session ends. In a valid session, vCenter would keep collecting changes for a
-      // collector that is not destroyed.
+      // vCenter removes a collector when its session ends. In a valid session, vCenter would keep collecting changes
+      // for a collector that is not destroyed.
       const isSessionValid = !(error instanceof FaultError && error.code === 'NOT_AUTHENTICATED');
       const destroyed = isSessionValid ? destroyCollector(bound, watched.collector) : undefined;
       // Awaited only if the watcher was stopped. Otherwise, an unreachable vCenter would delay the next attempt.

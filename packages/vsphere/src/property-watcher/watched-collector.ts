@@ -17,12 +17,14 @@ export class WatchedCollector {
   readonly signal: AbortSignal;
   readonly #ended: AbortController;
   readonly #pending = new Set<Promise<void>>();
-  /** Updates of unknown filters: WaitForUpdatesEx may report a filter before CreateFilter has returned its reference. */
+  /**
+   * Updates of unknown filters: WaitForUpdatesEx may report a filter before CreateFilter has returned its reference.
+   */
   readonly #earlyUpdates = new Map<string, Updates[]>();
   #subscriberAdded = new AbortController();
 
   /**
-   * @param ended controller that ends the use of the collector
+   * @param ended AbortController that ends the use of the collector
    * @param signal signal of the calls that use the collector; aborts when `ended` aborts or the watcher is stopped
    */
   constructor(bound: BoundSession, collector: Ref, ended: AbortController, signal: AbortSignal) {
@@ -49,7 +51,7 @@ export class WatchedCollector {
     this.#subscriberAdded = new AbortController();
   }
 
-  /** Passes updates to the subscriber of their filter, or keeps them until the filter is known. */
+  /** Passes updates to the subscriber of the filter. If the filter has no subscriber yet, keeps them for `add`. */
   apply(filter: string, updates: Updates): void {
     const subscriber = this.subscribers.get(filter);
     if (subscriber !== undefined) subscriber.applyUpdates(updates);
@@ -73,8 +75,8 @@ export class WatchedCollector {
   }
 
   /**
-   * Ends the use of the collector and waits for tracked work. Otherwise, that work could replace a view of the next
-   * collector.
+   * Ends the use of the collector and waits for tracked work, which creates filters. Otherwise, that work could replace
+   * the view that a subscriber has created for its filter of the next collector.
    */
   async end(): Promise<void> {
     this.#ended.abort(new Error('the property collector is no longer used'));

@@ -47,7 +47,8 @@ export function nearestKnownType(name: string): TypeInfo | undefined {
   const direct = typeNamed(name) ?? typeNamed(bases.get(name) ?? '');
   // vcsim names some faults by the element that contains them (InvalidPowerStateFault), so the suffix is removed.
   if (direct !== undefined || !name.endsWith('Fault')) return direct;
-  // Only one suffix is removed: the name comes from the server and may repeat the suffix a million times.
+  // Only one suffix is removed. A loop that removes every suffix could run a million times, because the name comes from
+  // the server.
   const fault = name.slice(0, -'Fault'.length);
   return typeNamed(fault) ?? typeNamed(bases.get(fault) ?? '');
 }

@@ -5,9 +5,9 @@ import type { Vim25 } from '../vim25/vim25.generated.ts';
 type MissingSet = readonly Vim25['MissingProperty'][] | undefined;
 
 /**
- * Throws when a response shows that the session has ended. A read of properties does not fail in that case: vCenter lists
- * the properties as missing, with the fault NotAuthenticated. If they were treated as unset, every machine would look
- * deleted.
+ * Throws when a response shows that the session has ended. A read of properties does not fail in that case: vCenter
+ * lists the properties as missing, with the fault NotAuthenticated. If they were treated as unset, every machine would
+ * look deleted.
  * @throws FaultError `NOT_AUTHENTICATED`
  */
 export function assertAuthenticated(method: Method, result: unknown): void {

@@ -7,7 +7,8 @@ const MAX_MS = 600_000;
 
 /**
  * Delays logins with credentials that vCenter rejected: repeated attempts would lock the account, and people may use
- * the same account. The delay doubles with each rejection, up to ten minutes. Changed credentials are tried immediately.
+ * the same account. The delay doubles with each rejection, up to ten minutes. Changed credentials are tried
+ * immediately.
  */
 export class LoginBackoff {
   readonly #clock: Pick<Clock, 'monotonic'>;

@@ -56,7 +56,9 @@ export async function logIn(
     self: content.sessionManager,
     args: { userName: username, password },
     description: `logging in as '${username}'`,
-    changes: false, // if the login fails, the caller's request is not sent, so the error must not have `effectUnknown`
+    // With `true`, the error of a failed login could have `effectUnknown`. The caller would assume that its own request
+    // may have had an effect, but that request is not sent.
+    changes: false,
     version,
     timeoutMs,
     secret: password,

@@ -21,7 +21,10 @@ export interface CallOptions {
 }
 
 export interface ChangeOptions extends CallOptions {
-  /** Called right before each send. Throws to prevent the send, for example because this process is no longer the leader. */
+  /**
+   * Called right before each send. Throws to prevent the send, for example because this process is no longer the
+   * leader.
+   */
   readonly assertLeader?: (() => void) | undefined;
   /** Name of the operation in errors: "cloning 'x'". */
   readonly description?: string | undefined;

@@ -57,7 +57,7 @@ describe('reads in an ended session', () => {
     expect(await vcsim.control.calls()).toMatchObject({ Login: 2 });
   });
 
-  test('a read in an ended session succeeds after one new login when vCenter reports the properties as missing', async () => {
+  test('a read in an ended session succeeds after one new login when vCenter responds with missing properties instead of a fault', async () => {
     await using vcenter = clientOf(vcsim);
     const datacenter = await vcenter.lookup.datacenter();
     await vcsim.control.expireSessions();

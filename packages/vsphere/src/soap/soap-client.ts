@@ -177,8 +177,8 @@ export class SoapClient {
   ): ResultOf<M> {
     const { method, changes, secret } = request;
     const what = describeRequest(request);
-    // vCenter sends results with status 200 and faults with status 500. Any other response comes from a proxy or a vCenter that
-    // is starting.
+    // vCenter sends results with status 200 and faults with status 500. Any other response comes from a proxy or a
+    // vCenter that is starting.
     if (status !== 200 && !(status === 500 && text.includes('Envelope'))) {
       record(String(status));
       throw new UnavailableError(`${what}: HTTP status ${status}${effectNote(changes)}`, {

@@ -1,8 +1,8 @@
 import type { ManagedObjectReference, Vim25 } from '../vim25/vim25.generated.ts';
 
 /**
- * Watched properties of a task. `info.progress` is not watched: it changes up to a hundred times per task, and each change
- * would cause a response.
+ * Watched properties of a task. `info.progress` is not watched: it changes up to a hundred times per task, and each
+ * change would cause a response.
  */
 export const TASK_PROPERTIES = ['info.state', 'info.error', 'info.result'] as const;
 

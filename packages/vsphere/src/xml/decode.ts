@@ -14,7 +14,9 @@ type Kind =
   | { readonly is: 'unknown' };
 
 const kinds = new Map<string, Kind>();
-/** Maximum length of a cached type name; longer than any of vim25. The names come from the server and stay in memory. */
+/**
+ * Maximum length of a cached type name; longer than any of vim25. The names come from the server and stay in memory.
+ */
 const MAX_TYPE_LENGTH = 256;
 /** Maximum number of cached types; more than vim25 has. A server that sends ever new names must not fill the memory. */
 const MAX_KINDS = 10_000;
@@ -22,9 +24,9 @@ const MAX_KINDS = 10_000;
 /**
  * Decodes the element that the reader has opened.
  *
- * Guarantees: unknown elements are skipped. A subtype without fields in the schema is decoded as its nearest known base
- * type. A type that is newer than the schema is decoded as the declared type. In both cases `_type` keeps the name from
- * the response.
+ * Guarantees: unknown elements are skipped. If the schema has only the name of a type, but not its fields, the element
+ * is decoded as the nearest base type with fields. If the schema does not have the type at all, the element is decoded
+ * as the declared type. In both cases `_type` keeps the name from the response.
  *
  * @param declared type in the schema; `xsi:type` of the element overrides it
  * @throws InvalidResponseError when a text does not match its type

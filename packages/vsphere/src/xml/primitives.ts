@@ -1,6 +1,8 @@
 import { InvalidResponseError } from '../errors.ts';
 
-/** Converts values of an XML Schema type from and to text. Longs above 2^53 lose precision; vCenter has no such values. */
+/**
+ * Converts values of an XML Schema type from and to text. Longs above 2^53 lose precision; vCenter has no such values.
+ */
 export interface Primitive {
   /** Returns undefined when the text is not of this type. */
   read(text: string): unknown;

@@ -33,7 +33,10 @@ interface TagTemplate {
   readonly to: ReadonlySet<string>;
 }
 
-/** Maximum number of cached templates. The tags of one response use fewer different templates, so a larger cache would not help. */
+/**
+ * Maximum number of cached templates. The tags of one response use fewer different templates, so a larger cache would
+ * not help.
+ */
 const MAX_TEMPLATES = 4;
 
 /**
@@ -63,7 +66,10 @@ export class Reader {
   #nameAt = 0;
   #localAt = 0;
   #nameEnd = 0;
-  /** Positions of the next `&` and the next carriage return. Text before them needs no decoding. -1 before the first search. */
+  /**
+   * Positions of the next `&` and the next carriage return. Text before them needs no decoding. -1 before the first
+   * search.
+   */
   #ampersand = -1;
   #carriageReturn = -1;
 

@@ -102,7 +102,7 @@ const INTERNAL_ERROR = new Problem(
 /** Paths that need no API key. */
 const openPaths = new Set(operations(false).flatMap((each) => (each.open ? [each.path] : [])));
 
-/** Returns the path template of the OpenAPI document; undefined for an unknown path. */
+/** Returns the path template in the config of a route, such as `/servers/{id}`; undefined if no route was found. */
 function pathOf(config: unknown): string | undefined {
   return typeof config === 'object' && config !== null && 'path' in config ? String(config.path) : undefined;
 }

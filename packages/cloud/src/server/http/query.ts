@@ -2,8 +2,8 @@ import { isRecord } from '../../api/record.ts';
 import type { Schema } from './schemas.ts';
 
 /**
- * Converts query parameters to the types of their schemas: a single `label` to an array, `limit` to a number. A value that
- * cannot be converted stays a string, which the schema then rejects.
+ * Converts query parameters to the types of their schemas: a single `label` to an array, `limit` to a number. A value
+ * that cannot be converted stays a string, which the schema then rejects.
  */
 export function convertQuery(
   schemas: Readonly<Record<string, Schema>>,

@@ -3,8 +3,8 @@ import { WELL_FORMED } from './formats.ts';
 import { PROBLEMS } from './problems.ts';
 
 /**
- * JSON Schema, limited to the keywords that fastify's validator (draft 7) and OpenAPI 3.1 (draft 2020-12) share. Exported
- * schemas become components of the OpenAPI document under their export name.
+ * JSON Schema, limited to the keywords that fastify's validator (draft 7) and OpenAPI 3.1 (draft 2020-12) share.
+ * Exported schemas become components of the OpenAPI document under their export name.
  */
 export interface Schema {
   readonly [keyword: string]: unknown;

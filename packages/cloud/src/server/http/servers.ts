@@ -58,7 +58,8 @@ export class Servers {
 
   create(wanted: NewServer, key: string | undefined): { readonly isNew: boolean; readonly server: Server } {
     const { store, machines } = this.#options;
-    // The key is looked up before the name: on a retry, the name is taken by the key's own server, which must be returned.
+    // The key is looked up before the name: on a retry, the name is taken by the key's own server, which must be
+    // returned.
     const lookup = key === undefined ? undefined : store.lookupKey(key, wanted);
     if (lookup?.result === 'same') return { isNew: false, server: this.#toApi(lookup.server) };
     if (lookup?.result === 'reused') {

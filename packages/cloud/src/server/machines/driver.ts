@@ -27,7 +27,9 @@ export interface Driver {
   start(machine: Machine, signal: AbortSignal): Promise<void>;
   /** Resolves once nothing of the machine is left, even if the machine never existed. */
   stop(machine: Machine, signal: AbortSignal): Promise<void>;
-  /** Returns the last known state of a started machine. Must be cheap: it is called often and for thousands of machines. */
+  /**
+   * Returns the last known state of a started machine. Must be cheap: it is called often and for thousands of machines.
+   */
   observe(machine: Machine): Observation;
   /** Stops managing the machines, which keep running. */
   close(): Promise<void>;

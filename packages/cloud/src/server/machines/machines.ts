@@ -62,7 +62,10 @@ export class Machines {
     return server.state === 'running' ? this.#options.driver.observe(server).cpuUtilization : 0;
   }
 
-  /** Stops observing and retrying, and aborts driver operations, which the next `resume` continues. Machines keep running. */
+  /**
+   * Stops observing and retrying, and aborts driver operations, which the next `resume` continues. Machines keep
+   * running.
+   */
   async close(): Promise<void> {
     this.#timer?.cancel();
     this.#closing.abort(new Error('the cloud is closing'));

@@ -32,7 +32,9 @@ export function cpuSecondsOf(pid: number): number | undefined {
   return Number.isNaN(user + system) ? undefined : (user + system) / TICKS_PER_SECOND;
 }
 
-/** Errors that mean that the file is missing or not readable. Others, such as too many open files, must not be ignored. */
+/**
+ * Errors that mean that the file is missing or not readable. Others, such as too many open files, must not be ignored.
+ */
 const INACCESSIBLE: readonly unknown[] = ['ENOENT', 'ESRCH', 'EACCES', 'EPERM'];
 
 /** Reads a file. Returns an empty text if the file is missing or not readable. */

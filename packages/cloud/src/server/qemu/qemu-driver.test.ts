@@ -126,7 +126,7 @@ describe('with the real QEMU', () => {
     const driver = await QemuDriver.open({ ...settings, accel: 'auto' }, { clock: nodeWorld, log: infoLog });
     await driver.close();
     expect(lines.join('')).toMatch(/"version":"QEMU emulator version [^"]+","accel":"(kvm|tcg)"/);
-    // Simulates a host on which KVM does not work: an unknown CPU model makes the test machine fail on every host.
+    // Simulates a host on which KVM does not work: with an unknown CPU model, `testKvm` fails on every host.
     const broken = { ...settings, accel: 'kvm', cpu: 'no-such-cpu' } as const;
     await expect(open(broken)).rejects.toThrow(/^qemu.accel is kvm, but KVM does not work on this host: /);
   });
@@ -146,7 +146,7 @@ describe('with a fake QEMU', () => {
     expect(processesOf(machine.id)).toEqual([readPid(join(settings.dir, machine.id, 'pid'))]);
   });
 
-  test('a driver with another setting `dir` does not start a running machine again', async () => {
+  test('a driver with a different `dir` does not start a running machine again', async () => {
     const settings = await settingsWith();
     const machine = createMachine();
     await (await open(settings)).start(machine, never);

@@ -7,7 +7,8 @@ import { isRecord } from '../../api/record.ts';
 const TIMEOUT_MS = 5_000;
 
 /**
- * Executes one QMP command of a machine. QMP exchanges lines of JSON: first a greeting, then responses interleaved with events.
+ * Executes one QMP command of a machine. QMP exchanges lines of JSON: first a greeting, then responses interleaved with
+ * events.
  * @param path the QMP socket
  * @returns the `return` value of the response
  */

@@ -2,8 +2,8 @@
 export const APPLICATION_ID = 0x766d7772;
 
 /**
- * Schema migrations, in order. The schema version (`user_version`) is the number of applied migrations. A released migration
- * must never be changed; append a new one instead.
+ * Schema migrations, in order. The schema version (`user_version`) is the number of applied migrations. A released
+ * migration must never be changed; append a new one instead.
  */
 export const MIGRATIONS: readonly string[] = [
   `

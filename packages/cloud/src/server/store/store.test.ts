@@ -174,14 +174,14 @@ describe('audit log', () => {
     ]);
   });
 
-  test('after a crash right after its write, an audit event is written again with the same number', async () => {
+  test('if vmwright-cloud crashes right after it has written an audit event, it writes the event again with the same number', async () => {
     const path = await temporaryFile();
     const { store, audit } = open(path);
     create(store, 'x');
     const reader = new DatabaseSync(path, { readOnly: true });
     const rows = reader.prepare('SELECT seq, event FROM audit').all();
     reader.close();
-    // After a crash now, the next start would write the rows that are on disk: the same lines again.
+    // After a crash at this point, the next start would write these rows. They equal the lines already written.
     expect(rows.map(({ seq, event }) => `{"audit":${seq},${String(event).slice(1)}\n`)).toEqual(audit);
   });
 });

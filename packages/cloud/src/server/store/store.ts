@@ -223,7 +223,7 @@ export class Store implements Disposable {
       // the next start would write them to the log again.
       this.#transaction(() => undefined);
     } catch {
-      // The disk may be full. The next start then writes the events to the log again.
+      // The disk may be full. The next start then writes the audit events to the log again.
     }
     this.#database[Symbol.dispose]();
   }

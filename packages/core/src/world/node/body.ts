@@ -122,7 +122,7 @@ export class Body {
     return error;
   }
 
-  /** Waits for bytes that arrived since the last call and returns them; undefined at the end of the body. */
+  /** Waits until there are unread bytes, and returns all of them. Returns undefined at the end of the body. */
   async #next(): Promise<Buffer[] | undefined> {
     while (this.#bytes.size === 0) {
       if (this.#error !== undefined) throw this.#error;

@@ -22,7 +22,9 @@ export interface Http1Options {
   readonly connections?: number;
 }
 
-/** Pool of persistent HTTP/1.1 connections, without pipelining, implemented with undici (docs/internals/decisions/016). */
+/**
+ * Pool of persistent HTTP/1.1 connections, without pipelining, implemented with undici (docs/internals/decisions/016).
+ */
 export class Http1Pool {
   readonly #pool: InstanceType<typeof Pool>;
   /**

@@ -12,7 +12,10 @@ import { Body } from './body.ts';
 import { toError } from './http1.ts';
 import { openSocket } from './socket.ts';
 
-/** Maximum number of streams per connection. Go servers allow 100 to 250. A server can set a lower limit (SETTINGS frame). */
+/**
+ * Maximum number of streams per connection. Go servers allow 100 to 250. A server can set a lower limit (SETTINGS
+ * frame).
+ */
 const MAX_STREAMS = 100;
 /** Flow-control window in bytes. With the default of 64 KB, an initial list would wait for a round trip per window. */
 const STREAM_WINDOW = 1 << 20;

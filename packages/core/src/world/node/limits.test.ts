@@ -9,7 +9,9 @@ import { ByteList } from './byte-list.ts';
 import { connect } from './transport.ts';
 
 const MIB = 1 << 20;
-/** Bytes that a server may send beyond the limit, because they are buffered on both ends when the connection is closed. */
+/**
+ * Bytes that a server may send beyond the limit, because they are buffered on both ends when the connection is closed.
+ */
 const IN_FLIGHT = 16 * MIB;
 
 async function start(respond: RequestListener): Promise<Transport> {

@@ -97,7 +97,7 @@ describe.each(['http', 'https'] as const)('through an %s proxy', (protocol) => {
     await expect(distrusting('/')).rejects.toThrow(/certificate|cannot be reached/);
   });
 
-  test('the user and the password are sent to the proxy', async () => {
+  test('the user and the password in the proxy URL are sent to the proxy', async () => {
     const origin = await startServer();
     const { url, seen } = await startProxy(protocol);
     await opened({ origin, tls, proxy: url.replace('://', '://user:s3cret@') })('/');

@@ -46,7 +46,10 @@ export async function checkPermissions(
   return denied.map((each) => failed(`permission ${accessText(each)}`, `not granted to ${who}`, remedy));
 }
 
-/** Returns every permission of the shipped roles, once for each namespace that it is bound in. @param controllers default: all */
+/**
+ * Returns every permission of the shipped roles, once for each namespace that it is bound in.
+ * @param controllers default: all
+ */
 export function accessesOf(
   namespace: string,
   namespaces?: readonly string[],

@@ -170,7 +170,7 @@ test('each check is rendered as one line, and a failed check is followed by its 
   expect(text).toBe('✓ cluster: answers\n✗ crd x: not installed\n    apply it\n1 of 2 checks failed.');
 });
 
-test('an explanation names the blockers, the retry, the nodes and the warnings', () => {
+test('`vmwright why` shows what blocks an object, whether the operator tries again, the nodes and the recent warnings', () => {
   const text = renderExplanation(
     {
       object: 'GPUInfo ml/train',

@@ -54,13 +54,14 @@ export class CalendarFile {
   }
 
   /**
-   * Reads the file if it has changed. If the file is invalid, the last valid content stays in use and the problem is logged once.
+   * Reads the file if it has changed. If the file is invalid, the last valid content stays in use and the problem is
+   * logged once.
    */
   async read(): Promise<void> {
     const { path, log } = this.#options;
     const version = await versionOf(path);
     if (version === this.#version) return;
-    this.#version = version; // taken before the read, so that the next poll notices a change during the read
+    this.#version = version; // read before the content, so that the next poll notices a change during the read
     let problem: string | undefined;
     try {
       const calendar = new Calendar(parseCalendar(await readFile(path, 'utf8')));

@@ -40,8 +40,8 @@ export class Calendar {
   maintenanceOf(node: CalendarNode, now: number): readonly Maintenance[] {
     return this.#windows.flatMap((each) => {
       if (!concerns(each.window, node)) return [];
-      // The list is computed once for all nodes and kept until `listed.until`, because conversions of time zones are
-      // slow.
+      // The occurrences of a window are computed once for all nodes and kept until `listed.until`, because conversions
+      // of time zones are slow.
       if (each.listed === undefined || each.listed.until <= now || each.listed.from > now)
         each.listed = list(each.window, now);
       return each.listed.maintenance;

@@ -27,8 +27,8 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * Parses a calendar file.
- * @throws CalendarError if any part is invalid, or `windows` is missing: ignoring a part of the file, or accepting a truncated
- *   file, would hide maintenance
+ * @throws CalendarError if any part is invalid, or `windows` is missing: ignoring a part of the file, or accepting a
+ * truncated file, would hide maintenance
  */
 export function parseCalendar(text: string): readonly CalendarWindow[] {
   const fields = fieldsOf(parsed(text) ?? {}, 'the file');

@@ -1,6 +1,6 @@
 import type { Maintenance } from '../candidate.ts';
 
-/** Maintenance that a source reports, and values of the source that cannot be parsed. */
+/** Maintenance that a source reports, and the invalid values of the source. */
 export interface Planned {
   readonly maintenance: readonly Maintenance[];
   /**
@@ -8,8 +8,8 @@ export interface Planned {
    */
   readonly unknown: readonly string[];
   /**
-   * Other values that cannot be parsed, one sentence each. Example: an end. Maintenance with such an end counts as
-   * maintenance without an end.
+   * Invalid ends, one sentence each: an end that cannot be parsed or is not later than the start. Maintenance with an
+   * invalid end counts as maintenance without an end.
    */
   readonly warnings: readonly string[];
 }
@@ -36,7 +36,7 @@ export function merged(all: readonly Planned[], now: number): Planned {
 /** Maximum length of a value in a warning. Annotations may be much longer. */
 const MOST_CHARACTERS = 64;
 
-/** Returns the sentence about a value that cannot be parsed. */
+/** Returns the sentence about an invalid value. */
 export function unreadable(node: string, key: string, value: string, expected: string): string {
   const shown = value.length > MOST_CHARACTERS ? `${value.slice(0, MOST_CHARACTERS)}…` : value;
   return `node ${node}: ${key} is "${shown}"; it must be ${expected}`;

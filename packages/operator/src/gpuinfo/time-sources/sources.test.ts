@@ -96,7 +96,7 @@ test.each([
   ['MaintenancePlanned', 'True', OTHER, []],
   ['Ready', 'True', [], []],
 ])(
-  'the condition %s=%s of a Node with the announced maintenance %j gives maintenance that starts at %j',
+  'the condition %s=%s of a Node that announces the maintenance %j by label adds maintenance with the starts %j',
   (type, status, others, starts) => {
     const { maintenance, warnings } = conditionMaintenance(condition(type, status), others);
     expect(maintenance.map(({ startsAt }) => startsAt)).toEqual(starts);

@@ -35,7 +35,8 @@ export function dateIn(zone: string, at: number): PlainDate {
  */
 export function momentOf({ year, month, day }: PlainDate, minutes: number, zone: string): number {
   const local = Date.UTC(year, month - 1, day) + minutes * MINUTE_MS;
-  // Offsets before and after a possible change. Clocks change by a few hours at most, so one day is enough.
+  // `local` differs from the true moment by the offset, which is less than a day. So these are the offsets before and
+  // after a clock change near that moment, if there is one.
   const [before, after] = [offsetAt(zone, local - DAY_MS), offsetAt(zone, local + DAY_MS)];
   const moments = [before, after].map((offset) => local - offset);
   const existing = moments.filter((at) => at + offsetAt(zone, at) === local);

@@ -2,13 +2,13 @@ import { messageOf } from '@vmwright/runtime';
 import { DatabaseError, type FailureScope } from '../database.ts';
 
 /**
- * SQLSTATE classes of failures that concern the rows of a batch: data exceptions, constraint violations, serialization failures
- * and deadlocks, violations of WITH CHECK OPTION, and errors raised by triggers.
+ * SQLSTATE classes of failures that concern the rows of a batch: data exceptions, constraint violations, serialization
+ * failures and deadlocks, violations of WITH CHECK OPTION, and errors raised by triggers.
  */
 const ROW_CLASSES: ReadonlySet<string> = new Set(['22', '23', '40', '44', 'P0']);
 /**
- * SQLSTATE of a statement that fails because another transaction holds a lock. This failure concerns the rows of a
- * batch, like those of `ROW_CLASSES`.
+ * SQLSTATE of a statement that fails because another transaction holds a lock. Like the failures in `ROW_CLASSES`, this
+ * failure concerns the rows of a batch.
  */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -44,7 +44,10 @@ const REMEDIES: Readonly<Record<string, string>> = {
   ),
 };
 
-/** Converts an error of the client library. Keeps the message of PostgreSQL or of the client library; neither contains credentials. */
+/**
+ * Converts an error of the client library. Keeps the message of PostgreSQL or of the client library; neither contains
+ * credentials.
+ */
 export function toDatabaseError(error: unknown): DatabaseError {
   if (error instanceof DatabaseError) return error;
   const code = codeOf(error);

@@ -15,7 +15,9 @@ export interface SqlFence {
   release(query: Query, shards: readonly number[]): Promise<void>;
   /** Shards that this session has acquired. */
   readonly held: ReadonlySet<number>;
-  /** Query that returns one row with the column `ok`: whether this session holds the shards. Its parameters start at $1. */
+  /**
+   * Query that returns one row with the column `ok`: whether this session holds the shards. Its parameters start at $1.
+   */
   readonly guard: string;
   guardValues(shards: readonly number[]): readonly unknown[];
 }
@@ -27,7 +29,7 @@ const TOKEN = 'ssvirt_vm_controller.token';
 /** Time that another session gets to release its locks before it is terminated. */
 const RELEASE_MS = 2_000;
 const RETRY_MS = 200;
-/** Maximum wait for another session to release its locks, if `takeOver` is false, so that it is not terminated. */
+/** If `takeOver` is false, no session is terminated. `acquire` fails if the locks are not released within this time. */
 const MAX_WAIT_MS = 30_000;
 
 /**

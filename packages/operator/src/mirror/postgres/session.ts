@@ -89,9 +89,9 @@ export class PostgresSession implements Session {
   }
 
   /**
-   * Runs a statement that writes nothing and fails if a row is locked or violates a constraint. After either failure,
-   * `write` runs the second statement, which skips locked rows. It may succeed even after a violation: PostgreSQL
-   * checks constraints before it locks a row, so the row that violates one may be locked.
+   * Runs a statement that writes rows. If a row is locked or violates a constraint, the statement fails as a whole.
+   * `write` then runs the second statement, which skips locked rows. The second statement may succeed even after a
+   * violation: PostgreSQL checks constraints before it locks a row, so the row with the violation may be locked.
    * @returns undefined if a row is locked or violates a constraint
    */
   async #tryWrite(

@@ -35,7 +35,7 @@ function pruneAndDefaultField(schema: Schema | undefined, value: unknown): unkno
   return pruneAndDefault(schema, absent ? structuredClone(schema.default ?? null) : value);
 }
 
-/** Returns the schema of a field or, in a map, of any key. */
+/** Returns the schema of a field. In a map, all values have the same schema (`additionalProperties`). */
 export function fieldSchema(
   { properties = {}, additionalProperties }: Schema,
   name: string,

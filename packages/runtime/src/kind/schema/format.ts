@@ -83,8 +83,8 @@ function isDuration(value: string): boolean {
 }
 
 /**
- * Returns whether a text is a name in `DURATION_UNITS`, or begins with the last name of a row. For example, `seconds`
- * begins with `sec`.
+ * Returns whether a text is any name in `DURATION_UNITS`, or begins with the last name in one of its rows. For example,
+ * `seconds` begins with `sec`.
  */
 function isUnit(unit: string): boolean {
   return DURATION_UNITS.some((words) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit));

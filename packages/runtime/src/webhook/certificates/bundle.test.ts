@@ -24,7 +24,7 @@ test('bundleAdding puts missing CAs before the present ones', () => {
   expect(bundleAdding(undefined, [])).toBeUndefined();
 });
 
-test('bundleAdding adds all CAs of a large file and drops old CAs above the limit', () => {
+test('bundleAdding adds all new CAs, even if they exceed the limit, and keeps old CAs only up to the limit', () => {
   const [old, large] = [createAuthorities(6, 'old'), createAuthorities(12, 'root')];
   const added = bundleAdding(bundle(old), large);
   expect(subjects(added)).toEqual(large.map(({ subject }) => subject));

@@ -26,7 +26,7 @@ export function bundleWith(
 
 /**
  * Returns the `caBundle` with additional CAs of an external issuer; undefined if no change is needed. Keeps the present
- * CAs, up to `MAX_AUTHORITIES`. Otherwise replicas that have not read the newest files yet would remove the new CAs
+ * CAs, up to `MAX_AUTHORITIES`. Otherwise replicas that still have the issuer's old `ca.crt` would remove the new CAs
  * again and again.
  */
 export function bundleAdding(

@@ -14,7 +14,8 @@ import { type TrustClient, type TrustTarget, trustInAll } from './trust.ts';
 export interface CertificateOptions extends Partial<Lifetimes> {
   /**
    * Time in milliseconds for which a new CA must be in every `caBundle` before a certificate of this CA is served. It
-   * must be long enough for every API server to observe a changed `caBundle`. @default 300_000
+   * must be long enough for every API server to observe a changed `caBundle`.
+   * @default 300_000
    */
   readonly settleMs?: number;
   /** Interval between two checks of the Secret and of every `caBundle`, in milliseconds, ± 20 %. @default 10_000 */
@@ -157,8 +158,8 @@ export class CertificateIssuer implements CertificateSource {
       const { ours } = bundleOf(caBundle, this.#commonName);
       presentBefore = presentBefore.intersection(new Set(ours.map((each) => each.fingerprint256)));
     }
-    // If an object could not be read, no CA counts as present, because it may be missing in that object. Otherwise a CA
-    // was present from the end of the last poll that found it missing, and at least until the start of this poll.
+    // If a target could not be read or written, no CA counts as present, because that target may lack the CA. Otherwise
+    // a CA counts as present from the end of the last poll that found it missing until the start of this poll.
     const endedAt = world.monotonic();
     const since = wanted.map(
       ({ fingerprint256: id }) =>

@@ -69,7 +69,7 @@ test('without the CA key the certificate is kept and a new CA is created beside 
   expect(saved.leaf?.certificate).toBe(first.leaf?.certificate);
 });
 
-test('a replica with a clock that is a year ahead issues certificates that are already valid', () => {
+test('certificates from a replica with a clock that is a year ahead are valid at the correct time', () => {
   const ahead = next(first, at(NOW + YEAR));
   const fresh = next(EMPTY_STATE, at(NOW + YEAR));
   for (const { leaf, authorities } of [ahead, fresh]) {

@@ -2,7 +2,7 @@ import type { MachineDraft, RemoteMachine } from '../../remote/machine.ts';
 import type { Machine, MachineStatus } from './resource.ts';
 import type { Variant } from './variant.ts';
 
-/** Manager name in the ownership labels of the machines that these controllers create. */
+/** Manager name in the ownership labels of the machines that the sample controller creates. */
 export const MANAGER = 'machines.simulation-test';
 
 /** Observations and completed steps of a reconcile. */

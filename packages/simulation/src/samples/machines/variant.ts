@@ -6,8 +6,8 @@ export interface Variant {
   /** Whether create requests have an idempotency key that is derived from the object's UID. */
   readonly token: boolean;
   /**
-   * Whether the controller writes to the status that it intends to act, before it creates or changes a machine. The
-   * write has a resourceVersion precondition.
+   * Whether the controller stores its intent in the status before it creates or changes a machine. This write has a
+   * resourceVersion precondition.
    */
   readonly intent: boolean;
   /**

@@ -6,7 +6,8 @@ import { UNPROVISIONED } from './provisioner.ts';
 const IMMEDIATE = 'cdi.kubevirt.io/storage.bind.immediate.requested';
 
 /**
- * Creates the claim of a DataVolume. @returns the API server's message if it rejects the claim as invalid
+ * Creates the claim of a DataVolume.
+ * @returns the API server's message if it rejects the claim as invalid
  * @throws if another DataVolume, which may be terminating, has a claim with this name
  */
 export async function createClaim(api: Api, volume: KubeObject): Promise<string | undefined> {
@@ -21,8 +22,8 @@ export async function createClaim(api: Api, volume: KubeObject): Promise<string 
         labels: { app: 'containerized-data-importer' },
         annotations: {
           'cdi.kubevirt.io/storage.contentType': 'kubevirt',
-          // Real CDI starts a pod as the first consumer, so that the claim is bound immediately. The scheduler then sets
-          // this annotation on the claim.
+          // Real CDI starts a pod as the first consumer, so that the claim is bound immediately. The scheduler then
+          // sets this annotation on the claim.
           ...(bindsAtOnce(volume) && { 'volume.kubernetes.io/selected-node': 'any' }),
           ...(behaviourOf(volume).unbound && UNPROVISIONED),
         },

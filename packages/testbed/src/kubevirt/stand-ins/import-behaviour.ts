@@ -55,7 +55,8 @@ const BEHAVIOURS: Readonly<Record<string, ImportBehaviour>> = {
   missing: { crashes: Number.POSITIVE_INFINITY, message: httpError('404 Not Found') },
   forbidden: { crashes: Number.POSITIVE_INFINITY, message: httpError('403 Forbidden') },
   unauthorized: { crashes: Number.POSITIVE_INFINITY, message: httpError('401 Unauthorized') },
-  // The next two messages have different formats: older versions of CDI use version 1 of the AWS SDK, newer ones version 2.
+  // The next two messages have different formats: older versions of CDI use version 1 of the AWS SDK, newer ones
+  // version 2.
   's3-missing': {
     crashes: Number.POSITIVE_INFINITY,
     message: s3Error(
