@@ -214,7 +214,7 @@ test('GPUs of a DRA driver are free until they are allocated to the ResourceClai
   expect(candidate('a')?.gpus).toBeUndefined();
 });
 
-test('a node on vSphere has the host, the usage and the blockers of its VM', () => {
+test('the VM that a node on vSphere runs in determines the host, the usage and the blocker of the node', () => {
   const compute = new TestCompute();
   const { facts, put, notified, candidate } = setUp({ compute });
   put(Node, node('a', { spec: { providerID: 'vsphere://uuid-of-a' } }));

@@ -392,7 +392,7 @@ describe('lists of servers', () => {
   const servers = (...all: readonly Server[]) => new Map(all.map((server) => [server.id, server]));
   const good = vm(machineStatus(vm(), running, NOW));
 
-  test('a list of the servers enqueues a VM only if its status differs from the list', () => {
+  test('after the cloud has listed its servers, a VM is enqueued only if its status differs from the list', () => {
     expect(isOutdated(good, servers(running))).toBe(false);
     expect(isOutdated(good, servers({ ...running, cpuUtilization: 43 }))).toBe(true);
     expect(isOutdated(good, servers({ ...running, state: 'failed' }))).toBe(true);
@@ -400,13 +400,13 @@ describe('lists of servers', () => {
     expect(isOutdated(vm({ attempts: 1, opStatus: 'New' }), servers())).toBe(false);
   });
 
-  test('a list of the servers enqueues a VM without a machine if its status reports an outage', () => {
+  test('after the cloud has listed its servers, a VM without a server is enqueued if its status reports an outage', () => {
     const status = errorStatus(vm({ attempts: 1 }), UNREACHABLE, NOW);
     expect(isOutdated(vm(status), servers())).toBe(true);
     expect(isOutdated(vm(errorStatus(vm({ attempts: 1 }), REJECTED, NOW)), servers())).toBe(false);
   });
 
-  test('a list of the servers enqueues a lost VM only if the operator may replace its machine', () => {
+  test('after the cloud has listed its servers, a VM with a lost server is enqueued only if it may be recreated', () => {
     const lost = ended(next(good, { server: { gone: 's-1' }, owned: 'none' }));
     expect(isOutdated(vm(lost), servers())).toBe(false);
     expect(isOutdated(vm(lost, RECREATE), servers())).toBe(true);

@@ -16,8 +16,8 @@ interface Version {
   /** Serial of the last change sent for the filters in `filters`. */
   readonly base: number;
   /**
-   * Ids of the filters that existed at the last response that was not truncated. A filter that is added later starts
-   * with all its objects.
+   * Ids of the filters that existed at the last complete (not truncated) response. For a filter that was added later,
+   * the next response contains all its objects, not only the changed ones.
    */
   readonly filters: ReadonlySet<string>;
   /** After a truncated response: for each object already sent, the serial up to which its changes were sent. */
