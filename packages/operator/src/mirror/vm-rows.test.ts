@@ -119,7 +119,7 @@ describe('comparisons of the table with the cluster', () => {
     ['listed', 'other', 0],
     ['listed', 'gone', 1],
   ])(
-    'with the cache age "%s", a comparison with a row of the VM "%s" lists the VMs %i times',
+    'with a cache that is "%s", a comparison with a row of the VM "%s" lists the VMs %i times',
     async (cacheAge, name, times) => {
       const { put, compareWith } = start();
       put('same');
@@ -134,7 +134,7 @@ describe('comparisons of the table with the cluster', () => {
   );
 
   test.each<CacheAge>(['late', 'listed'])(
-    'with the cache age "%s", a comparison does not report a row that gets the correct status while the VMs are listed',
+    'a comparison does not report a row that is corrected while the VMs are being listed (cache: %s)',
     async (cacheAge) => {
       const { put, compareWith } = start();
       put('web', { printable: 'Paused' });

@@ -75,7 +75,8 @@ export class CertificateAuthority {
   static load(issued: Issued): CertificateAuthority {
     const certificate = new X509Certificate(issued.certificate);
     const key = createPrivateKey(issued.key);
-    if (!certificate.ca || !certificate.checkPrivateKey(key))
+    if (!certificate.ca) throw new Error('the certificate is not that of a certificate authority');
+    if (!certificate.checkPrivateKey(key))
       throw new Error('the key and the certificate do not belong to the same certificate authority');
     // Issued certificates declare ECDSA with SHA-256. Clients could not verify a signature by another type of key.
     if (key.asymmetricKeyDetails?.namedCurve !== 'prime256v1')

@@ -87,7 +87,8 @@ export async function runHistory(options: HistoryOptions): Promise<readonly Viol
   const writes = idleWrites(truth);
   const isDisturbed = () => isViolated() || writes.length > 0;
   await simulation.run({ until: schedule.now + idleMs, done: isDisturbed });
-  // Waits until pending work is done: a leader with a stalled watch retries rejected writes until it notices the stall.
+  // After the idle time, a leader with a stalled watch may still retry a write that the API server rejects. Waits until
+  // the leader notices the stall and no request is left. Rejected writes are not in `writes`.
   const isQuiet = () => isDisturbed() || isOver();
   if (!isDisturbed()) await simulation.run({ until: schedule.now + boundMs, done: isQuiet });
   for (const write of writes) report('no writes when idle')(write);

@@ -97,7 +97,7 @@ export class LiveLists {
     });
   }
 
-  /** Returns the time of a sender's first list at or after `ms`; undefined if there is none. */
+  /** Returns the time of a sender's first list request at or after `ms`; undefined if it sent none. */
   firstAfter(sender: string, ms: number): number | undefined {
     return this.#times.get(sender)?.find((at) => at >= ms);
   }

@@ -32,7 +32,7 @@ export const CREATED_MS = Date.UTC(2026, 0, 1);
 export const FUTURE_MS = Date.UTC(2100, 0, 1);
 
 /**
- * Returns whether the constraint of this test rejects a status in a row. PostgreSQL and the simulated database have the
+ * Returns whether the constraint of this test rejects a status for a row. PostgreSQL and the simulated database have the
  * same constraint.
  */
 export function rejects({ name }: Pick<TableRow, 'name'>, status: string): boolean {

@@ -59,7 +59,7 @@ describe('idempotency keys', () => {
     expect(store.lookupKey('k', { name: 'x', labels: {} })).toMatchObject({ result: 'same' });
   });
 
-  test('an idempotency key is reported as gone after the delete request, until the key has expired', async () => {
+  test('once the deletion of a server has begun, its idempotency key is answered with "gone" until the key expires', async () => {
     const { store, clock } = open(await temporaryFile());
     const { id } = create(store, 'x', { key: 'k' });
     const gone = { result: 'gone', serverId: id };
